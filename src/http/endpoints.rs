@@ -17,7 +17,7 @@ use crate::http::extract::auth::{self, MinRole};
 use crate::http::forward::travel::{Destination, Travel};
 use crate::http::openapi::modifiers::{Closed, Credentials};
 use crate::http::openapi::rate_limits::RateLimits;
-use crate::http::openapi::responses::SharedResponses;
+use crate::http::openapi::responses::{ImpliedErrors, SharedResponses};
 use crate::http::resources;
 use crate::http::resources::docs::DocumentJson;
 use crate::http::resources::events::cors;
@@ -86,7 +86,7 @@ macro_rules! define {
         (name = "privacy", description = "What is recorded of one person, and its removal."),
         (name = "operations", description = "The process itself."),
     ),
-            modifiers(&CodeTable, &SharedResponses, &Credentials, &Closed, &RateLimits),
+            modifiers(&CodeTable, &SharedResponses, &ImpliedErrors, &Credentials, &Closed, &RateLimits),
         )]
         pub(crate) struct Document;
     };

@@ -12,7 +12,7 @@ use crate::http::call::ApiCall;
 use crate::http::extract::auth::Caller;
 use crate::http::extract::parameters::{ListLimit, Text};
 use crate::http::extract::query::{Calendar, QueryParameters as _, query_parameters};
-use crate::http::openapi::responses::{NotModified, QuestionErrors};
+use crate::http::openapi::responses::{NotModified, UnavailableErrors};
 use crate::http::respond::answer::Timestamp;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::etag;
@@ -86,10 +86,7 @@ impl From<ActionEntry> for ActionRow {
 #[utoipa::path(
     get, path = "/organization/actions", tag = "management", operation_id = "list_actions",
     params(ActionsParameters),
-    responses(
-        (status = 200, description = "The entries, newest first.", body = ActionsAnswer),
-        NotModified, QuestionErrors,
-    ),
+    responses((status = 200, description = "The entries, newest first.", body = ActionsAnswer), NotModified, UnavailableErrors),
 )]
 pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let ActionsParameters { limit, starting_after } = ActionsParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;

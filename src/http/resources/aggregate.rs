@@ -19,7 +19,7 @@ use crate::http::extract::json::{Fields, json_body};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::question::ProjectQuestion;
 use crate::http::extract::share_rules::{NamedField, SharedQuestion, named_by_filters};
-use crate::http::openapi::responses::{BodyErrors, NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::openapi::responses::NotModified;
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
 
@@ -199,8 +199,7 @@ impl From<AggregateRow> for GroupRow {
 /// Events of a window, counted and summed by the values of one property.
 #[utoipa::path(
     post, path = "/projects/{project_id}/analytics/aggregate", tag = "analytics",
-    params(ProjectPath),
-    request_body = AggregateQuestion,
+    params(ProjectPath), request_body = AggregateQuestion,
     responses(
         (status = 200, description = "The groups.", body = AggregateAnswer, example = json!({
             "rows": [
@@ -210,7 +209,7 @@ impl From<AggregateRow> for GroupRow {
             "total_groups": 2, "truncated": false,
             "start_date": "2024-03-01", "end_date": "2024-03-31", "timezone": "Europe/Zurich"
         })),
-        NotModified, QuestionErrors, NotFoundErrors, BodyErrors,
+        NotModified,
     ),
 )]
 pub(crate) async fn aggregate(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {

@@ -18,7 +18,7 @@ use crate::http::extract::auth::Caller;
 use crate::http::extract::json::{self, Fields, json_body};
 use crate::http::extract::path::TokenPath;
 use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
+use crate::http::openapi::responses::{ConflictErrors, NotModified};
 use crate::http::resources::management::{self, role};
 use crate::http::resources::schemas;
 use crate::http::respond::answer::Timestamp;
@@ -217,10 +217,7 @@ fn may_make(registry: &Registry, caller: &ApiToken, new: &NewToken) -> Result<()
 /// The tokens of the organization, without their secrets.
 #[utoipa::path(
     get, path = "/api-tokens", tag = "management", operation_id = "list_api_tokens",
-    responses(
-        (status = 200, description = "The tokens, oldest first.", body = TokensAnswer),
-        NotModified, TokenErrors,
-    ),
+    responses((status = 200, description = "The tokens, oldest first.", body = TokensAnswer), NotModified),
 )]
 pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
@@ -234,8 +231,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
     post, path = "/api-tokens", tag = "management", operation_id = "create_api_token",
     request_body = NewTokenShape,
     responses(
-        (status = 201, description = "The token, with its secret, which is shown this once.", body = NewTokenAnswer),
-        TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
+        (status = 201, description = "The token, with its secret, which is shown this once.", body = NewTokenAnswer), ConflictErrors,
     ),
 )]
 pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
@@ -270,12 +266,8 @@ fn managed_token(state: &AppState, request: &HttpRequest, caller: &Caller, doing
 /// whole burst at once. A token of role admin changes none of role owner.
 #[utoipa::path(
     patch, path = "/api-tokens/{token_id}", tag = "management", operation_id = "update_api_token",
-    params(TokenPath),
-    request_body = TokenPatchShape,
-    responses(
-        (status = 200, description = "The token as it is now.", body = TokenAnswer),
-        TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
-    ),
+    params(TokenPath), request_body = TokenPatchShape,
+    responses((status = 200, description = "The token as it is now.", body = TokenAnswer)),
 )]
 pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
@@ -293,10 +285,7 @@ pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller:
 #[utoipa::path(
     delete, path = "/api-tokens/{token_id}", tag = "management", operation_id = "revoke_api_token",
     params(TokenPath),
-    responses(
-        (status = 204, description = "The token is no longer valid."),
-        TokenErrors, NotFoundErrors, ConflictErrors, UnavailableErrors,
-    ),
+    responses((status = 204, description = "The token is no longer valid."), ConflictErrors),
 )]
 pub(crate) async fn revoke(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;

@@ -8,7 +8,6 @@ use utoipa::ToSchema;
 
 use crate::http::call::ApiCall;
 use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{TokenErrors, UnavailableErrors};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
@@ -28,7 +27,7 @@ pub(crate) struct SealAnswer {
 /// Writes checkpoints first, so it may take some seconds. If it fails, the events stay in the log.
 #[utoipa::path(
     post, path = "/admin/archive/seal", tag = "operations", operation_id = "seal_archive",
-    responses((status = 200, description = "Everything recorded before the request is sealed, except events of `waiting_projects`.", body = SealAnswer), TokenErrors, UnavailableErrors),
+    responses((status = 200, description = "Everything recorded before the request is sealed, except events of `waiting_projects`.", body = SealAnswer)),
     security(("operator_token" = []))
 )]
 pub(crate) async fn seal(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {

@@ -17,7 +17,7 @@ use crate::http::call::ApiCall;
 use crate::http::extract::auth::Caller;
 use crate::http::extract::parameters::{ListLimit, Text};
 use crate::http::extract::query::{Calendar, QueryParameters as _, query_parameters};
-use crate::http::openapi::responses::{NotModified, QuestionErrors};
+use crate::http::openapi::responses::{NotModified, UnavailableErrors};
 use crate::http::resources::management;
 use crate::http::respond::answer::Timestamp;
 use crate::http::respond::error::ApiError;
@@ -162,10 +162,7 @@ impl AuditParameters {
 #[utoipa::path(
     get, path = "/audit-log", tag = "management", operation_id = "audit_log",
     params(AuditParameters),
-    responses(
-        (status = 200, description = "The entries, newest first.", body = AuditAnswer),
-        NotModified, QuestionErrors,
-    ),
+    responses((status = 200, description = "The entries, newest first.", body = AuditAnswer), NotModified, UnavailableErrors),
 )]
 pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let query = AuditParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?.query()?;

@@ -13,7 +13,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::http::call::ApiCall;
 use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{ConflictErrors, TokenErrors, UnavailableErrors};
+use crate::http::openapi::responses::ConflictErrors;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
@@ -31,10 +31,7 @@ type TarPart = Result<Bytes, io::Error>;
 /// A node of a cluster takes what all nodes have, and the directory is that of a server that is alone.
 #[utoipa::path(
     post, path = "/admin/backup", tag = "operations", operation_id = "backup",
-    responses(
-        (status = 200, description = "The backup.", content_type = "application/x-tar", body = [u8]),
-        TokenErrors, ConflictErrors, UnavailableErrors,
-    ),
+    responses((status = 200, description = "The backup.", content_type = "application/x-tar", body = [u8]), ConflictErrors),
     security(("operator_token" = []))
 )]
 pub(crate) async fn backup(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {

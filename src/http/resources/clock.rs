@@ -9,7 +9,6 @@ use utoipa::ToSchema;
 use crate::http::call::ApiCall;
 use crate::http::extract::json::{self, json_body};
 use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{BodyErrors, TokenErrors, UnavailableErrors};
 use crate::http::resources::management;
 use crate::http::respond::answer::Timestamp;
 use crate::http::respond::error::ApiError;
@@ -71,7 +70,7 @@ fn answered(state: ClockState) -> HttpResponse {
 /// What the clock shows, and whether it is believed.
 #[utoipa::path(
     get, path = "/admin/clock", tag = "operations", operation_id = "show_clock",
-    responses((status = 200, description = "What the clock of this server shows.", body = ClockAnswer), TokenErrors),
+    responses((status = 200, description = "What the clock of this server shows.", body = ClockAnswer)),
     security(("operator_token" = []))
 )]
 pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
@@ -85,7 +84,6 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<Http
     request_body = ClockConfirmation,
     responses(
         (status = 200, description = "The clock is believed, which is noted with the jump. If it was before, nothing has changed.", body = ClockAnswer),
-        TokenErrors, BodyErrors, UnavailableErrors,
     ),
     security(("operator_token" = []))
 )]

@@ -12,7 +12,7 @@ use crate::http::extract::parameters::{ListLimit, RangeDays, Text};
 use crate::http::extract::path::CompanyPath;
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::OrganizationQuestion;
-use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::openapi::responses::{NotFoundErrors, NotModified, UnavailableErrors};
 use crate::http::respond::answer::{Completed, Timestamp, answer};
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
@@ -172,10 +172,7 @@ impl From<Listed<TopUser>> for TopUsersAnswer {
 #[utoipa::path(
     get, path = "/companies/lookup", tag = "companies", operation_id = "lookup_company",
     params(LookupParameters),
-    responses(
-        (status = 200, description = "The figures.", body = CompletedCompany),
-        NotModified, QuestionErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The figures.", body = CompletedCompany), NotModified, UnavailableErrors, NotFoundErrors),
 )]
 pub(crate) async fn lookup(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<LookupParameters>::read(&state, &request, &caller)?;
@@ -189,10 +186,7 @@ pub(crate) async fn lookup(ApiCall { state, request, .. }: ApiCall, caller: Call
 #[utoipa::path(
     get, path = "/companies/top", tag = "companies", operation_id = "top_companies",
     params(TopParameters),
-    responses(
-        (status = 200, description = "The companies.", body = CompletedTopCompanies),
-        NotModified, QuestionErrors,
-    ),
+    responses((status = 200, description = "The companies.", body = CompletedTopCompanies), NotModified, UnavailableErrors),
 )]
 pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<TopParameters>::read(&state, &request, &caller)?;
@@ -205,10 +199,7 @@ pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller)
 #[utoipa::path(
     get, path = "/companies/{company_id}/metrics", tag = "companies", operation_id = "get_company_metrics",
     params(CompanyPath, CompanyParameters),
-    responses(
-        (status = 200, description = "The figures.", body = CompletedCompany),
-        NotModified, QuestionErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The figures.", body = CompletedCompany), NotModified, UnavailableErrors),
 )]
 pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<CompanyParameters>::read(&state, &request, &caller)?;
@@ -222,10 +213,7 @@ pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall, caller: Cal
 #[utoipa::path(
     get, path = "/companies/{company_id}/top-users", tag = "companies", operation_id = "company_top_users",
     params(CompanyPath, TopParameters),
-    responses(
-        (status = 200, description = "The users.", body = CompletedTopUsers),
-        NotModified, QuestionErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The users.", body = CompletedTopUsers), NotModified, UnavailableErrors),
 )]
 pub(crate) async fn top_users(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<TopParameters>::read(&state, &request, &caller)?;

@@ -21,9 +21,7 @@ use crate::http::extract::json::{self, json_body};
 use crate::http::extract::parameters::{ListLimit, Text};
 use crate::http::extract::path::CompanyProfilePath;
 use crate::http::extract::query::{Calendar, NoParameters, QueryParameters as _, query_parameters};
-use crate::http::openapi::responses::{
-    BodyErrors, ConflictErrors, NotFoundErrors, NotModified, QuestionErrors, TokenErrors, UnavailableErrors,
-};
+use crate::http::openapi::responses::{ConflictErrors, NotModified, UnavailableErrors};
 use crate::http::resources::management;
 use crate::http::respond::answer::Timestamp;
 use crate::http::respond::error::ApiError;
@@ -193,7 +191,7 @@ fn profile_id(request: &HttpRequest) -> Result<CompanyProfileId, ApiError> {
     params(CompanyProfileParameters),
     responses(
         (status = 200, description = "The profiles, newest first.", body = CompanyProfilesAnswer),
-        NotModified, QuestionErrors,
+        NotModified, UnavailableErrors,
     ),
 )]
 pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
@@ -213,10 +211,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
 #[utoipa::path(
     post, path = "/company-profiles", tag = "profiles", operation_id = "create_company_profile",
     request_body = CompanyProfileShape,
-    responses(
-        (status = 201, description = "The profile.", body = CompanyProfileAnswer),
-        TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
-    ),
+    responses((status = 201, description = "The profile.", body = CompanyProfileAnswer), ConflictErrors),
 )]
 pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     auth::capable(&state, &caller, Capability::TargetAccounts)?;
@@ -231,10 +226,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
 #[utoipa::path(
     get, path = "/company-profiles/{profile_id}", tag = "profiles", operation_id = "get_company_profile",
     params(CompanyProfilePath),
-    responses(
-        (status = 200, description = "The profile.", body = CompanyProfileAnswer),
-        NotModified, TokenErrors, NotFoundErrors, UnavailableErrors,
-    ),
+    responses((status = 200, description = "The profile.", body = CompanyProfileAnswer), NotModified, UnavailableErrors),
 )]
 pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
@@ -246,12 +238,8 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller
 /// Changes a company profile: all fields of the body, or none.
 #[utoipa::path(
     patch, path = "/company-profiles/{profile_id}", tag = "profiles", operation_id = "update_company_profile",
-    params(CompanyProfilePath),
-    request_body = CompanyProfileShape,
-    responses(
-        (status = 200, description = "The profile as it is now.", body = CompanyProfileAnswer),
-        TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
-    ),
+    params(CompanyProfilePath), request_body = CompanyProfileShape,
+    responses((status = 200, description = "The profile as it is now.", body = CompanyProfileAnswer), ConflictErrors),
 )]
 pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
@@ -267,10 +255,7 @@ pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller:
 #[utoipa::path(
     delete, path = "/company-profiles/{profile_id}", tag = "profiles", operation_id = "delete_company_profile",
     params(CompanyProfilePath),
-    responses(
-        (status = 204, description = "The profile is removed."),
-        TokenErrors, NotFoundErrors, UnavailableErrors,
-    ),
+    responses((status = 204, description = "The profile is removed.")),
 )]
 pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;

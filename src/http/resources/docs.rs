@@ -13,7 +13,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::call::{Answer, ApiCall, Handler};
 use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{NotModified, RequestErrors};
+use crate::http::openapi::responses::NotModified;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::etag;
 use crate::http::routes::Router;
@@ -51,10 +51,7 @@ impl ToSchema for AnyJson {}
 /// This document: every operation, in OpenAPI 3.1.
 #[utoipa::path(
     get, path = "/openapi.json", tag = "operations",
-    responses(
-        (status = 200, description = "The document.", body = AnyJson, content_type = "application/json"),
-        NotModified, RequestErrors,
-    ),
+    responses((status = 200, description = "The document.", body = AnyJson, content_type = "application/json"), NotModified),
     security(())
 )]
 pub(crate) async fn openapi_json(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
@@ -66,10 +63,7 @@ pub(crate) async fn openapi_json(ApiCall { request, .. }: ApiCall) -> Result<Htt
 /// A page that shows this document, and sends requests from it.
 #[utoipa::path(
     get, path = "/docs", tag = "operations",
-    responses(
-        (status = 200, description = "The page.", body = String, content_type = "text/html"),
-        NotModified, RequestErrors,
-    ),
+    responses((status = 200, description = "The page.", body = String, content_type = "text/html"), NotModified),
     security(())
 )]
 pub(crate) async fn docs(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {

@@ -10,7 +10,7 @@ use crate::http::extract::auth::Caller;
 use crate::http::extract::parameters::{GroupTypeName, ListLimit, RangeDays, Text};
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::OrganizationQuestion;
-use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::openapi::responses::{NotFoundErrors, NotModified, UnavailableErrors};
 use crate::http::respond::answer::{Completed, Timestamp, answer};
 use crate::http::respond::error::ApiError;
 
@@ -77,10 +77,7 @@ impl From<Listed<GroupMetrics>> for TopGroupsAnswer {
 #[utoipa::path(
     get, path = "/groups/metrics", tag = "groups", operation_id = "group_metrics",
     params(GroupParameters),
-    responses(
-        (status = 200, description = "The figures.", body = CompletedGroup),
-        NotModified, QuestionErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The figures.", body = CompletedGroup), NotModified, UnavailableErrors, NotFoundErrors),
 )]
 pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<GroupParameters>::read(&state, &request, &caller)?;
@@ -93,10 +90,7 @@ pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall, caller: Cal
 #[utoipa::path(
     get, path = "/groups/top", tag = "groups", operation_id = "top_groups",
     params(TopGroupsParameters),
-    responses(
-        (status = 200, description = "The groups.", body = CompletedTopGroups),
-        NotModified, QuestionErrors,
-    ),
+    responses((status = 200, description = "The groups.", body = CompletedTopGroups), NotModified, UnavailableErrors),
 )]
 pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<TopGroupsParameters>::read(&state, &request, &caller)?;

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::http::call::ApiCall;
 use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{RequestErrors, UnavailableErrors};
+use crate::http::openapi::responses::UnavailableErrors;
 use crate::http::respond::error::ApiError;
 
 /// That the server is alive, or ready.
@@ -24,7 +24,7 @@ fn ok() -> HttpResponse {
 /// Whether the process answers at all.
 #[utoipa::path(
     get, path = "/healthz", tag = "operations",
-    responses((status = 200, description = "It does.", body = HealthAnswer), RequestErrors),
+    responses((status = 200, description = "It does.", body = HealthAnswer)),
     security(())
 )]
 pub(crate) async fn healthz(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
@@ -40,7 +40,7 @@ pub(crate) fn alive(request: &HttpRequest) -> Result<HttpResponse, ApiError> {
 /// Whether events can be taken and every figure can be asked for.
 #[utoipa::path(
     get, path = "/readyz", tag = "operations",
-    responses((status = 200, description = "They can.", body = HealthAnswer), RequestErrors, UnavailableErrors),
+    responses((status = 200, description = "They can.", body = HealthAnswer), UnavailableErrors),
     security(())
 )]
 pub(crate) async fn readyz(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {

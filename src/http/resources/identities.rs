@@ -10,7 +10,7 @@ use crate::http::extract::auth::Caller;
 use crate::http::extract::parameters::{Choice, Dates, Limit, ListLimit, RangeDays, Text};
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::OrganizationQuestion;
-use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::openapi::responses::{NotFoundErrors, NotModified, UnavailableErrors};
 use crate::http::respond::answer::{Completed, Timestamp, answer};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::decimal::Decimal;
@@ -195,10 +195,7 @@ fn identity_selector(email: &Option<AnyText>, user_id: &Option<AnyText>) -> Resu
 #[utoipa::path(
     get, path = "/identities/profile", tag = "identities", operation_id = "identity_profile",
     params(ProfileParameters),
-    responses(
-        (status = 200, description = "The figures.", body = CompletedProfile),
-        NotModified, QuestionErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The figures.", body = CompletedProfile), NotModified, UnavailableErrors, NotFoundErrors),
 )]
 pub(crate) async fn profile(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<ProfileParameters>::read(&state, &request, &caller)?;
@@ -214,7 +211,7 @@ pub(crate) async fn profile(ApiCall { state, request, .. }: ApiCall, caller: Cal
     params(CountsParameters),
     responses(
         (status = 200, description = "The referrers.", body = CompletedReferrers),
-        NotModified, QuestionErrors, NotFoundErrors,
+        NotModified, UnavailableErrors, NotFoundErrors,
     ),
 )]
 pub(crate) async fn referrers(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
@@ -229,10 +226,7 @@ pub(crate) async fn referrers(ApiCall { state, request, .. }: ApiCall, caller: C
 #[utoipa::path(
     get, path = "/identities/top-pages", tag = "identities", operation_id = "identity_top_pages",
     params(CountsParameters),
-    responses(
-        (status = 200, description = "The pages.", body = CompletedTopPages),
-        NotModified, QuestionErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The pages.", body = CompletedTopPages), NotModified, UnavailableErrors, NotFoundErrors),
 )]
 pub(crate) async fn top_pages(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<CountsParameters>::read(&state, &request, &caller)?;
@@ -254,7 +248,7 @@ pub(crate) async fn top_pages(ApiCall { state, request, .. }: ApiCall, caller: C
             }],
             "currency": "USD", "truncated": true, "complete_from": null,
         })),
-        NotModified, QuestionErrors,
+        NotModified, UnavailableErrors,
     ),
 )]
 pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {

@@ -14,7 +14,7 @@ use crate::http::extract::parameters::RangeDays;
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::ProjectQuestion;
-use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::openapi::responses::{NotModified, UnavailableErrors};
 use crate::http::respond::answer::Timestamp;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::etag;
@@ -85,10 +85,7 @@ impl From<ProjectIntake> for IntakeAnswer {
 #[utoipa::path(
     get, path = "/projects/{project_id}/intake", tag = "analytics", operation_id = "intake",
     params(ProjectPath, IntakeParameters),
-    responses(
-        (status = 200, description = "The counts.", body = IntakeAnswer),
-        NotModified, QuestionErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The counts.", body = IntakeAnswer), NotModified, UnavailableErrors),
 )]
 pub(crate) async fn intake(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<IntakeParameters>::read(&state, &request, caller)?;

@@ -22,7 +22,7 @@ use crate::http::call::ApiCall;
 use crate::http::extract::auth::{self, Asker, Credential};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{NotFoundErrors, QuestionErrors};
+use crate::http::openapi::responses::UnavailableErrors;
 use crate::http::resources::live_texts::FiguresText;
 use crate::http::respond::answer::Timestamp;
 use crate::http::respond::decimal::Decimal;
@@ -143,7 +143,7 @@ impl ToSchema for LiveEventShape {}
     ),
     responses(
         (status = 200, description = "The stream.", body = LiveEventShape, content_type = "text/event-stream"),
-        QuestionErrors, NotFoundErrors,
+        UnavailableErrors,
     ),
 )]
 pub(crate) async fn live(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {

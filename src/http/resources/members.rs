@@ -10,7 +10,7 @@ use crate::http::extract::auth::Caller;
 use crate::http::extract::json::{self, json_body};
 use crate::http::extract::path::{MemberPath, id_in_path};
 use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
+use crate::http::openapi::responses::{ConflictErrors, NotModified};
 use crate::http::resources::management::{self, optional_role, role};
 use crate::http::resources::schemas;
 use crate::http::respond::answer::Timestamp;
@@ -106,10 +106,7 @@ fn only_id(request: &HttpRequest) -> Result<MemberId, ApiError> {
 /// The members of the organization.
 #[utoipa::path(
     get, path = "/members", tag = "management", operation_id = "list_members",
-    responses(
-        (status = 200, description = "The members, oldest first.", body = MembersAnswer),
-        NotModified, TokenErrors,
-    ),
+    responses((status = 200, description = "The members, oldest first.", body = MembersAnswer), NotModified),
 )]
 pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
@@ -122,10 +119,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
 #[utoipa::path(
     post, path = "/members", tag = "management", operation_id = "create_member",
     request_body = NewMemberShape,
-    responses(
-        (status = 201, description = "The member.", body = MemberAnswer),
-        TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
-    ),
+    responses((status = 201, description = "The member.", body = MemberAnswer), ConflictErrors),
 )]
 pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
@@ -144,10 +138,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
 #[utoipa::path(
     get, path = "/members/{member_id}", tag = "management", operation_id = "get_member",
     params(MemberPath),
-    responses(
-        (status = 200, description = "The member.", body = MemberAnswer),
-        NotModified, TokenErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The member.", body = MemberAnswer), NotModified),
 )]
 pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let id = only_id(&request)?;
@@ -158,12 +149,8 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller
 /// Changes a member: all fields of the body, or none. Only a token of role owner changes owners, or makes a member one.
 #[utoipa::path(
     patch, path = "/members/{member_id}", tag = "management", operation_id = "update_member",
-    params(MemberPath),
-    request_body = MemberPatchShape,
-    responses(
-        (status = 200, description = "The member as it is now.", body = MemberAnswer),
-        TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
-    ),
+    params(MemberPath), request_body = MemberPatchShape,
+    responses((status = 200, description = "The member as it is now.", body = MemberAnswer), ConflictErrors),
 )]
 pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let id = only_id(&request)?;
@@ -184,10 +171,7 @@ pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller:
 #[utoipa::path(
     delete, path = "/members/{member_id}", tag = "management", operation_id = "remove_member",
     params(MemberPath),
-    responses(
-        (status = 204, description = "The member and its tokens are removed."),
-        TokenErrors, NotFoundErrors, ConflictErrors, UnavailableErrors,
-    ),
+    responses((status = 204, description = "The member and its tokens are removed."), ConflictErrors),
 )]
 pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let id = only_id(&request)?;

@@ -13,7 +13,7 @@ use crate::http::extract::parameters::Limit;
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::ProjectQuestion;
-use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::openapi::responses::{NotModified, UnavailableErrors};
 use crate::http::respond::error::ApiError;
 
 query_parameters! {
@@ -64,7 +64,7 @@ impl From<MetadataField> for FieldRow {
             ],
             "truncated": false,
         })),
-        NotModified, QuestionErrors, NotFoundErrors,
+        NotModified, UnavailableErrors,
     ),
 )]
 pub(crate) async fn fields(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {

@@ -13,7 +13,6 @@ use prometheus::{Gauge, IntCounter, IntCounterVec, IntGauge, Opts, Registry, Tex
 use crate::http::call::ApiCall;
 use crate::http::extract::auth::{self, MinRole};
 use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::TokenErrors;
 use crate::http::request_metrics::RequestMetrics;
 use crate::http::resources::node_metrics;
 use crate::http::respond::error::ApiError;
@@ -37,10 +36,7 @@ static STARTED: OnceLock<f64> = OnceLock::new();
 /// Figures about the process, for Prometheus. A direct connection from the machine itself, by a loopback name, needs no token.
 #[utoipa::path(
     get, path = "/metrics", tag = "operations", operation_id = "process_metrics",
-    responses(
-        (status = 200, description = "The text format 0.0.4.", body = String, content_type = "text/plain"),
-        TokenErrors,
-    ),
+    responses((status = 200, description = "The text format 0.0.4.", body = String, content_type = "text/plain")),
     security((), ("api_token" = []), ("session" = []))
 )]
 pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {

@@ -17,7 +17,7 @@ use crate::http::call::ApiCall;
 use crate::http::extract::auth::Caller;
 use crate::http::extract::json::{self, Fields, json_body};
 use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotModified, TokenErrors, UnavailableErrors};
+use crate::http::openapi::responses::{ConflictErrors, NotModified};
 use crate::http::resources::management;
 use crate::http::resources::schemas;
 use crate::http::respond::answer::Timestamp;
@@ -134,10 +134,7 @@ fn rates(fields: &Fields<'_>, name: &str) -> Result<Option<Rates>, ApiError> {
 /// The caller's organization.
 #[utoipa::path(
     get, path = "/organization", tag = "management", operation_id = "get_organization",
-    responses(
-        (status = 200, description = "The organization.", body = OrganizationAnswer),
-        NotModified, TokenErrors,
-    ),
+    responses((status = 200, description = "The organization.", body = OrganizationAnswer), NotModified),
 )]
 pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
@@ -150,10 +147,7 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller
 #[utoipa::path(
     patch, path = "/organization", tag = "management", operation_id = "update_organization",
     request_body = OrganizationPatchShape,
-    responses(
-        (status = 200, description = "The organization as it is now.", body = OrganizationAnswer),
-        TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
-    ),
+    responses((status = 200, description = "The organization as it is now.", body = OrganizationAnswer), ConflictErrors),
 )]
 pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;

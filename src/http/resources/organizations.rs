@@ -8,7 +8,6 @@ use crate::http::call::ApiCall;
 use crate::http::extract::auth;
 use crate::http::extract::json::{self, json_body};
 use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{BodyErrors, TokenErrors, UnavailableErrors};
 use crate::http::resources::management;
 use crate::http::respond::error::ApiError;
 
@@ -41,7 +40,6 @@ pub(crate) struct NewOrganizationAnswer {
     request_body = NewOrganizationShape,
     responses(
         (status = 201, description = "The organization, and its token, which is shown this once.", body = NewOrganizationAnswer),
-        TokenErrors, BodyErrors, UnavailableErrors,
     ),
     security(("root_token" = []))
 )]

@@ -17,7 +17,7 @@ use crate::http::call::ApiCall;
 use crate::http::extract::auth::Caller;
 use crate::http::extract::path::PrivacyRequestPath;
 use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{DownloadErrors, NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::openapi::responses::{DownloadErrors, NotModified, UnavailableErrors};
 use crate::http::resources::privacy_artifact::PrivacyArtifactShape;
 use crate::http::resources::privacy_requests::check_home;
 use crate::http::respond::code::ErrorCode;
@@ -76,7 +76,7 @@ impl From<DownloadError> for ApiError {
     responses(
         (status = 200, description = "The artifact.", content_type = "application/json", body = PrivacyArtifactShape),
         (status = 206, description = "The range of it that was asked for: some of its bytes."),
-        NotModified, QuestionErrors, NotFoundErrors, DownloadErrors,
+        NotModified, UnavailableErrors, DownloadErrors,
     ),
 )]
 pub(crate) async fn download(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {

@@ -22,9 +22,7 @@ use crate::http::extract::json::{self, Fields, JsonBody};
 use crate::http::extract::parameters::{Choice, ListLimit, Text, TypeFilter};
 use crate::http::extract::path::PrivacyRequestPath;
 use crate::http::extract::query::{Calendar, NoParameters, QueryParameters as _, query_parameters};
-use crate::http::openapi::responses::{
-    BodyErrors, ConflictErrors, NotFoundErrors, NotModified, QuestionErrors, TokenErrors, UnavailableErrors,
-};
+use crate::http::openapi::responses::{ConflictErrors, NotFoundErrors, NotModified, UnavailableErrors};
 use crate::http::resources::management;
 use crate::http::respond::answer::Timestamp;
 use crate::http::respond::code::ErrorCode;
@@ -334,7 +332,7 @@ pub(crate) fn check_home(state: &AppState, caller: &Caller) -> Result<(), ApiErr
     params(PrivacyParameters),
     responses(
         (status = 200, description = "The requests, newest first.", body = PrivacyRequestsAnswer),
-        NotModified, QuestionErrors,
+        NotModified, UnavailableErrors,
     ),
 )]
 pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
@@ -352,10 +350,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
 #[utoipa::path(
     post, path = "/privacy-requests", tag = "privacy", operation_id = "create_privacy_request",
     request_body = NewPrivacyRequestShape,
-    responses(
-        (status = 201, description = "The request.", body = PrivacyRequestAnswer),
-        TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
-    ),
+    responses((status = 201, description = "The request.", body = PrivacyRequestAnswer), NotFoundErrors, ConflictErrors),
 )]
 pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
@@ -375,10 +370,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
 #[utoipa::path(
     get, path = "/privacy-requests/{request_id}", tag = "privacy", operation_id = "get_privacy_request",
     params(PrivacyRequestPath),
-    responses(
-        (status = 200, description = "The request.", body = PrivacyRequestAnswer),
-        NotModified, TokenErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The request.", body = PrivacyRequestAnswer), NotModified),
 )]
 pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;

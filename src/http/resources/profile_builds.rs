@@ -12,7 +12,7 @@ use crate::http::extract::auth::Caller;
 use crate::http::extract::json::{self, json_body};
 use crate::http::extract::path::BuildRunPath;
 use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
+use crate::http::openapi::responses::{ConflictErrors, NotFoundErrors, NotModified, UnavailableErrors};
 use crate::http::resources::company_profiles::CompanyProfileAnswer;
 use crate::http::resources::management;
 use crate::http::respond::error::ApiError;
@@ -98,8 +98,7 @@ impl From<ProfileBuild> for ProfileBuildAnswer {
     post, path = "/company-profiles/build", tag = "profiles", operation_id = "build_company_profile",
     request_body = BuildShape,
     responses(
-        (status = 202, description = "The run. Ask for it every few seconds.", body = BuildStartedAnswer),
-        TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
+        (status = 202, description = "The run. Ask for it every few seconds.", body = BuildStartedAnswer), NotFoundErrors, ConflictErrors,
     ),
 )]
 pub(crate) async fn build(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
@@ -120,10 +119,7 @@ pub(crate) async fn build(ApiCall { state, request, payload }: ApiCall, caller: 
 #[utoipa::path(
     get, path = "/company-profiles/builds/{run_id}", tag = "profiles", operation_id = "get_company_profile_build",
     params(BuildRunPath),
-    responses(
-        (status = 200, description = "The run.", body = ProfileBuildAnswer),
-        NotModified, TokenErrors, NotFoundErrors, UnavailableErrors,
-    ),
+    responses((status = 200, description = "The run.", body = ProfileBuildAnswer), NotModified, UnavailableErrors),
 )]
 pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;

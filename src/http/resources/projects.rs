@@ -16,7 +16,7 @@ use crate::http::extract::auth::{Caller, ProjectCaller};
 use crate::http::extract::json::{self, Fields, json_body};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
+use crate::http::openapi::responses::{ConflictErrors, NotModified};
 use crate::http::resources::management;
 use crate::http::resources::quotas::{self, QuotasAnswer};
 use crate::http::resources::schemas;
@@ -242,10 +242,7 @@ impl From<ProjectPatchShape> for ProjectPatch {
 /// The projects of the organization.
 #[utoipa::path(
     get, path = "/projects", tag = "management", operation_id = "list_projects",
-    responses(
-        (status = 200, description = "The projects, oldest first.", body = ProjectsAnswer),
-        NotModified, TokenErrors,
-    ),
+    responses((status = 200, description = "The projects, oldest first.", body = ProjectsAnswer), NotModified),
 )]
 pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
@@ -261,10 +258,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
 #[utoipa::path(
     post, path = "/projects", tag = "management", operation_id = "create_project",
     request_body = NewProjectShape,
-    responses(
-        (status = 201, description = "The project.", body = ProjectAnswer),
-        TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
-    ),
+    responses((status = 201, description = "The project.", body = ProjectAnswer), ConflictErrors),
 )]
 pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
@@ -285,10 +279,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
 #[utoipa::path(
     get, path = "/projects/{project_id}", tag = "management", operation_id = "get_project",
     params(ProjectPath),
-    responses(
-        (status = 200, description = "The project.", body = ProjectAnswer),
-        NotModified, TokenErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The project.", body = ProjectAnswer), NotModified),
 )]
 pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
     let (organization, id, _) = management::of_project(&state, &request, &caller)?;
@@ -299,12 +290,8 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Projec
 /// Changes a project: all fields of the body, or none.
 #[utoipa::path(
     patch, path = "/projects/{project_id}", tag = "management", operation_id = "update_project",
-    params(ProjectPath),
-    request_body = ProjectPatchShape,
-    responses(
-        (status = 200, description = "The project as it is now.", body = ProjectAnswer),
-        TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
-    ),
+    params(ProjectPath), request_body = ProjectPatchShape,
+    responses((status = 200, description = "The project as it is now.", body = ProjectAnswer), ConflictErrors),
 )]
 pub(crate) async fn change(
     ApiCall { state, request, payload }: ApiCall,
@@ -338,10 +325,7 @@ async fn apply_retention(state: &AppState, project: &Project) {
 #[utoipa::path(
     delete, path = "/projects/{project_id}", tag = "management", operation_id = "delete_project",
     params(ProjectPath),
-    responses(
-        (status = 204, description = "The project is deleted."),
-        TokenErrors, NotFoundErrors, UnavailableErrors,
-    ),
+    responses((status = 204, description = "The project is deleted.")),
 )]
 pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
     let (organization, project, author) = management::of_project(&state, &request, &caller)?;

@@ -9,7 +9,7 @@ use crate::http::call::ApiCall;
 use crate::http::extract::auth::ProjectCaller;
 use crate::http::extract::json::{self, EmptyBody, json_body};
 use crate::http::extract::path::{KeyPath, ProjectPath};
-use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
+use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotModified};
 use crate::http::resources::{management, schemas};
 use crate::http::respond::error::ApiError;
 use crate::http::respond::etag;
@@ -73,10 +73,7 @@ impl KeyLimitAnswer {
 #[utoipa::path(
     get, path = "/projects/{project_id}/keys", tag = "management", operation_id = "list_public_keys",
     params(ProjectPath),
-    responses(
-        (status = 200, description = "The keys that are valid, oldest first.", body = KeysAnswer),
-        NotModified, TokenErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The keys that are valid, oldest first.", body = KeysAnswer), NotModified),
 )]
 pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
     let (organization, id, _) = management::of_project(&state, &request, &caller)?;
@@ -89,12 +86,8 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Projec
 /// for this key alone; a key whose limit was changed may send a whole burst at once.
 #[utoipa::path(
     patch, path = "/projects/{project_id}/keys/{public_key}", tag = "management", operation_id = "update_public_key",
-    params(ProjectPath, KeyPath),
-    request_body = KeyLimitShape,
-    responses(
-        (status = 200, description = "The key as it is now.", body = KeyLimitAnswer),
-        TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
-    ),
+    params(ProjectPath, KeyPath), request_body = KeyLimitShape,
+    responses((status = 200, description = "The key as it is now.", body = KeyLimitAnswer)),
 )]
 pub(crate) async fn change(
     ApiCall { state, request, payload }: ApiCall,
@@ -115,10 +108,7 @@ pub(crate) async fn change(
 #[utoipa::path(
     post, path = "/projects/{project_id}/keys", tag = "management", operation_id = "create_public_key",
     params(ProjectPath),
-    responses(
-        (status = 201, description = "The new key, and all that are valid.", body = KeyAnswer),
-        TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
-    ),
+    responses((status = 201, description = "The new key, and all that are valid.", body = KeyAnswer), ConflictErrors, BodyErrors),
 )]
 pub(crate) async fn create(
     ApiCall { state, request, payload }: ApiCall,
@@ -138,10 +128,7 @@ pub(crate) async fn create(
 #[utoipa::path(
     delete, path = "/projects/{project_id}/keys/{public_key}", tag = "management", operation_id = "delete_public_key",
     params(ProjectPath, KeyPath),
-    responses(
-        (status = 204, description = "The key is no longer valid."),
-        TokenErrors, NotFoundErrors, ConflictErrors, UnavailableErrors,
-    ),
+    responses((status = 204, description = "The key is no longer valid."), ConflictErrors),
 )]
 pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
     let (organization, id, author) = management::of_project(&state, &request, &caller)?;

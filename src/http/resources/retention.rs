@@ -12,7 +12,7 @@ use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::ProjectQuestion;
 use crate::http::extract::share_rules::{NamedField, SharedQuestion};
-use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::openapi::responses::{NotModified, UnavailableErrors};
 use crate::http::respond::answer::answer;
 use crate::http::respond::error::ApiError;
 
@@ -71,7 +71,7 @@ answer! {
             ],
             "interval": "week", "timezone": "Europe/Berlin", "truncated": true,
         })),
-        NotModified, QuestionErrors, NotFoundErrors,
+        NotModified, UnavailableErrors,
     ),
 )]
 pub(crate) async fn retention(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {

@@ -18,7 +18,7 @@ use crate::http::extract::auth::{self, Caller, Credential};
 use crate::http::extract::cookie;
 use crate::http::extract::json::{self, EmptyBody, json_body};
 use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotModified, SignInErrors, TokenErrors, UnavailableErrors};
+use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotModified, SignInErrors, UnavailableErrors};
 use crate::http::resources::management;
 use crate::http::resources::schemas;
 use crate::http::respond::answer::Timestamp;
@@ -118,7 +118,7 @@ pub(crate) struct CodeAnswer {
     request_body = SignInShape,
     responses(
         (status = 204, description = "The browser is signed in.", headers(("set-cookie" = String, description = "The cookie."))),
-        SignInErrors, ConflictErrors, BodyErrors, UnavailableErrors,
+        SignInErrors, ConflictErrors,
     ),
     security(())
 )]
@@ -235,7 +235,7 @@ fn with_cookie(cookie: &str) -> HttpResponse {
             }],
             "share": false, "timezone": "Europe/Zurich", "expires_at": "2024-03-15T09:30:00.000Z"
         })),
-        NotModified, TokenErrors, UnavailableErrors,
+        NotModified, UnavailableErrors,
     ),
 )]
 pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
@@ -273,7 +273,6 @@ fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     delete, path = "/session", tag = "sign-in", operation_id = "sign_out",
     responses(
         (status = 204, description = "The browser is signed out.", headers(("set-cookie" = String, description = "Removes the cookie."))),
-        TokenErrors, UnavailableErrors,
     ),
     security(("session" = []))
 )]
@@ -298,8 +297,7 @@ pub(crate) async fn sign_out(ApiCall { state, request, .. }: ApiCall) -> Result<
             "code": "lc_0123456789abcdefghijklmnopqrstuv",
             "url": "https://stats.example/#code=lc_0123456789abcdefghijklmnopqrstuv",
             "expires_at": "2024-03-01T09:35:00.000Z"
-        })),
-        TokenErrors, BodyErrors, UnavailableErrors,
+        })), BodyErrors,
     ),
     security(("api_token" = []))
 )]

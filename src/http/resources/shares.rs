@@ -11,7 +11,7 @@ use crate::http::extract::auth::ProjectCaller;
 use crate::http::extract::json::{self, Fields, json_body};
 use crate::http::extract::path::{ProjectPath, SharePath};
 use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
+use crate::http::openapi::responses::{ConflictErrors, NotModified};
 use crate::http::resources::management;
 use crate::http::respond::answer::Timestamp;
 use crate::http::respond::code::ErrorCode;
@@ -131,10 +131,7 @@ fn may_make(maker: &ApiToken, revenue: bool) -> Result<(), ApiError> {
 #[utoipa::path(
     get, path = "/projects/{project_id}/shares", tag = "sign-in", operation_id = "list_shares",
     params(ProjectPath),
-    responses(
-        (status = 200, description = "The shares, oldest first.", body = SharesAnswer),
-        NotModified, TokenErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The shares, oldest first.", body = SharesAnswer), NotModified),
 )]
 pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
     let (organization, project, _) = management::of_project(&state, &request, &caller)?;
@@ -147,16 +144,14 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Projec
 /// no metadata, no `user_id` and no `group_id`; money only with `revenue`. All readers of a share together may send 100 requests a second.
 #[utoipa::path(
     post, path = "/projects/{project_id}/shares", tag = "sign-in", operation_id = "create_share",
-    params(ProjectPath),
-    request_body = NewShareShape,
+    params(ProjectPath), request_body = NewShareShape,
     responses(
         (status = 201, description = "The share, with its link, which is shown this once.", body = NewShareAnswer, example = json!({
             "url": "https://stats.example/ui/share/shr_0123456789abcdef#share=sh_0123456789abcdefghijklmnopqrstuv",
             "share_id": "shr_0123456789abcdef", "project_id": "prj_0123456789A", "name": "For investors", "revenue": true,
             "embed_origins": ["https://intranet.example"], "created_at": "2024-03-01T09:30:00.000Z",
             "expires_at": "2030-01-01T00:00:00.000Z"
-        })),
-        TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
+        })), ConflictErrors,
     ),
 )]
 pub(crate) async fn create(
@@ -182,10 +177,7 @@ pub(crate) async fn create(
 #[utoipa::path(
     delete, path = "/projects/{project_id}/shares/{share_id}", tag = "sign-in", operation_id = "revoke_share",
     params(ProjectPath, SharePath),
-    responses(
-        (status = 204, description = "The share is no longer valid."),
-        TokenErrors, NotFoundErrors, UnavailableErrors,
-    ),
+    responses((status = 204, description = "The share is no longer valid.")),
 )]
 pub(crate) async fn revoke(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
     let (organization, project, author) = management::of_project(&state, &request, &caller)?;

@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use crate::http::call::ApiCall;
-use crate::http::openapi::responses::{NotModified, RequestErrors};
+use crate::http::openapi::responses::NotModified;
 use crate::http::resources::docs::takes_gzip;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::etag;
@@ -34,10 +34,7 @@ static PACKED: LazyLock<Option<Bytes>> = LazyLock::new(|| {
 /// Parameters are ignored: pages add one to get a new script at once, and tag managers the key, which the script itself reads.
 #[utoipa::path(
     get, path = "/hc.js", tag = "events", operation_id = "tracker",
-    responses(
-        (status = 200, description = "The script.", body = String, content_type = "text/javascript"),
-        NotModified, RequestErrors,
-    ),
+    responses((status = 200, description = "The script.", body = String, content_type = "text/javascript"), NotModified),
     security(())
 )]
 pub(crate) async fn tracker(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {

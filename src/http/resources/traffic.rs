@@ -14,7 +14,7 @@ use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::ProjectQuestion;
 use crate::http::extract::share_rules::{NamedField, SharedQuestion};
-use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::openapi::responses::{NotModified, UnavailableErrors};
 use crate::http::resources::raw_events::parameters::SentDates;
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
@@ -106,7 +106,7 @@ impl From<TrafficRow> for SessionsRow {
             "truncated": false,
             "start_date": "2024-03-01", "end_date": "2024-03-31", "timezone": "Europe/Zurich"
         })),
-        NotModified, QuestionErrors, NotFoundErrors,
+        NotModified, UnavailableErrors,
     ),
 )]
 pub(crate) async fn traffic(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {

@@ -14,7 +14,7 @@ use crate::http::extract::json::json_body;
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::question::ProjectQuestion;
 use crate::http::extract::share_rules::{NamedField, SharedQuestion, named_by_filters};
-use crate::http::openapi::responses::{BodyErrors, NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::openapi::responses::NotModified;
 use crate::http::respond::error::ApiError;
 
 json_body! {
@@ -67,12 +67,8 @@ pub(crate) struct UsersDay {
 /// Unique users of every day of a window, and of the window.
 #[utoipa::path(
     post, path = "/projects/{project_id}/analytics/count-unique-users-per-day", tag = "analytics",
-    params(ProjectPath),
-    request_body = UniqueUsersQuestion,
-    responses(
-        (status = 200, description = "The counts.", body = UniqueUsersAnswer),
-        NotModified, QuestionErrors, NotFoundErrors, BodyErrors,
-    ),
+    params(ProjectPath), request_body = UniqueUsersQuestion,
+    responses((status = 200, description = "The counts.", body = UniqueUsersAnswer), NotModified),
 )]
 pub(crate) async fn count_unique_users_per_day(
     ApiCall { state, request, payload }: ApiCall,

@@ -19,7 +19,7 @@ use crate::http::call::ApiCall;
 use crate::http::extract::parameters::Flag;
 use crate::http::extract::query::{Calendar, QueryParameters as _, query_parameters};
 use crate::http::middleware::RequestId;
-use crate::http::openapi::responses::{ConflictErrors, TokenErrors, UnavailableErrors};
+use crate::http::openapi::responses::ConflictErrors;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
@@ -159,7 +159,7 @@ type Outcome = Result<VerifyReport, VerifyError>;
 /// that fails later than at once is an error object with the status 200. It ends when the client closes the connection.
 #[utoipa::path(
     post, path = "/admin/verify", tag = "operations", operation_id = "verify", params(VerifyParameters),
-    responses((status = 200, description = "What was found.", body = VerifyAnswer), TokenErrors, ConflictErrors, UnavailableErrors),
+    responses((status = 200, description = "What was found.", body = VerifyAnswer), ConflictErrors),
     security(("operator_token" = []))
 )]
 pub(crate) async fn verify(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::http::call::ApiCall;
 use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{NotModified, RequestErrors};
+use crate::http::openapi::responses::NotModified;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::etag;
 
@@ -31,7 +31,7 @@ pub(crate) struct VersionAnswer {
 /// Which version runs.
 #[utoipa::path(
     get, path = "/version", tag = "operations",
-    responses((status = 200, description = "This one.", body = VersionAnswer), NotModified, RequestErrors),
+    responses((status = 200, description = "This one.", body = VersionAnswer), NotModified),
     security(())
 )]
 pub(crate) async fn version(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {

@@ -22,9 +22,7 @@ use crate::http::extract::path::{WebhookPath, id_in_path};
 use crate::http::extract::query::{Calendar, NoParameters, QueryParameters as _, query_parameters};
 use crate::http::forward::travel::Travel;
 use crate::http::forward::{forward, way};
-use crate::http::openapi::responses::{
-    BodyErrors, ConflictErrors, NotFoundErrors, NotModified, QuestionErrors, TokenErrors, UnavailableErrors,
-};
+use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, UnavailableErrors};
 use crate::http::resources::management;
 use crate::http::respond::answer::Timestamp;
 use crate::http::respond::error::ApiError;
@@ -261,10 +259,7 @@ fn only_id(request: &HttpRequest) -> Result<WebhookId, ApiError> {
 #[utoipa::path(
     get, path = "/webhooks", tag = "webhooks", operation_id = "list_webhooks",
     params(WebhookParameters),
-    responses(
-        (status = 200, description = "The webhooks, newest first.", body = WebhooksAnswer),
-        NotModified, QuestionErrors,
-    ),
+    responses((status = 200, description = "The webhooks, newest first.", body = WebhooksAnswer), NotModified, UnavailableErrors),
 )]
 pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let WebhookParameters { limit, starting_after } = WebhookParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
@@ -282,8 +277,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
     post, path = "/webhooks", tag = "webhooks", operation_id = "create_webhook",
     request_body = NewWebhookShape,
     responses(
-        (status = 201, description = "The webhook, with its secret.", body = NewWebhookAnswer),
-        TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
+        (status = 201, description = "The webhook, with its secret.", body = NewWebhookAnswer), NotFoundErrors, ConflictErrors,
     ),
 )]
 pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
@@ -310,10 +304,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
 #[utoipa::path(
     get, path = "/webhooks/{webhook_id}", tag = "webhooks", operation_id = "get_webhook",
     params(WebhookPath),
-    responses(
-        (status = 200, description = "The webhook.", body = WebhookAnswer),
-        NotModified, TokenErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The webhook.", body = WebhookAnswer), NotModified),
 )]
 pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let id = only_id(&request)?;
@@ -323,12 +314,8 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller
 /// Changes a webhook: all fields of the body, or none.
 #[utoipa::path(
     patch, path = "/webhooks/{webhook_id}", tag = "webhooks", operation_id = "update_webhook",
-    params(WebhookPath),
-    request_body = WebhookPatchShape,
-    responses(
-        (status = 200, description = "The webhook as it is now.", body = WebhookAnswer),
-        TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
-    ),
+    params(WebhookPath), request_body = WebhookPatchShape,
+    responses((status = 200, description = "The webhook as it is now.", body = WebhookAnswer)),
 )]
 pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let id = only_id(&request)?;
@@ -344,10 +331,7 @@ pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller:
 #[utoipa::path(
     delete, path = "/webhooks/{webhook_id}", tag = "webhooks", operation_id = "delete_webhook",
     params(WebhookPath),
-    responses(
-        (status = 204, description = "The webhook is removed."),
-        TokenErrors, NotFoundErrors, UnavailableErrors,
-    ),
+    responses((status = 204, description = "The webhook is removed.")),
 )]
 pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let id = only_id(&request)?;
@@ -361,10 +345,7 @@ pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Call
 #[utoipa::path(
     post, path = "/webhooks/{webhook_id}/rotate-secret", tag = "webhooks", operation_id = "rotate_webhook_secret",
     params(WebhookPath),
-    responses(
-        (status = 200, description = "The new secret.", body = RotatedSecretAnswer),
-        TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
-    ),
+    responses((status = 200, description = "The new secret.", body = RotatedSecretAnswer), BodyErrors),
 )]
 pub(crate) async fn rotate_secret(
     ApiCall { state, request, payload }: ApiCall,
@@ -386,7 +367,7 @@ pub(crate) async fn rotate_secret(
     params(WebhookPath, DeliveryParameters),
     responses(
         (status = 200, description = "The deliveries, latest first. A notification is listed once it was tried.", body = DeliveriesAnswer),
-        NotModified, NotFoundErrors, QuestionErrors,
+        NotModified, UnavailableErrors,
     ),
 )]
 pub(crate) async fn deliveries(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
@@ -407,12 +388,8 @@ pub(crate) async fn deliveries(ApiCall { state, request, .. }: ApiCall, caller: 
 /// Sends all notifications from a position on again, in order, with the same ids.
 #[utoipa::path(
     post, path = "/webhooks/{webhook_id}/replay", tag = "webhooks", operation_id = "replay_webhook",
-    params(WebhookPath),
-    request_body = WebhookReplayShape,
-    responses(
-        (status = 202, description = "The notifications are sent in the background.", body = WebhookReplayAnswer),
-        TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
-    ),
+    params(WebhookPath), request_body = WebhookReplayShape,
+    responses((status = 202, description = "The notifications are sent in the background.", body = WebhookReplayAnswer)),
 )]
 pub(crate) async fn replay(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let id = only_id(&request)?;

@@ -68,8 +68,7 @@ pub(crate) async fn track(call: ApiCall) -> Result<HttpResponse, ApiError> {
 /// Records one event that a server sends: its agent and address are fields of the event.
 #[utoipa::path(
     post, path = "/projects/{project_id}/track", tag = "events", operation_id = "server_track",
-    params(ProjectPath),
-    request_body = EventShape,
+    params(ProjectPath), request_body = EventShape,
     responses((status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer), ServerEventErrors),
 )]
 pub(crate) async fn server_track(call: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
@@ -91,8 +90,7 @@ pub(crate) async fn batch(call: ApiCall) -> Result<HttpResponse, ApiError> {
 /// Records a batch that a server sends.
 #[utoipa::path(
     post, path = "/projects/{project_id}/batch", tag = "events", operation_id = "server_batch",
-    params(ProjectPath),
-    request_body = BatchShape,
+    params(ProjectPath), request_body = BatchShape,
     responses((status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer), ServerEventErrors),
 )]
 pub(crate) async fn server_batch(call: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
@@ -107,8 +105,7 @@ pub(crate) async fn server_batch(call: ApiCall, caller: ProjectCaller) -> Result
 /// `"_import": {"browser", "browser_version", "os", "device", "location_country"}`, all optional.
 #[utoipa::path(
     post, path = "/projects/{project_id}/import", tag = "data", operation_id = "import_events",
-    params(ProjectPath),
-    request_body = BatchShape,
+    params(ProjectPath), request_body = BatchShape,
     responses((status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer), ServerEventErrors),
     security(("api_token" = []), ("session" = []))
 )]

@@ -24,7 +24,7 @@ use crate::http::extract::filters::{self, FilterShape};
 use crate::http::extract::json::{Fields, json_body};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::question::ProjectQuestion;
-use crate::http::openapi::responses::{BodyErrors, GoneErrors, NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::openapi::responses::{GoneErrors, NotModified};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
@@ -195,8 +195,7 @@ fn refused(error: ExplainError) -> ApiError {
 /// `result` is what `report` answers to the same question, or for `attribution`, `by-attribution`: the revenue of `value`.
 #[utoipa::path(
     post, path = "/projects/{project_id}/explain", tag = "analytics", operation_id = "explain",
-    params(ProjectPath),
-    request_body = ExplainBody,
+    params(ProjectPath), request_body = ExplainBody,
     responses(
         (status = 200, description = "A page.", body = ExplainAnswer, example = json!({
             "result": 79.5,
@@ -213,7 +212,7 @@ fn refused(error: ExplainError) -> ApiError {
             "next": null, "position": 140, "currency": "EUR",
             "start_date": "2024-03-01", "end_date": "2024-03-31", "timezone": "Europe/Zurich"
         })),
-        NotModified, QuestionErrors, NotFoundErrors, BodyErrors, GoneErrors,
+        NotModified, GoneErrors,
     ),
 )]
 pub(crate) async fn explain(

@@ -21,7 +21,7 @@ use crate::http::extract::json::{Fields, json_body};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::question::ProjectQuestion;
 use crate::http::extract::share_rules::{NamedField, SharedQuestion, named_by_filters};
-use crate::http::openapi::responses::{BodyErrors, NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::openapi::responses::NotModified;
 use crate::http::resources::aggregate::{GroupValue, read_limit};
 use crate::http::resources::revenue::unconverted::{UnconvertedMoney, unconverted};
 use crate::http::respond::decimal::Decimal;
@@ -205,8 +205,7 @@ impl FiguresRow {
 /// Figures of chosen events and of the sessions that hold them, by the values of a property.
 #[utoipa::path(
     post, path = "/projects/{project_id}/analytics/breakdown", tag = "analytics", operation_id = "breakdown",
-    params(ProjectPath),
-    request_body = BreakdownBody,
+    params(ProjectPath), request_body = BreakdownBody,
     responses(
         (status = 200, description = "The rows.", body = BreakdownAnswer, example = json!({
             "rows": [
@@ -221,7 +220,7 @@ impl FiguresRow {
             "unconverted": {"CHF": {"revenue": 20, "orders": 1}}, "currency": "EUR", "dimension": "source",
             "start_date": "2024-03-01", "end_date": "2024-03-31", "timezone": "Europe/Zurich"
         })),
-        NotModified, QuestionErrors, NotFoundErrors, BodyErrors,
+        NotModified,
     ),
 )]
 pub(crate) async fn breakdown(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {

@@ -21,7 +21,7 @@ use crate::http::extract::json::{Fields, json_body};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::question::ProjectQuestion;
 use crate::http::extract::share_rules::{NamedField, SharedQuestion, named_by_filters};
-use crate::http::openapi::responses::{BodyErrors, NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::openapi::responses::NotModified;
 use crate::http::resources::revenue::unconverted::{UnconvertedMoney, unconverted};
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
@@ -235,8 +235,7 @@ fn check_hours(interval: Interval, windows: ComparedWindows) -> Result<(), ApiEr
 /// Without name and filters, and not by hour, the days before the project's `retention_floor` are answered about, too.
 #[utoipa::path(
     post, path = "/projects/{project_id}/analytics/report", tag = "analytics", operation_id = "report",
-    params(ProjectPath),
-    request_body = ReportBody,
+    params(ProjectPath), request_body = ReportBody,
     responses(
         (status = 200, description = "The figures.", body = ReportAnswer, example = json!({
             "totals": {
@@ -252,7 +251,7 @@ fn check_hours(interval: Interval, windows: ComparedWindows) -> Result<(), ApiEr
             "previous": null, "unconverted": {}, "currency": "EUR", "interval": "day",
             "start_date": "2024-03-30", "end_date": "2024-03-31", "timezone": "Europe/Zurich"
         })),
-        NotModified, QuestionErrors, NotFoundErrors, BodyErrors,
+        NotModified,
     ),
 )]
 pub(crate) async fn report(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {

@@ -24,7 +24,7 @@ use crate::http::extract::parameters::Choice;
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::ProjectQuestion;
-use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::openapi::responses::{NotModified, UnavailableErrors};
 use crate::http::respond::error::ApiError;
 
 /// The size from which on encoded rows are passed on.
@@ -59,7 +59,7 @@ query_parameters! {
                 (String = "application/vnd.apache.parquet"),
             )
         ),
-        NotModified, QuestionErrors, NotFoundErrors,
+        NotModified, UnavailableErrors,
     ),
     security(("api_token" = []), ("session" = []))
 )]

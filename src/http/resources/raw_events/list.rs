@@ -18,7 +18,7 @@ use crate::http::extract::parameters::Limit;
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::ProjectQuestion;
-use crate::http::openapi::responses::{GoneErrors, NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::openapi::responses::{GoneErrors, NotModified, UnavailableErrors};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
@@ -64,10 +64,7 @@ pub(crate) struct EventsAnswer {
 #[utoipa::path(
     get, path = "/projects/{project_id}/events", tag = "data", operation_id = "list_events",
     params(ProjectPath, EventsParameters),
-    responses(
-        (status = 200, description = "A page.", body = EventsAnswer),
-        NotModified, QuestionErrors, NotFoundErrors, GoneErrors,
-    ),
+    responses((status = 200, description = "A page.", body = EventsAnswer), NotModified, UnavailableErrors, GoneErrors),
     security(("api_token" = []), ("session" = []))
 )]
 pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {

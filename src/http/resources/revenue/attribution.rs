@@ -15,7 +15,7 @@ use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::ProjectQuestion;
 use crate::http::extract::share_rules::{NamedField, SharedQuestion};
-use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::openapi::responses::{NotModified, UnavailableErrors};
 use crate::http::respond::answer::answer;
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
@@ -71,7 +71,7 @@ answer! {
 #[utoipa::path(
     get, path = "/projects/{project_id}/revenue/by-attribution", tag = "revenue", operation_id = "revenue_by_attribution",
     params(ProjectPath, AttributionParameters),
-    responses((status = 200, description = "The rows.", body = AttributionAnswer), NotModified, QuestionErrors, NotFoundErrors),
+    responses((status = 200, description = "The rows.", body = AttributionAnswer), NotModified, UnavailableErrors),
 )]
 pub(crate) async fn by_attribution(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<AttributionParameters>::read(&state, &request, asker)?;

@@ -15,7 +15,7 @@ use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::ProjectQuestion;
 use crate::http::extract::share_rules::{NamedField, SharedQuestion};
-use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::openapi::responses::{NotModified, UnavailableErrors};
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
 
@@ -81,7 +81,7 @@ impl From<Cohort> for CohortRow {
 #[utoipa::path(
     get, path = "/projects/{project_id}/revenue/ltv-cohorts", tag = "revenue", operation_id = "revenue_ltv_cohorts",
     params(ProjectPath, CohortsParameters),
-    responses((status = 200, description = "The cohorts.", body = CohortsAnswer), NotModified, QuestionErrors, NotFoundErrors),
+    responses((status = 200, description = "The cohorts.", body = CohortsAnswer), NotModified, UnavailableErrors),
 )]
 pub(crate) async fn ltv_cohorts(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<CohortsParameters>::read(&state, &request, asker)?;

@@ -15,7 +15,7 @@ use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::ProjectQuestion;
 use crate::http::extract::share_rules::{NamedField, SharedQuestion};
-use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::openapi::responses::{NotModified, UnavailableErrors};
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
 
@@ -56,7 +56,7 @@ pub(crate) struct MetricsAnswer {
 #[utoipa::path(
     get, path = "/projects/{project_id}/revenue/metrics", tag = "revenue", operation_id = "revenue_metrics",
     params(ProjectPath, MetricsParameters),
-    responses((status = 200, description = "The figures.", body = MetricsAnswer), NotModified, QuestionErrors, NotFoundErrors),
+    responses((status = 200, description = "The figures.", body = MetricsAnswer), NotModified, UnavailableErrors),
 )]
 pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<MetricsParameters>::read(&state, &request, asker)?;

@@ -16,7 +16,7 @@ use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::ProjectQuestion;
 use crate::http::extract::share_rules::{NamedField, SharedQuestion};
-use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::openapi::responses::{NotModified, UnavailableErrors};
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
 
@@ -60,7 +60,7 @@ pub(crate) struct RevenueDay {
 #[utoipa::path(
     get, path = "/projects/{project_id}/revenue/timeseries", tag = "revenue", operation_id = "revenue_timeseries",
     params(ProjectPath, TimeseriesParameters),
-    responses((status = 200, description = "The series.", body = TimeseriesAnswer), NotModified, QuestionErrors, NotFoundErrors),
+    responses((status = 200, description = "The series.", body = TimeseriesAnswer), NotModified, UnavailableErrors),
 )]
 pub(crate) async fn timeseries(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<TimeseriesParameters>::read(&state, &request, asker)?;
