@@ -15,13 +15,12 @@ use crate::http::dispatch::{Access, Endpoint};
 use crate::http::extra_paths::ExtraPaths;
 use crate::http::extract::auth::{self, MinRole};
 use crate::http::forward::travel::{Destination, Travel};
-use crate::http::openapi::modifiers::{Closed, Credentials};
-use crate::http::openapi::rate_limits::RateLimits;
+use crate::http::openapi::modifiers::{Closed, Credentials, RateLimits};
 use crate::http::openapi::responses::{ImpliedErrors, SharedResponses};
 use crate::http::resources;
 use crate::http::resources::docs::DocumentJson;
 use crate::http::resources::events::cors;
-use crate::http::resources::{docs, metrics, node, page, version};
+use crate::http::resources::{docs, health, metrics, node, page};
 use crate::http::respond::code::CodeTable;
 use crate::http::respond::error::{ApiError, ErrorBody, SegmentErrorBody};
 use crate::http::routes::Router;
@@ -66,7 +65,7 @@ macro_rules! define {
         /// The document of all operations.
         #[derive(OpenApi)]
         #[openapi(
-            info(title = "headcount", version = version::API_SEMVER, description = include_str!("openapi/description.md")),
+            info(title = "headcount", version = health::API_SEMVER, description = include_str!("openapi/description.md")),
             paths($(resources::$($module)::+::$handler),*),
             components(schemas(ErrorBody, SegmentErrorBody)),
             security(("api_token" = []), ("session" = [])),

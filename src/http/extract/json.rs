@@ -18,6 +18,7 @@ use serde_json::value::RawValue;
 
 use crate::http::app::AppState;
 use crate::http::extract::body::{self, BodyContent, Media};
+use crate::http::extract::query::NoParameters;
 use crate::http::extract::standing;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
@@ -134,13 +135,14 @@ pub(crate) async fn read_within<B: JsonBody>(
     B::from_json(&read_bytes(state, request, payload, limit_bytes).await?)
 }
 
-/// Reads a JSON body without events. The request keeps its permit.
+/// Reads a JSON body without events, of an operation that has no parameters beside it. The request keeps its permit.
 pub(crate) async fn read_bytes(
     state: &AppState,
     request: &HttpRequest,
     payload: Payload,
     limit_bytes: usize,
 ) -> Result<Bytes, ApiError> {
+    NoParameters::check(request)?;
     body::check_media(request, Media::Json)?;
     let content = BodyContent::Other(standing::organization(request).map(Holder::Organization));
     let permit = body::admit(state, request, content, body::FIRST_BYTES)?;

@@ -19,7 +19,7 @@ use crate::http::client_end::while_client_waits;
 use crate::http::extract::auth::{Asker, Caller, ProjectCaller};
 use crate::http::extract::body::EVENT_LIMIT_BYTES;
 use crate::http::extract::json::{self, JsonBody};
-use crate::http::extract::query::{Calendar, NoParameters, QueryParameters};
+use crate::http::extract::query::{Calendar, QueryParameters};
 use crate::http::extract::share_rules::SharedQuestion;
 use crate::http::respond::answer::Completed;
 use crate::http::respond::code::ErrorCode;
@@ -181,7 +181,6 @@ impl<'r, B: JsonBody> ProjectQuestion<'r, B> {
         payload: Payload,
         asker: impl AsksProject<B>,
     ) -> Result<Self, ApiError> {
-        NoParameters::check(request)?;
         let body = json::read_bytes(state, request, payload, EVENT_LIMIT_BYTES).await?;
         let parameters = B::from_json(&body)?;
         let calendar = Calendar::new(state, asker.timezone());
@@ -331,6 +330,7 @@ mod tests {
 
     use super::*;
     use crate::http::extract::auth::{self, MinRole};
+    use crate::http::extract::query::NoParameters;
     use crate::http::tests::server::TestServer;
 
     #[actix_web::test]

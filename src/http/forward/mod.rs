@@ -6,7 +6,6 @@
 
 mod download;
 mod headers;
-mod owner_node;
 mod peers;
 mod send;
 pub(crate) mod travel;

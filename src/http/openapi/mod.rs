@@ -2,6 +2,5 @@
 
 pub(crate) mod event;
 pub(crate) mod modifiers;
-pub(crate) mod rate_limits;
 pub(crate) mod responses;
 pub(crate) mod segment;

@@ -20,7 +20,7 @@ use crate::http::extract::path::ProjectPath;
 use crate::http::extract::question::ProjectQuestion;
 use crate::http::extract::share_rules::{NamedField, SharedQuestion, named_by_filters};
 use crate::http::openapi::responses::NotModified;
-use crate::http::respond::decimal::Decimal;
+use crate::http::respond::answer::Decimal;
 use crate::http::respond::error::ApiError;
 
 /// The number of groups if none is given.

@@ -235,7 +235,6 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
     ),
 )]
 pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
-    NoParameters::check(&request)?;
     let NewTokenShape { name, role, scopes, project_id, expires_at, member_id } = json::read(&state, &request, payload).await?;
     let new = NewToken { name, role, scopes, project: project_id, expires_at, member: member_id };
     may_make(state.engine.registry(), &caller.token, &new)?;
@@ -270,7 +269,6 @@ fn managed_token(state: &AppState, request: &HttpRequest, caller: &Caller, doing
     responses((status = 200, description = "The token as it is now.", body = TokenAnswer)),
 )]
 pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
-    NoParameters::check(&request)?;
     let TokenPatchShape { name, rate_limit, burst } = json::read(&state, &request, payload).await?;
     let id = managed_token(&state, &request, &caller, "changes")?;
     let patch = TokenPatch { name, rate_limit: RateLimitPatch { per_second: rate_limit, burst } };

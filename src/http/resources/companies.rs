@@ -13,8 +13,7 @@ use crate::http::extract::path::CompanyPath;
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::OrganizationQuestion;
 use crate::http::openapi::responses::{NotFoundErrors, NotModified, UnavailableErrors};
-use crate::http::respond::answer::{Completed, Timestamp, answer};
-use crate::http::respond::decimal::Decimal;
+use crate::http::respond::answer::{Completed, Decimal, Timestamp, answer};
 use crate::http::respond::error::ApiError;
 
 type CompletedCompany = Completed<CompanyAnswer>;

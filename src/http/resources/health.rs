@@ -1,4 +1,4 @@
-//! `GET /healthz` and `/readyz`.
+//! `GET /healthz`, `/readyz` and `/version`.
 
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse};
@@ -7,8 +7,9 @@ use utoipa::ToSchema;
 
 use crate::http::call::ApiCall;
 use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::UnavailableErrors;
+use crate::http::openapi::responses::{NotModified, UnavailableErrors};
 use crate::http::respond::error::ApiError;
+use crate::http::respond::etag;
 
 /// That the server is alive, or ready.
 #[derive(Debug, Serialize, ToSchema)]
@@ -57,6 +58,36 @@ pub(crate) async fn readyz(ApiCall { state, request, .. }: ApiCall) -> Result<Ht
     }
 }
 
+/// The date of the interface. It changes with what clients see, and only by additions.
+pub(crate) const API_VERSION: &str = "2026-11-20";
+
+/// The same as a version that generators of clients accept.
+pub(crate) const API_SEMVER: &str = "2026.11.20";
+
+/// Which version runs.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct VersionAnswer {
+    /// `headcount`.
+    name: &'static str,
+    /// The version of the program.
+    version: &'static str,
+    /// The date of the interface.
+    #[schema(format = Date)]
+    api: &'static str,
+}
+
+/// Which version runs.
+#[utoipa::path(
+    get, path = "/version", tag = "operations",
+    responses((status = 200, description = "This one.", body = VersionAnswer), NotModified),
+    security(())
+)]
+pub(crate) async fn version(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
+    let answer = VersionAnswer { name: "headcount", version: env!("CARGO_PKG_VERSION"), api: API_VERSION };
+    etag::json(&request, &answer)
+}
+
 #[cfg(test)]
 mod tests {
     use actix_web::test::TestRequest;
@@ -75,5 +106,12 @@ mod tests {
         let answer = server.send(TestRequest::with_uri("/readyz")).await;
         assert_eq!(answer.refusal(), (503, "overloaded".to_owned(), None));
         assert!(answer.headers.contains_key(header::RETRY_AFTER));
+    }
+
+    #[actix_web::test]
+    async fn the_version_is_that_of_the_program() {
+        let server = TestServer::start();
+        let version = server.send(TestRequest::with_uri("/version")).await.json();
+        assert_eq!(version, serde_json::json!({"name": "headcount", "version": env!("CARGO_PKG_VERSION"), "api": API_VERSION}));
     }
 }

@@ -11,9 +11,8 @@ use crate::http::extract::parameters::{Choice, Dates, Limit, ListLimit, RangeDay
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::OrganizationQuestion;
 use crate::http::openapi::responses::{NotFoundErrors, NotModified, UnavailableErrors};
-use crate::http::respond::answer::{Completed, Timestamp, answer};
+use crate::http::respond::answer::{Completed, Decimal, Timestamp, answer};
 use crate::http::respond::code::ErrorCode;
-use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
 
 type CompletedProfile = Completed<ProfileAnswer>;

@@ -1,8 +1,11 @@
 //! `GET /projects/{project_id}/live`
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fmt;
-use std::sync::Arc;
+use std::rc::Rc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use actix_web::HttpResponse;
@@ -23,9 +26,7 @@ use crate::http::extract::auth::{self, Asker, Credential};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::UnavailableErrors;
-use crate::http::resources::live_texts::FiguresText;
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::decimal::Decimal;
+use crate::http::respond::answer::{Decimal, Timestamp};
 use crate::http::respond::error::ApiError;
 use crate::http::share_streams::ShareStream;
 
@@ -352,4 +353,47 @@ fn push(text: &mut String, frame: &LiveFrame, position: u64, event: &str, data: 
     // JSON has no line breaks.
     let id = EventId { incarnation: frame.incarnation, erasures: frame.erasures, position };
     text.push_str(&format!("id: {id}\nevent: {event}\ndata: {data}\n\n"));
+}
+
+/// How many texts are kept: streams of one project send the same within milliseconds.
+const MAX_TEXTS: usize = 16;
+
+thread_local! {
+    static TEXTS: RefCell<VecDeque<(FiguresText, Option<Rc<str>>)>> = const { RefCell::new(VecDeque::new()) };
+}
+
+/// What a text is about. Its frames are those of these addresses, which are not used again while this is kept.
+pub(super) struct FiguresText {
+    frame: Weak<LiveFrame>,
+    /// The frame that the client has.
+    former: Option<Weak<LiveFrame>>,
+    is_delta: bool,
+    money: Option<Currency>,
+}
+
+impl FiguresText {
+    pub(super) fn new(frame: &Arc<LiveFrame>, former: Option<&Arc<LiveFrame>>, is_delta: bool, money: Option<Currency>) -> Self {
+        Self { frame: Arc::downgrade(frame), former: former.map(Arc::downgrade), is_delta, money }
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        let same_former = match (&self.former, &other.former) {
+            (Some(one), Some(other)) => one.ptr_eq(other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        same_former && self.frame.ptr_eq(&other.frame) && (self.is_delta, self.money) == (other.is_delta, other.money)
+    }
+
+    /// Returns the text, made by `make` if it is not kept. `None`: there is nothing to send.
+    pub(super) fn text(self, make: impl FnOnce() -> Option<String>) -> Option<Rc<str>> {
+        TEXTS.with_borrow_mut(|texts| {
+            if let Some((_, text)) = texts.iter().find(|(of, _)| of.is(&self)) {
+                return text.clone();
+            }
+            let text: Option<Rc<str>> = make().map(Rc::from);
+            texts.truncate(MAX_TEXTS - 1);
+            texts.push_front((self, text.clone()));
+            text
+        })
+    }
 }

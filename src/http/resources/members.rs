@@ -122,7 +122,6 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
     responses((status = 201, description = "The member.", body = MemberAnswer), ConflictErrors),
 )]
 pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
-    NoParameters::check(&request)?;
     let NewMemberShape { email, name, role } = json::read(&state, &request, payload).await?;
     may_manage(&caller.token, role)?;
     let organization = caller.organization();

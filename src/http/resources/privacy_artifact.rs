@@ -8,8 +8,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::resources::docs::AnyJson;
 use crate::http::resources::privacy_requests::PrivacySubjectAnswer;
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::decimal::Decimal;
+use crate::http::respond::answer::{Decimal, Timestamp};
 
 /// The type of a value in the artifact.
 trait ArtifactValue {

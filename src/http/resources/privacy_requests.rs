@@ -24,9 +24,8 @@ use crate::http::extract::path::PrivacyRequestPath;
 use crate::http::extract::query::{Calendar, NoParameters, QueryParameters as _, query_parameters};
 use crate::http::openapi::responses::{ConflictErrors, NotFoundErrors, NotModified, UnavailableErrors};
 use crate::http::resources::management;
-use crate::http::respond::answer::Timestamp;
+use crate::http::respond::answer::{Decimal, Timestamp};
 use crate::http::respond::code::ErrorCode;
-use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::etag;
 
@@ -353,7 +352,6 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
     responses((status = 201, description = "The request.", body = PrivacyRequestAnswer), NotFoundErrors, ConflictErrors),
 )]
 pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
-    NoParameters::check(&request)?;
     let body: NewPrivacyRequestShape = json::read(&state, &request, payload).await?;
     let (kind, subject) = (body.kind, body.subject()?);
     check_home(&state, &caller)?;

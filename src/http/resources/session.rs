@@ -303,7 +303,6 @@ pub(crate) async fn sign_out(ApiCall { state, request, .. }: ApiCall) -> Result<
 )]
 pub(crate) async fn create_code(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = auth::token_holder(&state, &request)?;
-    NoParameters::check(&request)?;
     let EmptyBody = json::read_within(&state, &request, payload, SIGN_IN_LIMIT_BYTES).await?;
     let base = state.base_url(&request)?;
     let (organization, token, now) = (caller.organization(), caller.token.token_id.clone(), state.engine.clock().now());

@@ -10,7 +10,6 @@ use crate::http::call::ApiCall;
 use crate::http::extract::auth::ProjectCaller;
 use crate::http::extract::json::{self, Fields, json_body};
 use crate::http::extract::path::{ProjectPath, SharePath};
-use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::{ConflictErrors, NotModified};
 use crate::http::resources::management;
 use crate::http::respond::answer::Timestamp;
@@ -158,7 +157,6 @@ pub(crate) async fn create(
     ApiCall { state, request, payload }: ApiCall,
     caller: ProjectCaller,
 ) -> Result<HttpResponse, ApiError> {
-    NoParameters::check(&request)?;
     let NewShareShape { name, expires_at, revenue, embed_origins } = json::read(&state, &request, payload).await?;
     let revenue = revenue.unwrap_or(false);
     may_make(&caller.caller.token, revenue)?;

@@ -16,7 +16,7 @@ use crate::http::extract::question::ProjectQuestion;
 use crate::http::extract::share_rules::{NamedField, SharedQuestion};
 use crate::http::openapi::responses::{NotModified, UnavailableErrors};
 use crate::http::resources::raw_events::parameters::SentDates;
-use crate::http::respond::decimal::Decimal;
+use crate::http::respond::answer::Decimal;
 use crate::http::respond::error::ApiError;
 
 query_parameters! {

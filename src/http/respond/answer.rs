@@ -5,8 +5,10 @@
 
 use std::borrow::Cow;
 
+use headcount_domain::money::Amount;
 use headcount_domain::time::Instant;
 use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type};
 
@@ -94,3 +96,28 @@ macro_rules! answer {
     };
 }
 pub(crate) use answer;
+
+/// An amount, written without the noise of binary fractions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Decimal(pub Amount);
+
+impl From<Amount> for Decimal {
+    fn from(amount: Amount) -> Self {
+        Self(amount)
+    }
+}
+
+impl Serialize for Decimal {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw = RawValue::from_string(self.0.to_string()).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+impl utoipa::PartialSchema for Decimal {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new().schema_type(SchemaType::Type(Type::Number)).into()
+    }
+}
+
+impl utoipa::ToSchema for Decimal {}

@@ -15,8 +15,7 @@ use utoipa::ToSchema;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::cursor::ExplainCursor;
-use super::names::{DimensionName, EntityLevelName, FigureName, TouchModelName};
-use super::rows::{ContributingEvent, UncountedEvent};
+use super::rows::{ContributingEvent, DimensionName, EntityLevelName, FigureName, TouchModelName, UncountedEvent};
 use crate::http::call::ApiCall;
 use crate::http::client_end::while_client_waits;
 use crate::http::extract::auth::ProjectCaller;
@@ -25,8 +24,8 @@ use crate::http::extract::json::{Fields, json_body};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::question::ProjectQuestion;
 use crate::http::openapi::responses::{GoneErrors, NotModified};
+use crate::http::respond::answer::Decimal;
 use crate::http::respond::code::ErrorCode;
-use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
 
 /// The most events of each list on a page, and how many there are unless a question says another number.

@@ -23,8 +23,8 @@ use crate::http::extract::question::ProjectQuestion;
 use crate::http::extract::share_rules::{NamedField, SharedQuestion, named_by_filters};
 use crate::http::openapi::responses::NotModified;
 use crate::http::resources::aggregate::{GroupValue, read_limit};
-use crate::http::resources::revenue::unconverted::{UnconvertedMoney, unconverted};
-use crate::http::respond::decimal::Decimal;
+use crate::http::resources::revenue::{UnconvertedMoney, unconverted};
+use crate::http::respond::answer::Decimal;
 use crate::http::respond::error::ApiError;
 
 json_body! {

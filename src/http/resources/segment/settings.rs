@@ -1,4 +1,4 @@
-//! `GET /v1/projects/{public_key}/settings`
+//! `GET /v1/projects/{public_key}/settings`, and `POST /v1/m` for metrics of the SDKs themselves.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,9 @@ use actix_web::http::header::{self, HeaderValue};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::calls::SegmentAnswer;
 use crate::http::call::ApiCall;
+use crate::http::extract::body::{self, BodyContent};
 use crate::http::extract::path::KeyPath;
 use crate::http::openapi::responses::{NotModified, SegmentErrors, SegmentNotFoundErrors};
 use crate::http::resources::events::cors;
@@ -97,4 +99,17 @@ impl SettingsAnswer {
             metrics: MetricsSettings { sample_rate: 0, host },
         }
     }
+}
+
+/// Takes the metrics of an SDK, and drops them.
+#[utoipa::path(
+    post, path = "/v1/m", tag = "segment", operation_id = "segment_metrics",
+    request_body(content = String, content_type = "text/plain"),
+    responses((status = 200, description = "They were read.", body = SegmentAnswer), SegmentErrors),
+    security(())
+)]
+pub(crate) async fn sdk_metrics(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
+    let permit = body::admit(&state, &request, BodyContent::Other(None), body::FIRST_BYTES)?;
+    body::discard(&request, payload, permit, body::EVENT_LIMIT_BYTES).await?;
+    cors::readable(Ok(HttpResponse::Ok().json(SegmentAnswer::DONE)), &request)
 }
