@@ -8,6 +8,7 @@ pub(crate) mod app;
 pub(crate) mod call;
 pub(crate) mod client_end;
 pub(crate) mod dispatch;
+pub(crate) mod endpoint;
 pub(crate) mod endpoints;
 pub(crate) mod extra_paths;
 pub(crate) mod extract;

@@ -1,27 +1,19 @@
 //! `POST /projects/{project_id}/analytics/aggregate`
 
-use actix_web::HttpResponse;
 use headcount_domain::aggregate::{Aggregate, AggregateRow, Grouping, MAX_GROUPS};
 use headcount_domain::filter::Filter;
 use headcount_domain::intake::fields::{BuiltIn, Field, MetadataPath, Scalar};
 use headcount_domain::names::NamedValues;
 use headcount_domain::versions::Depends;
-use serde::{Serialize, Serializer};
+use serde::Serializer;
 use serde_json::value::RawValue;
+use utoipa::PartialSchema;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::{Object, RefOr};
-use utoipa::{PartialSchema, ToSchema};
 
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::Asker;
+use crate::http::endpoint::*;
 use crate::http::extract::filters::{self, FilterShape};
-use crate::http::extract::json::{Fields, json_body};
-use crate::http::extract::path::ProjectPath;
-use crate::http::extract::question::ProjectQuestion;
-use crate::http::extract::share_rules::{NamedField, SharedQuestion, named_by_filters};
-use crate::http::openapi::responses::NotModified;
-use crate::http::respond::answer::Decimal;
-use crate::http::respond::error::ApiError;
+use crate::http::extract::share_rules::named_by_filters;
 
 /// The number of groups if none is given.
 const DEFAULT_GROUPS: usize = 100;

@@ -3,28 +3,15 @@
 //! Only an owner can grant more than it has: a token of role admin gives others no role above its own and no scope that it
 //! hasn't itself, and revokes no owner's token. An owner's token may give and revoke everything.
 
-use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::registry::{
     ApiToken, MemberId, NewToken, RateLimit, RateLimitPatch, Registry, Role, Scope, TokenId, TokenPatch,
 };
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::time::Instant;
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::app::AppState;
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::Caller;
-use crate::http::extract::json::{self, Fields, json_body};
-use crate::http::extract::path::TokenPath;
-use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{ConflictErrors, NotModified};
+use crate::http::endpoint::*;
 use crate::http::resources::management::{self, role};
 use crate::http::resources::schemas;
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
 
 json_body! {
     /// A token to be made.

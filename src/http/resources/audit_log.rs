@@ -2,26 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::HttpResponse;
 use headcount_actors::registry::{
     Actor, ActorKind, AuditAction, AuditEntry, AuditId, AuditQuery, AuditTarget, FieldChange, TargetType,
 };
 use headcount_domain::names::NamedValues;
 use headcount_domain::time::Timezone;
-use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::Caller;
-use crate::http::extract::parameters::{ListLimit, Text};
-use crate::http::extract::query::{Calendar, QueryParameters as _, query_parameters};
-use crate::http::openapi::responses::{NotModified, UnavailableErrors};
+use crate::http::endpoint::*;
 use crate::http::resources::management;
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
 
 query_parameters! {
     /// The entries to list.

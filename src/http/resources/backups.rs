@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use actix_web::HttpResponse;
 use actix_web::http::header;
 use actix_web::web::{self, Bytes};
 use futures_util::stream;
@@ -10,15 +9,9 @@ use headcount_actors::backup::BackupFailure;
 use headcount_actors::domain::fault::FaultKind;
 use headcount_actors::{AskError, NodesBackupError, SealError, Sealed};
 use headcount_storage::backup::{BackupManifest, TarTarget};
-use serde::Serialize;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
-use utoipa::ToSchema;
 
-use crate::http::call::ApiCall;
-use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::ConflictErrors;
-use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::ApiError;
+use crate::http::endpoint::*;
 
 /// The size of a part of the stream.
 const PART_BYTES: usize = 64 << 10;

@@ -1,17 +1,10 @@
 //! `/admin/clock`: needs the operator token.
 
-use actix_web::HttpResponse;
 use headcount_actors::{ClockJump, ClockState, ConfirmClockError};
 use headcount_domain::time::Day;
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::call::ApiCall;
-use crate::http::extract::json::{self, json_body};
-use crate::http::extract::query::NoParameters;
+use crate::http::endpoint::*;
 use crate::http::resources::management;
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::error::ApiError;
 
 json_body! {
     /// A confirmation that the clock is right.

@@ -1,20 +1,10 @@
 //! `GET /companies/…`: organization-wide.
 
-use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::registry::Organization;
 use headcount_domain::queries::{self, CompanyMetrics, Listed, TopCompany, TopUser};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::Caller;
-use crate::http::extract::parameters::{ListLimit, RangeDays, Text};
-use crate::http::extract::path::CompanyPath;
-use crate::http::extract::query::query_parameters;
-use crate::http::extract::question::OrganizationQuestion;
-use crate::http::openapi::responses::{NotFoundErrors, NotModified, UnavailableErrors};
-use crate::http::respond::answer::{Completed, Decimal, Timestamp, answer};
-use crate::http::respond::error::ApiError;
+use crate::http::endpoint::*;
+use crate::http::respond::answer::Completed;
 
 type CompletedCompany = Completed<CompanyAnswer>;
 type CompletedTopCompanies = Completed<TopCompaniesAnswer>;

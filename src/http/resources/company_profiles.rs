@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::profiles::{
     BuildRequest, CompanyProfile, NewCompanyProfile, ProfileBuild, ProfileFields, ProfileKind, ProfilePatch, ProfileQuery,
     ProfileSource, Website,
@@ -12,21 +11,10 @@ use headcount_domain::company::normalise_domain;
 use headcount_domain::ids::PublicCompany;
 use headcount_domain::names::NamedValues;
 use headcount_domain::time::Timezone;
-use serde::Serialize;
-use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::{self, Caller};
-use crate::http::extract::json::{self, json_body};
-use crate::http::extract::parameters::{ListLimit, Text};
-use crate::http::extract::path::{BuildRunPath, CompanyProfilePath};
-use crate::http::extract::query::{Calendar, NoParameters, QueryParameters as _, query_parameters};
-use crate::http::openapi::responses::{ConflictErrors, NotFoundErrors, NotModified, UnavailableErrors};
+use crate::http::endpoint::*;
 use crate::http::resources::management;
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
 
 json_body! {
     /// The fields of a company profile: absent fields stay unchanged, empty ones are removed.

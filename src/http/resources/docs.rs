@@ -5,17 +5,13 @@ use std::io::Read;
 use actix_web::http::Method;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::web::{Bytes, Data};
-use actix_web::{HttpRequest, HttpResponse};
 use flate2::read::GzDecoder;
+use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType};
-use utoipa::{PartialSchema, ToSchema};
 
-use crate::http::call::{Answer, ApiCall, Handler};
-use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::NotModified;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
+use crate::http::call::{Answer, Handler};
+use crate::http::endpoint::*;
 use crate::http::routes::Router;
 
 const PAGE: &str = include_str!("../docs/index.html");

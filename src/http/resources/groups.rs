@@ -1,18 +1,9 @@
 //! `GET /groups/…`: organization-wide.
 
-use actix_web::HttpResponse;
 use headcount_domain::queries::{self, GroupMetrics, Listed};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::Caller;
-use crate::http::extract::parameters::{GroupTypeName, ListLimit, RangeDays, Text};
-use crate::http::extract::query::query_parameters;
-use crate::http::extract::question::OrganizationQuestion;
-use crate::http::openapi::responses::{NotFoundErrors, NotModified, UnavailableErrors};
-use crate::http::respond::answer::{Completed, Timestamp, answer};
-use crate::http::respond::error::ApiError;
+use crate::http::endpoint::*;
+use crate::http::respond::answer::Completed;
 
 type CompletedGroup = Completed<GroupAnswer>;
 type CompletedTopGroups = Completed<TopGroupsAnswer>;

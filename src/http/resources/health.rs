@@ -1,15 +1,8 @@
 //! `GET /healthz`, `/readyz` and `/version`.
 
 use actix_web::http::header;
-use actix_web::{HttpRequest, HttpResponse};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::call::ApiCall;
-use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{NotModified, UnavailableErrors};
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
+use crate::http::endpoint::*;
 
 /// That the server is alive, or ready.
 #[derive(Debug, Serialize, ToSchema)]

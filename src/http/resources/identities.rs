@@ -1,19 +1,9 @@
 //! `GET /identities/…`: organization-wide.
 
-use actix_web::HttpResponse;
 use headcount_domain::queries::{self, CountOf, IdentityCounts, IdentityOrder, IdentitySelector, Listed, Profile, TopIdentity};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::Caller;
-use crate::http::extract::parameters::{Choice, Dates, Limit, ListLimit, RangeDays, Text};
-use crate::http::extract::query::query_parameters;
-use crate::http::extract::question::OrganizationQuestion;
-use crate::http::openapi::responses::{NotFoundErrors, NotModified, UnavailableErrors};
-use crate::http::respond::answer::{Completed, Decimal, Timestamp, answer};
-use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::ApiError;
+use crate::http::endpoint::*;
+use crate::http::respond::answer::Completed;
 
 type CompletedProfile = Completed<ProfileAnswer>;
 type CompletedReferrers = Completed<ReferrersAnswer>;

@@ -2,22 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::HttpResponse;
 use headcount_actors::ProjectIntake;
 use headcount_domain::queries::IntakeQuery;
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::ProjectCaller;
-use crate::http::extract::parameters::RangeDays;
-use crate::http::extract::path::ProjectPath;
-use crate::http::extract::query::query_parameters;
-use crate::http::extract::question::ProjectQuestion;
-use crate::http::openapi::responses::{NotModified, UnavailableErrors};
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
+use crate::http::endpoint::*;
 
 query_parameters! {
     /// The days of receipt.

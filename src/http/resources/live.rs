@@ -8,26 +8,19 @@ use std::rc::Rc;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use actix_web::HttpResponse;
 use actix_web::body::BodyStream;
 use actix_web::http::{Method, header};
 use actix_web::web::Bytes;
 use headcount_actors::{Engine, LiveEnd, LiveFigures, LiveFrame, LiveMinute, LiveNotification, LiveState, LiveWatch};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::money::Currency;
-use serde::Serialize;
 use tokio::sync::watch;
+use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Schema, Type};
-use utoipa::{PartialSchema, ToSchema};
 
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::{self, Asker, Credential};
-use crate::http::extract::path::ProjectPath;
-use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::UnavailableErrors;
-use crate::http::respond::answer::{Decimal, Timestamp};
-use crate::http::respond::error::ApiError;
+use crate::http::endpoint::*;
+use crate::http::extract::auth::Credential;
 use crate::http::share_streams::ShareStream;
 
 /// How often it is checked that the server goes on and that the token has not expired. A change of the token is seen at once.

@@ -3,17 +3,12 @@
 //! They need a token of role owner or admin with the scope `admin`, except for `POST /organizations`, which needs the root token.
 
 use actix_web::http::header;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::web;
 use headcount_actors::Engine;
 use headcount_actors::registry::{Author, Registry, RegistryError, Role};
 use headcount_domain::ids::{OrganizationId, ProjectId};
-use serde::Serialize;
 
-use crate::http::app::AppState;
-use crate::http::extract::auth::ProjectCaller;
-use crate::http::extract::json::Fields;
-use crate::http::extract::query::NoParameters;
-use crate::http::respond::error::ApiError;
+use crate::http::endpoint::*;
 
 /// Returns what an operation without parameters on a project is about, and its author.
 pub(crate) fn of_project(

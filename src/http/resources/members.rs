@@ -1,22 +1,10 @@
 //! `/members`.
 
-use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::registry::{ApiToken, Member, MemberId, MemberPatch, NewMember, Role};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::Caller;
-use crate::http::extract::json::{self, json_body};
-use crate::http::extract::path::{MemberPath, id_in_path};
-use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{ConflictErrors, NotModified};
+use crate::http::endpoint::*;
 use crate::http::resources::management::{self, optional_role, role};
 use crate::http::resources::schemas;
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
 
 json_body! {
     /// A new member.

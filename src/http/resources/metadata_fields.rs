@@ -1,20 +1,10 @@
 //! `GET /projects/{project_id}/analytics/fields`
 
-use actix_web::HttpResponse;
 use headcount_domain::aggregate::{MetadataField, MetadataFields};
 use headcount_domain::versions::Depends;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::raw_events::parameters::SentDates;
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::ProjectCaller;
-use crate::http::extract::parameters::Limit;
-use crate::http::extract::path::ProjectPath;
-use crate::http::extract::query::query_parameters;
-use crate::http::extract::question::ProjectQuestion;
-use crate::http::openapi::responses::{NotModified, UnavailableErrors};
-use crate::http::respond::error::ApiError;
+use crate::http::endpoint::*;
 
 query_parameters! {
     /// The days, and the length of the list.

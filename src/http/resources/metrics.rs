@@ -5,17 +5,14 @@ use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use actix_web::http::header;
-use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::registry::Scope;
 use headcount_actors::{NodeVitals, Vitals};
 use prometheus::{Gauge, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder};
 
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::{self, MinRole};
-use crate::http::extract::query::NoParameters;
+use crate::http::endpoint::*;
+use crate::http::extract::auth::MinRole;
 use crate::http::request_metrics::RequestMetrics;
 use crate::http::resources::node_metrics;
-use crate::http::respond::error::ApiError;
 
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// The headers that mark a forwarded request, besides those that begin with `x-forwarded`.

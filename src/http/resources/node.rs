@@ -5,15 +5,12 @@ use std::time::Duration;
 
 use actix_web::http::header::HeaderName;
 use actix_web::http::{Method, StatusCode};
-use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::admission_gate::Gate;
 use headcount_actors::{AskNodeError, MAX_REQUEST_BYTES};
 use headcount_domain::ids::OrganizationId;
 
-use crate::http::app::AppState;
-use crate::http::call::ApiCall;
+use crate::http::endpoint::*;
 use crate::http::extract::body;
-use crate::http::respond::error::ApiError;
 use crate::http::turns::Turns;
 
 /// The path.

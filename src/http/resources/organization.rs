@@ -2,26 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::HttpResponse;
 use headcount_actors::registry::{Capability, Organization, OrganizationPatch};
 use headcount_domain::intake::policy::Rates;
 use headcount_domain::money::{Currency, Rate};
 use headcount_domain::names::NamedValues;
 use headcount_domain::time::Timezone;
-use serde::{Serialize, Serializer};
+use serde::Serializer;
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
 use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, Type};
 
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::{self, Caller};
-use crate::http::extract::json::{self, Fields, json_body};
-use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{ConflictErrors, NotModified};
+use crate::http::endpoint::*;
 use crate::http::resources::{management, schemas};
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
 
 json_body! {
     /// A change of the organization: absent fields stay unchanged.

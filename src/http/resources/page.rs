@@ -6,15 +6,12 @@ use std::sync::LazyLock;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::Bytes;
-use actix_web::{HttpRequest, HttpResponse};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::http::call::ApiCall;
+use crate::http::endpoint::*;
 use crate::http::resources::docs::takes_gzip;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
 use crate::http::routes::Router;
 
 /// The paths of the page itself: it finds the rest of the path by script.

@@ -3,25 +3,19 @@
 use std::io;
 use std::sync::Arc;
 
+use actix_web::HttpResponseBuilder;
 use actix_web::body::SizedStream;
 use actix_web::http::Method;
 use actix_web::http::header::{self, ContentDisposition, DispositionParam, DispositionType, HeaderValue, Range};
-use actix_web::web::Bytes;
-use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
+use actix_web::web::{self, Bytes};
 use futures_util::stream;
 use headcount_actors::engine::{Download, DownloadError};
 use headcount_actors::privacy::ArtifactGone;
 use headcount_actors::registry::PrivacyRequestId;
 
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::Caller;
-use crate::http::extract::path::PrivacyRequestPath;
-use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{DownloadErrors, NotModified, UnavailableErrors};
+use crate::http::endpoint::*;
 use crate::http::resources::privacy_artifact::PrivacyArtifactShape;
 use crate::http::resources::privacy_requests::check_home;
-use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::ApiError;
 
 /// The size of a part of the stream.
 const PART_BYTES: u64 = 256 << 10;

@@ -1,6 +1,6 @@
 //! `/privacy-requests`.
 
-use actix_web::{HttpResponse, web};
+use actix_web::web;
 use headcount_actors::privacy::{
     ErasedProject, PrivacyAudit, PrivacyAuditEvent, PrivacyQuery, PrivacyRequest, PrivacyRequestKind, PrivacyStatus,
     PrivacySubject,
@@ -10,24 +10,11 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::names::{NamedValues, UnknownName};
 use headcount_domain::queries::LifetimeFigures;
 use headcount_domain::time::{Instant, Timezone};
-use serde::Serialize;
 use serde_json::{Value, json};
-use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
-use crate::http::app::AppState;
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::Caller;
-use crate::http::extract::json::{self, Fields, JsonBody};
-use crate::http::extract::parameters::{Choice, ListLimit, Text, TypeFilter};
-use crate::http::extract::path::PrivacyRequestPath;
-use crate::http::extract::query::{Calendar, NoParameters, QueryParameters as _, query_parameters};
-use crate::http::openapi::responses::{ConflictErrors, NotFoundErrors, NotModified, UnavailableErrors};
+use crate::http::endpoint::*;
 use crate::http::resources::management;
-use crate::http::respond::answer::{Decimal, Timestamp};
-use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
 
 fn names<T: NamedValues>(description: &str) -> Object {
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(T::names())).description(Some(description)).build()

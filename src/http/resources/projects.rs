@@ -1,28 +1,15 @@
 //! `/projects` and `/projects/{project_id}`.
 
-use actix_web::HttpResponse;
 use headcount_actors::registry::{NewProject, OwnQuotas, Project, ProjectPatch, RateLimit, RateLimitPatch};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::intake::policy::{BotPolicy, SignalsPolicy};
 use headcount_domain::money::Currency;
 use headcount_domain::quota::Quotas;
 use headcount_domain::time::Day;
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::app::AppState;
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::{Caller, ProjectCaller};
-use crate::http::extract::json::{self, Fields, json_body};
-use crate::http::extract::path::ProjectPath;
-use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{ConflictErrors, NotModified};
-use crate::http::resources::management;
+use crate::http::endpoint::*;
 use crate::http::resources::quotas::{self, QuotasAnswer};
-use crate::http::resources::schemas;
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
+use crate::http::resources::{management, schemas};
 
 json_body! {
     /// A project to be made.

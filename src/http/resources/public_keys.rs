@@ -1,18 +1,9 @@
 //! `/projects/{project_id}/keys`: public keys, their rotation and their rate limits. Several are valid at once.
 
-use actix_web::HttpResponse;
 use headcount_actors::registry::{Project, RateLimitPatch};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::ProjectCaller;
-use crate::http::extract::json::{self, EmptyBody, json_body};
-use crate::http::extract::path::{KeyPath, ProjectPath};
-use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotModified};
+use crate::http::endpoint::*;
 use crate::http::resources::{management, schemas};
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
 
 /// A new public key.
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,20 +1,8 @@
 //! `GET /projects/{project_id}/analytics/retention`
 
-use actix_web::HttpResponse;
 use headcount_domain::queries::{Listed, RetentionCohort, RetentionQuery};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::Asker;
-use crate::http::extract::parameters::{Limit, RunningInterval};
-use crate::http::extract::path::ProjectPath;
-use crate::http::extract::query::query_parameters;
-use crate::http::extract::question::ProjectQuestion;
-use crate::http::extract::share_rules::{NamedField, SharedQuestion};
-use crate::http::openapi::responses::{NotModified, UnavailableErrors};
-use crate::http::respond::answer::answer;
-use crate::http::respond::error::ApiError;
+use crate::http::endpoint::*;
 
 query_parameters! {
     /// The cohorts to return.

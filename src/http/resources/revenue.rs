@@ -2,25 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::HttpResponse;
 use headcount_domain::queries::{
     AttributedRevenue, AttributionQuery, Cohort, CohortsQuery, Dimension, EntityLevel, LtvCohorts, RevenueMetrics,
     RevenueMetricsQuery, RevenueSeries, RevenueSeriesQuery, TouchModel, TouchRevenue, Unconverted,
 };
 use headcount_domain::time::Day;
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::Asker;
-use crate::http::extract::parameters::{Choice, Dates, IgnoredDates, Limit, ListLimit};
-use crate::http::extract::path::ProjectPath;
-use crate::http::extract::query::query_parameters;
-use crate::http::extract::question::ProjectQuestion;
-use crate::http::extract::share_rules::{NamedField, SharedQuestion};
-use crate::http::openapi::responses::{NotModified, UnavailableErrors};
-use crate::http::respond::answer::{Decimal, answer};
-use crate::http::respond::error::ApiError;
+use crate::http::endpoint::*;
 
 /// Money in a currency that had no rate when it was recorded.
 #[derive(Debug, Serialize, ToSchema)]

@@ -3,28 +3,17 @@
 use std::sync::Arc;
 
 use actix_web::http::header::{self, HeaderValue};
-use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::Engine;
 use headcount_actors::registry::{
     ApiToken, BrowserSession, Principal, Project, Registry, Role, Scope, Secret, ShareHolder, SignInError, TokenHolder,
 };
 use headcount_domain::time::{Day, Instant};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::app::AppState;
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::{self, Caller, Credential};
+use crate::http::endpoint::*;
+use crate::http::extract::auth::Credential;
 use crate::http::extract::cookie;
-use crate::http::extract::json::{self, EmptyBody, json_body};
-use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotModified, SignInErrors, UnavailableErrors};
-use crate::http::resources::management;
-use crate::http::resources::schemas;
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::{etag, rate_limit};
+use crate::http::resources::{management, schemas};
+use crate::http::respond::rate_limit;
 
 /// The largest body of a sign-in, which anybody may send.
 const SIGN_IN_LIMIT_BYTES: usize = 4 << 10;

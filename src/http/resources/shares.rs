@@ -1,21 +1,10 @@
 //! `/projects/{project_id}/shares`: links that show the figures of a project to whoever has them.
 
-use actix_web::HttpResponse;
 use headcount_actors::registry::{ApiToken, NewShare, Role, Scope, Share, ShareId};
 use headcount_domain::time::Instant;
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::ProjectCaller;
-use crate::http::extract::json::{self, Fields, json_body};
-use crate::http::extract::path::{ProjectPath, SharePath};
-use crate::http::openapi::responses::{ConflictErrors, NotModified};
+use crate::http::endpoint::*;
 use crate::http::resources::management;
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
 use crate::http::respond::page_policy::SHARE_PATH;
 
 json_body! {

@@ -3,17 +3,13 @@
 use std::io::Write;
 use std::sync::LazyLock;
 
-use actix_web::HttpResponse;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::web::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::http::call::ApiCall;
-use crate::http::openapi::responses::NotModified;
+use crate::http::endpoint::*;
 use crate::http::resources::docs::takes_gzip;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
 
 /// What `npm run build` makes of `tracker/hc.ts`.
 const SCRIPT: &[u8] = include_bytes!("../../../tracker/dist/hc.js");

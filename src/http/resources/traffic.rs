@@ -1,23 +1,11 @@
 //! `GET /projects/{project_id}/analytics/traffic`
 
-use actix_web::HttpResponse;
 use headcount_domain::cells::count_of;
 use headcount_domain::money::ratio_of_counts;
 use headcount_domain::queries::{Listed, Traffic, TrafficQuery, TrafficRow};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::Asker;
-use crate::http::extract::parameters::Limit;
-use crate::http::extract::path::ProjectPath;
-use crate::http::extract::query::query_parameters;
-use crate::http::extract::question::ProjectQuestion;
-use crate::http::extract::share_rules::{NamedField, SharedQuestion};
-use crate::http::openapi::responses::{NotModified, UnavailableErrors};
+use crate::http::endpoint::*;
 use crate::http::resources::raw_events::parameters::SentDates;
-use crate::http::respond::answer::Decimal;
-use crate::http::respond::error::ApiError;
 
 query_parameters! {
     /// The window of the sessions.

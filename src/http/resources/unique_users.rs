@@ -1,21 +1,12 @@
 //! `POST /projects/{project_id}/analytics/count-unique-users-per-day`
 
-use actix_web::HttpResponse;
 use headcount_domain::filter::Filter;
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
 use headcount_domain::time::{Day, Window};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::Asker;
+use crate::http::endpoint::*;
 use crate::http::extract::filters::{self, FilterShape};
-use crate::http::extract::json::json_body;
-use crate::http::extract::path::ProjectPath;
-use crate::http::extract::question::ProjectQuestion;
-use crate::http::extract::share_rules::{NamedField, SharedQuestion, named_by_filters};
-use crate::http::openapi::responses::NotModified;
-use crate::http::respond::error::ApiError;
+use crate::http::extract::share_rules::named_by_filters;
 
 json_body! {
     /// What unique users are asked for.

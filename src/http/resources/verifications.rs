@@ -4,24 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use actix_web::HttpMessage as _;
 use actix_web::error::Error;
 use actix_web::http::header;
 use actix_web::web::Bytes;
-use actix_web::{HttpMessage as _, HttpResponse};
 use futures_util::stream;
 use headcount_actors::verify::{DamagedFile, DifferingCell, UnverifiedPartition, VerifiedProject, VerifyError, VerifyReport};
 use headcount_domain::ids::ProjectId;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tokio::sync::oneshot::{self, Receiver};
-use utoipa::ToSchema;
 
-use crate::http::call::ApiCall;
-use crate::http::extract::parameters::Flag;
-use crate::http::extract::query::{Calendar, QueryParameters as _, query_parameters};
+use crate::http::endpoint::*;
 use crate::http::middleware::RequestId;
-use crate::http::openapi::responses::ConflictErrors;
-use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::ApiError;
 
 /// How often a space is sent while the verification goes on, so that nobody on the way takes the connection for dead.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);

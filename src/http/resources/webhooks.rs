@@ -1,6 +1,5 @@
 //! `/webhooks`.
 
-use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::admission_gate::Holder;
 use headcount_actors::registry::{Secret, WebhookId};
 use headcount_actors::webhooks::{
@@ -9,24 +8,13 @@ use headcount_actors::webhooks::{
 use headcount_domain::intake::event::Position;
 use headcount_domain::names::NamedValues;
 use headcount_domain::time::Timezone;
-use serde::Serialize;
-use utoipa::ToSchema;
 use utoipa::openapi::schema::{Array, ArrayBuilder, Object, ObjectBuilder, Type};
 
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::{self, Caller};
+use crate::http::endpoint::*;
 use crate::http::extract::body::{self, BodyContent, Media};
-use crate::http::extract::json::{self, EmptyBody, Fields, JsonBody as _, json_body};
-use crate::http::extract::parameters::{Choice, ListLimit, Text};
-use crate::http::extract::path::{WebhookPath, id_in_path};
-use crate::http::extract::query::{Calendar, NoParameters, QueryParameters as _, query_parameters};
 use crate::http::forward::travel::Travel;
 use crate::http::forward::{forward, way};
-use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, UnavailableErrors};
 use crate::http::resources::management;
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
 
 fn names<T: NamedValues>(description: &str) -> Object {
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(T::names())).description(Some(description)).build()

@@ -1,11 +1,11 @@
 //! CORS for ingestion: the pages that may send events. Other paths send no CORS headers.
 
 use actix_web::http::header::{self, HeaderValue};
-use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::registry::ProjectConfig;
 
-use crate::http::call::{Answer, ApiCall, at_once};
-use crate::http::respond::error::{ApiError, CORS_EXPOSED_HEADERS};
+use crate::http::call::{Answer, at_once};
+use crate::http::endpoint::*;
+use crate::http::respond::error::CORS_EXPOSED_HEADERS;
 
 const METHODS: HeaderValue = HeaderValue::from_static("POST, GET");
 const HEADERS: HeaderValue = HeaderValue::from_static("content-type, content-encoding, x-service-pk, x-request-id");

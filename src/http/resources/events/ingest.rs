@@ -6,7 +6,6 @@ use actix_web::dev::Payload;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderMap, HeaderName};
 use actix_web::web::Data;
-use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::admission_gate::Permit;
 use headcount_actors::ingest::{MAX_BATCH_EVENTS, Origin, Prepared, Refusal};
 use headcount_actors::registry::{ProjectConfig, PublicKey};
@@ -24,15 +23,11 @@ use serde_json::value::RawValue;
 use super::answer::{BatchAnswer, EventWarning, TrackAnswer};
 use super::cors;
 use super::rate_limit::Allowance;
-use crate::http::app::AppState;
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::ProjectCaller;
+use crate::http::endpoint::*;
 use crate::http::extract::body::{self, BodyContent, Media};
 use crate::http::extract::query::QueryString;
 use crate::http::forward::travel::Travel;
 use crate::http::forward::{Upload, forward, way};
-use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::ApiError;
 
 /// The largest row of an export: it has an event and what was decided about it.
 pub(crate) const IMPORT_LIMIT_BYTES: usize = 2 * body::EVENT_LIMIT_BYTES;

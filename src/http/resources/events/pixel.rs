@@ -1,6 +1,5 @@
 //! `GET /i`: an event from a page without script.
 
-use actix_web::HttpResponse;
 use actix_web::http::header::{self, HeaderValue};
 use base64::Engine as _;
 use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
@@ -8,11 +7,9 @@ use headcount_domain::intake::admission::Sender;
 
 use super::cors;
 use super::ingest::{EventDestination, by_public_key, public_key, record_event, tracker};
-use crate::http::call::ApiCall;
+use crate::http::endpoint::*;
 use crate::http::extract::body::{self, BodyContent};
 use crate::http::extract::query::QueryString;
-use crate::http::openapi::responses::PixelErrors;
-use crate::http::respond::error::ApiError;
 
 /// A 1×1 transparent GIF.
 const PIXEL: &[u8] = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\x00\x00\x00!\xf9\x04\x01\x00\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;";

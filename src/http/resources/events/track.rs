@@ -1,22 +1,15 @@
 //! `POST /i`, `/track`, `/i/batch`, and the same for servers.
 
-use actix_web::HttpResponse;
+use headcount_actors::ingest::MAX_BATCH_EVENTS;
 use serde_json::json;
+use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Ref, Schema};
-use utoipa::{PartialSchema, ToSchema};
-
-use headcount_actors::ingest::MAX_BATCH_EVENTS;
 
 use super::answer::{BatchAnswer, TrackAnswer};
 use super::ingest::{BodyKind, from_public, from_server};
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::ProjectCaller;
-use crate::http::extract::parameters::KeyQuery;
-use crate::http::extract::path::ProjectPath;
+use crate::http::endpoint::*;
 use crate::http::openapi::event::EventShape;
-use crate::http::openapi::responses::{PublicEventErrors, ServerEventErrors};
-use crate::http::respond::error::ApiError;
 
 /// The schema of a batch, which is read event by event.
 pub(crate) struct BatchShape;

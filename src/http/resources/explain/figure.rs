@@ -2,7 +2,6 @@
 
 use std::hash::Hasher as _;
 
-use actix_web::HttpResponse;
 use headcount_actors::ExplainError;
 use headcount_domain::figures::{AttributedTo, ExplainQuestion, ExplainedFigure, Explanation};
 use headcount_domain::filter::Filter;
@@ -10,23 +9,13 @@ use headcount_domain::intake::event::Position;
 use headcount_domain::names::NamedValues;
 use headcount_domain::queries::{Dimension, EntityLevel, TouchModel};
 use headcount_domain::time::Window;
-use serde::Serialize;
-use utoipa::ToSchema;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::cursor::ExplainCursor;
 use super::rows::{ContributingEvent, DimensionName, EntityLevelName, FigureName, TouchModelName, UncountedEvent};
-use crate::http::call::ApiCall;
 use crate::http::client_end::while_client_waits;
-use crate::http::extract::auth::ProjectCaller;
+use crate::http::endpoint::*;
 use crate::http::extract::filters::{self, FilterShape};
-use crate::http::extract::json::{Fields, json_body};
-use crate::http::extract::path::ProjectPath;
-use crate::http::extract::question::ProjectQuestion;
-use crate::http::openapi::responses::{GoneErrors, NotModified};
-use crate::http::respond::answer::Decimal;
-use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::ApiError;
 
 /// The most events of each list on a page, and how many there are unless a question says another number.
 const MAX_EVENTS: usize = 500;

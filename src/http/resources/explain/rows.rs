@@ -6,12 +6,11 @@ use headcount_domain::intake::event::Position;
 use headcount_domain::intake::policy::Policy;
 use headcount_domain::names::NamedValues;
 use headcount_domain::queries::{Dimension, EntityLevel, TouchModel};
-use serde::Serialize;
+use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
-use utoipa::{PartialSchema, ToSchema};
 
-use crate::http::respond::answer::Decimal;
+use crate::http::endpoint::*;
 
 /// Why an event contributes.
 const CONTRIBUTIONS: [Reason; 6] =

@@ -2,30 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::HttpResponse;
 use headcount_domain::figures::{Breakdown, BreakdownQuestion, BreakdownRow, ComparedWindows, EventFigures, OrderBy, Search};
 use headcount_domain::filter::Filter;
 use headcount_domain::intake::fields::Field;
 use headcount_domain::names::NamedValues;
 use headcount_domain::time::Window;
-use serde::Serialize;
+use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
-use utoipa::{PartialSchema, ToSchema};
 
 use super::compare::{Compare, CompareShape};
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::Asker;
+use crate::http::endpoint::*;
 use crate::http::extract::filters::{self, FilterShape};
-use crate::http::extract::json::{Fields, json_body};
-use crate::http::extract::path::ProjectPath;
-use crate::http::extract::question::ProjectQuestion;
-use crate::http::extract::share_rules::{NamedField, SharedQuestion, named_by_filters};
-use crate::http::openapi::responses::NotModified;
+use crate::http::extract::share_rules::named_by_filters;
 use crate::http::resources::aggregate::{GroupValue, read_limit};
 use crate::http::resources::revenue::{UnconvertedMoney, unconverted};
-use crate::http::respond::answer::Decimal;
-use crate::http::respond::error::ApiError;
 
 json_body! {
     /// Which figures are asked for, and by which property. Events are chosen by the window, the name and the filters.

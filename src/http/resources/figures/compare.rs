@@ -2,15 +2,13 @@
 
 use headcount_domain::figures::ComparedWindows;
 use headcount_domain::time::Window;
+use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{
     AdditionalProperties, KnownFormat, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
 };
-use utoipa::{PartialSchema, ToSchema};
 
-use crate::http::extract::json::Fields;
-use crate::http::extract::question::ProjectQuestion;
-use crate::http::respond::error::ApiError;
+use crate::http::endpoint::*;
 
 const PREVIOUS_PERIOD: &str = "previous_period";
 const PREVIOUS_YEAR: &str = "previous_year";

@@ -2,29 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::HttpResponse;
 use headcount_domain::figures::{ComparedWindows, EventFigures, Report, ReportQuery, ReportQuestion, Series};
 use headcount_domain::filter::{Filter, Predicate};
 use headcount_domain::names::NamedValues;
 use headcount_domain::time::{Bucket, BucketStart, Buckets, Interval, MAX_HOURLY_DAYS, Window};
-use serde::Serialize;
+use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
-use utoipa::{PartialSchema, ToSchema};
 
 use super::compare::{Compare, CompareShape};
-use crate::http::app::AppState;
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::Asker;
+use crate::http::endpoint::*;
 use crate::http::extract::filters::{self, FilterShape};
-use crate::http::extract::json::{Fields, json_body};
-use crate::http::extract::path::ProjectPath;
-use crate::http::extract::question::ProjectQuestion;
-use crate::http::extract::share_rules::{NamedField, SharedQuestion, named_by_filters};
-use crate::http::openapi::responses::NotModified;
+use crate::http::extract::share_rules::named_by_filters;
 use crate::http::resources::revenue::{UnconvertedMoney, unconverted};
-use crate::http::respond::answer::Decimal;
-use crate::http::respond::error::ApiError;
 
 json_body! {
     /// Which figures are asked for. Events are chosen by the window, the name and the filters.

@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use actix_web::HttpResponse;
 use actix_web::body::{BodySize, MessageBody};
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::web::Bytes;
@@ -17,15 +16,8 @@ use headcount_domain::versions::Depends;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::parameters::{Conditions, SentDates};
-use crate::http::call::ApiCall;
 use crate::http::client_end::while_client_waits;
-use crate::http::extract::auth::ProjectCaller;
-use crate::http::extract::parameters::Choice;
-use crate::http::extract::path::ProjectPath;
-use crate::http::extract::query::query_parameters;
-use crate::http::extract::question::ProjectQuestion;
-use crate::http::openapi::responses::{NotModified, UnavailableErrors};
-use crate::http::respond::error::ApiError;
+use crate::http::endpoint::*;
 
 /// The size from which on encoded rows are passed on.
 const PART_BYTES: usize = 64 << 10;

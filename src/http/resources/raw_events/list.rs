@@ -1,6 +1,5 @@
 //! `GET /projects/{project_id}/events`
 
-use actix_web::HttpResponse;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use headcount_actors::{AskError, EventsPage, PageOrder, PageQuestion};
@@ -9,21 +8,11 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::{Day, Instant, Window};
 use headcount_domain::versions::Depends;
-use serde::Serialize;
-use utoipa::ToSchema;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::parameters::{AfterPosition, Conditions, SentCursor, SentDates};
 use super::row::EventRow;
-use crate::http::call::ApiCall;
-use crate::http::extract::auth::ProjectCaller;
-use crate::http::extract::parameters::Limit;
-use crate::http::extract::path::ProjectPath;
-use crate::http::extract::query::query_parameters;
-use crate::http::extract::question::ProjectQuestion;
-use crate::http::openapi::responses::{GoneErrors, NotModified, UnavailableErrors};
-use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::ApiError;
+use crate::http::endpoint::*;
 
 query_parameters! {
     /// The events that are listed.

@@ -2,7 +2,6 @@
 
 use actix_web::dev::Payload;
 use actix_web::http::{Method, header};
-use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::admission_gate::Permit;
 use headcount_actors::ingest::{Prepared, Refusal};
 use headcount_actors::{SegmentRequest, Tracker};
@@ -11,19 +10,14 @@ use headcount_domain::intake::json_fields::readable;
 use headcount_domain::intake::policy::Policy;
 use headcount_domain::intake::segment::{Batch, Call, Envelope};
 use headcount_domain::intake::submission::Invalid;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::write_key;
-use crate::http::app::AppState;
-use crate::http::call::ApiCall;
+use crate::http::endpoint::*;
 use crate::http::extract::body::{self, BodyContent, Media};
-use crate::http::openapi::responses::SegmentErrors;
 use crate::http::openapi::segment::{MessageBatchShape, MessageShape};
 use crate::http::resources::events::answer::{BatchAnswer, BatchError, BatchWarning, EventWarning};
 use crate::http::resources::events::cors;
 use crate::http::resources::events::ingest::{EventDestination, by_public_key, origin, tracker};
-use crate::http::respond::error::ApiError;
 use crate::http::routes::Router;
 
 /// What a call answers.

@@ -2,19 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::HttpResponse;
 use actix_web::http::header::{self, HeaderValue};
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::calls::SegmentAnswer;
-use crate::http::call::ApiCall;
+use crate::http::endpoint::*;
 use crate::http::extract::body::{self, BodyContent};
-use crate::http::extract::path::KeyPath;
-use crate::http::openapi::responses::{NotModified, SegmentErrors, SegmentNotFoundErrors};
 use crate::http::resources::events::cors;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
 
 /// The path, also for its preflights.
 pub(super) const PATH: &str = "/v1/projects/{public_key}/settings";
