@@ -1,4 +1,8 @@
-//! Which node answers an operation, as the table of endpoints says. `tests/forwarding_table.rs` has the rule.
+//! Which node answers an operation, as the table of endpoints says, and where that is. `tests/forwarding_table.rs` has the rule.
+
+use std::sync::Arc;
+
+use headcount_actors::admission_gate::Holder;
 
 /// What an operation that travels does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,4 +47,15 @@ impl Destination {
             Self::ProjectOwner(travel) | Self::WebhookOwner(travel) | Self::Home(travel) => Some(travel),
         }
     }
+}
+
+/// The node that a request goes to.
+#[derive(Debug, Clone)]
+pub(crate) struct OwnerNode {
+    /// The partition that it owns.
+    pub(super) partition: u16,
+    /// Its address.
+    pub(super) address: Arc<str>,
+    /// Whose share of bytes and places the request takes: its project, or its organization.
+    pub(super) holder: Holder,
 }

@@ -10,8 +10,7 @@ use actix_web::web::Bytes;
 use headcount_actors::admission_gate::{Holder, Permit};
 use hyper::body::{Body, Frame, SizeHint};
 
-use super::travel::Travel;
-use super::way::OwnerNode;
+use super::travel::{OwnerNode, Travel};
 use crate::http::app::AppState;
 use crate::http::extract::body::{self, BodyContent};
 use crate::http::respond::error::ApiError;

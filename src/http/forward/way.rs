@@ -1,28 +1,15 @@
 //! The node that a request of a project goes to.
 
-use std::sync::Arc;
-
 use actix_web::HttpRequest;
 use headcount_actors::admission_gate::Holder;
 use headcount_actors::{NOT_HERE, Owner, home_of, partition_of};
 use headcount_domain::ids::ProjectId;
 
-use super::travel::Destination;
+use super::travel::{Destination, OwnerNode};
 use crate::http::app::AppState;
 use crate::http::extract::auth;
 use crate::http::request_metrics::Forwarded;
 use crate::http::respond::error::ApiError;
-
-/// The node that a request goes to.
-#[derive(Debug, Clone)]
-pub(crate) struct OwnerNode {
-    /// The partition that it owns.
-    pub(super) partition: u16,
-    /// Its address.
-    pub(super) address: Arc<str>,
-    /// Whose share of bytes and places the request takes: its project, or its organization.
-    pub(super) holder: Holder,
-}
 
 /// Returns the node that a request of a project goes to. `None`: it is answered here.
 ///
