@@ -1,4 +1,5 @@
-//! What the file of an endpoint is written with: the request and its caller, parameters and bodies, answers and errors, and their documentation.
+//! What the files of endpoints import: the request and its caller, parameters and bodies, answers and
+//! errors, and their documentation.
 
 pub(crate) use actix_web::{HttpRequest, HttpResponse};
 pub(crate) use serde::Serialize;
@@ -19,6 +20,7 @@ pub(crate) use crate::http::extract::path::{
 pub(crate) use crate::http::extract::query::{Calendar, NoParameters, QueryParameters, query_parameters};
 pub(crate) use crate::http::extract::question::{OrganizationQuestion, ProjectQuestion};
 pub(crate) use crate::http::extract::share_rules::{NamedField, SharedQuestion};
+pub(crate) use crate::http::openapi::own_schema;
 pub(crate) use crate::http::openapi::responses::{
     BodyErrors, ConflictErrors, DownloadErrors, GoneErrors, NotFoundErrors, NotModified, PixelErrors, PublicEventErrors,
     SegmentErrors, SegmentNotFoundErrors, ServerEventErrors, SignInErrors, UnavailableErrors,

@@ -7,9 +7,8 @@ use headcount_domain::names::NamedValues;
 use headcount_domain::versions::Depends;
 use serde::Serializer;
 use serde_json::value::RawValue;
-use utoipa::PartialSchema;
-use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
-use utoipa::openapi::{Object, RefOr};
+use utoipa::openapi::Object;
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Type};
 
 use crate::http::endpoint::*;
 use crate::http::extract::filters::{self, FilterShape};
@@ -68,26 +67,16 @@ impl SharedQuestion for AggregateQuestion {
 #[derive(Debug)]
 pub(crate) struct BuiltInName;
 
-impl PartialSchema for BuiltInName {
-    fn schema() -> RefOr<Schema> {
-        let names = BuiltIn::ALL.iter().map(|field| field.as_str());
-        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).into()
-    }
-}
-
-impl ToSchema for BuiltInName {}
+own_schema!(BuiltInName, {
+    let names = BuiltIn::ALL.iter().map(|field| field.as_str());
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).into()
+});
 
 /// The schema of a path into the metadata.
 #[derive(Debug)]
 pub(crate) struct PathName;
 
-impl PartialSchema for PathName {
-    fn schema() -> RefOr<Schema> {
-        ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).into()
-    }
-}
-
-impl ToSchema for PathName {}
+own_schema!(PathName, ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).into());
 
 fn read_built_in(fields: &Fields<'_>, name: &str) -> Result<Option<BuiltIn>, ApiError> {
     fields.parsed(name, &format!("one of {}", BuiltIn::names().join(", ")), |text| text.parse().ok())
@@ -168,14 +157,10 @@ impl Serialize for GroupValue {
     }
 }
 
-impl PartialSchema for GroupValue {
-    fn schema() -> RefOr<Schema> {
-        let of = |values: OneOfBuilder, kind| values.item(Object::with_type(kind));
-        [Type::String, Type::Number, Type::Boolean, Type::Null].into_iter().fold(OneOfBuilder::new(), of).into()
-    }
-}
-
-impl ToSchema for GroupValue {}
+own_schema!(GroupValue, {
+    let of = |values: OneOfBuilder, kind| values.item(Object::with_type(kind));
+    [Type::String, Type::Number, Type::Boolean, Type::Null].into_iter().fold(OneOfBuilder::new(), of).into()
+});
 
 impl From<AggregateRow> for GroupRow {
     fn from(row: AggregateRow) -> Self {

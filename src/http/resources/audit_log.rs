@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use headcount_actors::registry::{
     Actor, ActorKind, AuditAction, AuditEntry, AuditId, AuditQuery, AuditTarget, FieldChange, TargetType,
 };
-use headcount_domain::names::NamedValues;
 use headcount_domain::time::Timezone;
 use serde_json::Value;
-use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
+use utoipa::openapi::schema::Object;
 
 use crate::http::endpoint::*;
-use crate::http::resources::management;
+use crate::http::resources::{management, schemas};
 
 query_parameters! {
     /// The entries to list.
@@ -93,22 +92,18 @@ pub(crate) struct FieldChangeRow {
     to: Value,
 }
 
-fn names<T: NamedValues>(description: &str) -> Object {
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(T::names())).description(Some(description)).build()
-}
-
 fn actions() -> Object {
-    names::<AuditAction>("What was done.")
+    schemas::named::<AuditAction>("What was done.")
 }
 
 fn actor_kinds() -> Object {
-    names::<ActorKind>(
+    schemas::named::<ActorKind>(
         "`token`: the holder of an API token; `root`: of the root token; `cli`: a command on the data directory of a stopped server; `system`: the program.",
     )
 }
 
 fn target_types() -> Object {
-    names::<TargetType>("Its type.")
+    schemas::named::<TargetType>("Its type.")
 }
 
 impl From<AuditEntry> for AuditRow {

@@ -6,9 +6,7 @@ use actix_web::http::Method;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::web::{Bytes, Data};
 use flate2::read::GzDecoder;
-use utoipa::PartialSchema;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType};
+use utoipa::openapi::schema::{ObjectBuilder, SchemaType};
 
 use crate::http::call::{Answer, Handler};
 use crate::http::endpoint::*;
@@ -36,13 +34,7 @@ pub(crate) struct DocumentJson(pub(crate) &'static str);
 /// The schema of any JSON.
 pub(crate) struct AnyJson;
 
-impl PartialSchema for AnyJson {
-    fn schema() -> RefOr<Schema> {
-        ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some("Any JSON.")).into()
-    }
-}
-
-impl ToSchema for AnyJson {}
+own_schema!(AnyJson, ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some("Any JSON.")).into());
 
 /// This document: every operation, in OpenAPI 3.1.
 #[utoipa::path(

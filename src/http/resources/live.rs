@@ -15,9 +15,7 @@ use headcount_actors::{Engine, LiveEnd, LiveFigures, LiveFrame, LiveMinute, Live
 use headcount_domain::ids::ProjectId;
 use headcount_domain::money::Currency;
 use tokio::sync::watch;
-use utoipa::PartialSchema;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Type};
 
 use crate::http::endpoint::*;
 use crate::http::extract::auth::Credential;
@@ -107,20 +105,16 @@ impl<'n> From<&'n LiveNotification> for NotificationShape<'n> {
 /// An event of the stream, as a reader of server-sent events has it: for the document.
 pub(crate) struct LiveEventShape;
 
-impl PartialSchema for LiveEventShape {
-    fn schema() -> RefOr<Schema> {
-        let text = |description: &str| ObjectBuilder::new().schema_type(Type::String).description(Some(description));
-        let event = ObjectBuilder::new()
-            .property("id", text("The id to come again with, as `Last-Event-ID`; `bye` has none."))
-            .property("event", text("`snapshot`, `delta`, `notification` or `bye`."))
-            .property("data", text("JSON."))
-            .required("event")
-            .required("data");
-        event.additional_properties(Some(AdditionalProperties::FreeForm(false))).into()
-    }
-}
-
-impl ToSchema for LiveEventShape {}
+own_schema!(LiveEventShape, {
+    let text = |description: &str| ObjectBuilder::new().schema_type(Type::String).description(Some(description));
+    let event = ObjectBuilder::new()
+        .property("id", text("The id to come again with, as `Last-Event-ID`; `bye` has none."))
+        .property("event", text("`snapshot`, `delta`, `notification` or `bye`."))
+        .property("data", text("JSON."))
+        .required("event")
+        .required("data");
+    event.additional_properties(Some(AdditionalProperties::FreeForm(false))).into()
+});
 
 /// What happens now: a stream of server-sent events, for as long as the client reads.
 ///

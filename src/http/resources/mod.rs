@@ -44,8 +44,9 @@ pub(crate) mod unique_users;
 pub(crate) mod verifications;
 pub(crate) mod webhooks;
 
-/// Passes the table of endpoints to a macro. A line has the module and the handler, who may ask (`dispatch.rs`), and which node answers, if it is not any (`forward/travel.rs`).
-/// Routes, HEAD, 405, authorization, forwarding and the OpenAPI document follow from it.
+/// Passes the table of endpoints to a macro. A row has the module and the handler, who may ask
+/// (`Access`), and which node answers if it is not any (`Destination`). Routes, HEAD, 405,
+/// authorization, forwarding and the OpenAPI document follow from it.
 macro_rules! endpoints {
     ($take:ident) => {
         // The router tries paths nearly in this order (`routes.rs`), and most requests are events.
@@ -56,6 +57,7 @@ macro_rules! endpoints {
             events::track => batch: Open, ByHandler;
             events::track => server_track: Project(EventsWrite, Member), ProjectOwner(Records);
             events::track => server_batch: Project(EventsWrite, Member), ProjectOwner(Records);
+            // An import says what was decided about events, and so can write any figure.
             events::track => import: Project(EventsWrite, Admin), ProjectOwner(Records);
             segment::calls => track: Open, ByHandler;
             segment::calls => identify: Open, ByHandler;

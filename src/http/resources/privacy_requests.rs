@@ -7,27 +7,23 @@ use headcount_actors::privacy::{
 };
 use headcount_actors::registry::PrivacyRequestId;
 use headcount_domain::ids::ProjectId;
-use headcount_domain::names::{NamedValues, UnknownName};
+use headcount_domain::names::UnknownName;
 use headcount_domain::queries::LifetimeFigures;
 use headcount_domain::time::{Instant, Timezone};
 use serde_json::{Value, json};
-use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
+use utoipa::openapi::schema::Object;
 
 use crate::http::endpoint::*;
-use crate::http::resources::management;
-
-fn names<T: NamedValues>(description: &str) -> Object {
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(T::names())).description(Some(description)).build()
-}
+use crate::http::resources::{management, schemas};
 
 fn kinds() -> Object {
-    names::<PrivacyRequestKind>(
+    schemas::named::<PrivacyRequestKind>(
         "`export` makes a copy of what is recorded of the person; `erasure` removes it, and has nothing more recorded; `opt_in` has events of an erased person recorded again.",
     )
 }
 
 fn statuses() -> Object {
-    names::<PrivacyStatus>("How far the request is.")
+    schemas::named::<PrivacyStatus>("How far the request is.")
 }
 
 /// A new privacy request: its type, and whom it is about.

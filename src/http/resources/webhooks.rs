@@ -6,31 +6,26 @@ use headcount_actors::webhooks::{
     Delivery, DeliveryQuery, DeliveryStatus, NewWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookQuery, WebhookStatus,
 };
 use headcount_domain::intake::event::Position;
-use headcount_domain::names::NamedValues;
 use headcount_domain::time::Timezone;
-use utoipa::openapi::schema::{Array, ArrayBuilder, Object, ObjectBuilder, Type};
+use utoipa::openapi::schema::{Array, ArrayBuilder, Object};
 
 use crate::http::endpoint::*;
 use crate::http::extract::body::{self, BodyContent, Media};
 use crate::http::forward::travel::Travel;
 use crate::http::forward::{forward, way};
-use crate::http::resources::management;
-
-fn names<T: NamedValues>(description: &str) -> Object {
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(T::names())).description(Some(description)).build()
-}
+use crate::http::resources::{management, schemas};
 
 fn events() -> Array {
     let description = "What it sends: `notification`, an event with `notify: true`.";
-    ArrayBuilder::new().items(names::<WebhookEvent>("What it sends.")).description(Some(description)).build()
+    ArrayBuilder::new().items(schemas::named::<WebhookEvent>("What it sends.")).description(Some(description)).build()
 }
 
 fn webhook_status() -> Object {
-    names::<WebhookStatus>("`active`: it sends; `paused`: it waits, and later sends what came meanwhile.")
+    schemas::named::<WebhookStatus>("`active`: it sends; `paused`: it waits, and later sends what came meanwhile.")
 }
 
 fn delivery_status() -> Object {
-    names::<DeliveryStatus>("`pending`: it is tried; `delivered`: the receiver took it; `dead`: it was given up.")
+    schemas::named::<DeliveryStatus>("`pending`: it is tried; `delivered`: the receiver took it; `dead`: it was given up.")
 }
 
 fn optional_events(fields: &Fields<'_>, name: &str) -> Result<Option<Vec<WebhookEvent>>, ApiError> {

@@ -12,6 +12,8 @@ use serde_json::value::RawValue;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type};
 
+use crate::http::openapi::own_schema;
+
 /// A time, written as an RFC 3339 date and time in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Timestamp(Instant);
@@ -28,14 +30,10 @@ impl Serialize for Timestamp {
     }
 }
 
-impl utoipa::PartialSchema for Timestamp {
-    fn schema() -> RefOr<Schema> {
-        let format = SchemaFormat::KnownFormat(KnownFormat::DateTime);
-        ObjectBuilder::new().schema_type(Type::String).format(Some(format)).into()
-    }
-}
-
-impl utoipa::ToSchema for Timestamp {}
+own_schema!(Timestamp, {
+    let format = SchemaFormat::KnownFormat(KnownFormat::DateTime);
+    ObjectBuilder::new().schema_type(Type::String).format(Some(format)).into()
+});
 
 /// An answer about an organization, which has no days that a project no longer keeps.
 #[derive(Debug, Serialize)]
@@ -114,10 +112,4 @@ impl Serialize for Decimal {
     }
 }
 
-impl utoipa::PartialSchema for Decimal {
-    fn schema() -> RefOr<Schema> {
-        ObjectBuilder::new().schema_type(SchemaType::Type(Type::Number)).into()
-    }
-}
-
-impl utoipa::ToSchema for Decimal {}
+own_schema!(Decimal, ObjectBuilder::new().schema_type(SchemaType::Type(Type::Number)).into());

@@ -7,9 +7,7 @@ use headcount_domain::filter::Filter;
 use headcount_domain::intake::fields::Field;
 use headcount_domain::names::NamedValues;
 use headcount_domain::time::Window;
-use utoipa::PartialSchema;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use super::compare::{Compare, CompareShape};
 use crate::http::endpoint::*;
@@ -66,14 +64,10 @@ impl SharedQuestion for BreakdownBody {
 #[derive(Debug)]
 pub(crate) struct OrderByName;
 
-impl PartialSchema for OrderByName {
-    fn schema() -> RefOr<Schema> {
-        let default = OrderBy::default().as_str();
-        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(OrderBy::names())).default(Some(default.into())).into()
-    }
-}
-
-impl ToSchema for OrderByName {}
+own_schema!(OrderByName, {
+    let default = OrderBy::default().as_str();
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(OrderBy::names())).default(Some(default.into())).into()
+});
 
 fn read_dimension(fields: &Fields<'_>, name: &str) -> Result<Field, ApiError> {
     let text: String = fields.required(name, "a string")?;

@@ -6,9 +6,7 @@ use headcount_domain::figures::{ComparedWindows, EventFigures, Report, ReportQue
 use headcount_domain::filter::{Filter, Predicate};
 use headcount_domain::names::NamedValues;
 use headcount_domain::time::{Bucket, BucketStart, Buckets, Interval, MAX_HOURLY_DAYS, Window};
-use utoipa::PartialSchema;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use super::compare::{Compare, CompareShape};
 use crate::http::endpoint::*;
@@ -52,14 +50,10 @@ impl SharedQuestion for ReportBody {
 #[derive(Debug)]
 pub(crate) struct IntervalName;
 
-impl PartialSchema for IntervalName {
-    fn schema() -> RefOr<Schema> {
-        let default = Interval::default().as_str();
-        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(Interval::names())).default(Some(default.into())).into()
-    }
-}
-
-impl ToSchema for IntervalName {}
+own_schema!(IntervalName, {
+    let default = Interval::default().as_str();
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(Interval::names())).default(Some(default.into())).into()
+});
 
 fn read_interval(fields: &Fields<'_>, name: &str) -> Result<Interval, ApiError> {
     let interval = fields.parsed(name, &format!("one of {}", Interval::names().join(", ")), |text| text.parse().ok())?;
