@@ -1,38 +1,71 @@
-//! The endpoints of the interface. One line each: the module and the handler. The routes and the OpenAPI document follow from the list.
+//! The endpoints of the interface: what follows from their table (`resources/mod.rs`), the routes and the OpenAPI document.
 
 use std::sync::LazyLock;
 
+use actix_web::HttpResponse;
 use actix_web::http::Method;
 use actix_web::web::{Data, ServiceConfig};
-use actix_web::{HttpRequest, HttpResponse, web};
-use utoipa::OpenApi;
+use headcount_control::Scope;
+use utoipa::openapi::HttpMethod;
+use utoipa::{OpenApi, Path as _};
 
 use crate::http::app::AppState;
+use crate::http::call::{ApiCall, at_once};
+use crate::http::dispatch::{Access, Endpoint};
 use crate::http::extra_paths::ExtraPaths;
-use crate::http::extract::auth;
-use crate::http::openapi::modifiers::{Closed, Credentials};
-use crate::http::openapi::rate_limits::RateLimits;
-use crate::http::openapi::responses::SharedResponses;
+use crate::http::extract::auth::{self, MinRole};
+use crate::http::forward::travel::{Destination, Travel};
+use crate::http::openapi::modifiers::{Closed, Credentials, RateLimits};
+use crate::http::openapi::responses::{ImpliedErrors, SharedResponses};
 use crate::http::resources;
 use crate::http::resources::docs::DocumentJson;
 use crate::http::resources::events::cors;
-use crate::http::resources::{docs, metrics, node, page, version};
+use crate::http::resources::{docs, health, metrics, node, page};
 use crate::http::respond::code::CodeTable;
 use crate::http::respond::error::{ApiError, ErrorBody, SegmentErrorBody};
 use crate::http::routes::Router;
 
-macro_rules! endpoints {
-    ($($($module:ident)::+ => $handler:ident;)*) => {
-        fn add_operations(router: &mut Router) {
+/// Who may ask, with the scope and the role of the token.
+macro_rules! access {
+    ($handler:path, $access:ident) => {
+        Access::$access(|call| Box::pin($handler(call)))
+    };
+    ($handler:path, $access:ident $scope:ident $role:ident) => {
+        Access::$access(Scope::$scope, MinRole::$role, |call, caller| Box::pin($handler(call, caller)))
+    };
+}
+
+/// Which node answers.
+macro_rules! destination {
+    () => {
+        Destination::Here
+    };
+    ($destination:ident) => {
+        Destination::$destination
+    };
+    ($destination:ident $travel:ident) => {
+        Destination::$destination(Travel::$travel)
+    };
+}
+
+macro_rules! define {
+    ($($($module:ident)::+ => $handler:ident: $access:ident $(($scope:ident, $role:ident))? $(, $destination:ident $(($travel:ident))?)?;)*) => {
+        /// All operations: their paths and methods, and what answers them.
+        pub(crate) fn operations() -> Vec<(String, Vec<HttpMethod>, Endpoint)> {
             pastey::paste! {
-                $(router.operation::<resources::$($module)::+::[<__path_ $handler>], _, _>(resources::$($module)::+::$handler);)*
+                vec![$({
+                    use resources::$($module)::+::{[<__path_ $handler>] as Documented, $handler};
+                    let access = access!($handler, $access $($scope $role)?);
+                    let destination = destination!($($destination $($travel)?)?);
+                    (Documented::path(), Documented::methods(), Endpoint { access, destination })
+                }),*]
             }
         }
 
         /// The document of all operations.
         #[derive(OpenApi)]
         #[openapi(
-            info(title = "headcount", version = version::API_SEMVER, description = include_str!("openapi/description.md")),
+            info(title = "headcount", version = health::API_SEMVER, description = include_str!("openapi/description.md")),
             paths($(resources::$($module)::+::$handler),*),
             components(schemas(ErrorBody, SegmentErrorBody)),
             security(("api_token" = []), ("session" = [])),
@@ -52,152 +85,49 @@ macro_rules! endpoints {
         (name = "privacy", description = "What is recorded of one person, and its removal."),
         (name = "operations", description = "The process itself."),
     ),
-            modifiers(&CodeTable, &SharedResponses, &Credentials, &Closed, &RateLimits),
+            modifiers(&CodeTable, &SharedResponses, &ImpliedErrors, &Credentials, &Closed, &RateLimits),
         )]
         pub(crate) struct Document;
     };
 }
 
-// The router tries paths nearly in this order (`routes.rs`), and most requests are events.
-endpoints! {
-    events::track => track_alias;
-    events::pixel => pixel;
-    events::track => track;
-    events::track => batch;
-    events::track => server_track;
-    events::track => server_batch;
-    events::track => import;
-    segment::calls => track;
-    segment::calls => identify;
-    segment::calls => page;
-    segment::calls => screen;
-    segment::calls => group;
-    segment::calls => alias;
-    segment::calls => batch;
-    segment::calls => import;
-    segment::sdk_metrics => sdk_metrics;
-    segment::settings => settings;
-    unique_users => count_unique_users_per_day;
-    aggregate => aggregate;
-    retention => retention;
-    metadata_fields => fields;
-    figures::report => report;
-    figures::breakdown => breakdown;
-    traffic => traffic;
-    explain::figure => explain;
-    intake => intake;
-    live => live;
-    raw_events::list => list;
-    raw_events::export => export;
-    revenue::metrics => metrics;
-    revenue::timeseries => timeseries;
-    revenue::attribution => by_attribution;
-    revenue::cohorts => ltv_cohorts;
-    identities => profile;
-    identities => referrers;
-    identities => top_pages;
-    identities => top;
-    companies => lookup;
-    companies => top;
-    companies => metrics;
-    companies => top_users;
-    groups => metrics;
-    groups => top;
-    organizations => create;
-    archive => seal;
-    clock => show;
-    clock => confirm;
-    organization => show;
-    organization => change;
-    actions => list;
-    profile_builds => build;
-    profile_builds => show;
-    company_profiles => list;
-    company_profiles => create;
-    company_profiles => show;
-    company_profiles => change;
-    company_profiles => remove;
-    members => list;
-    members => create;
-    members => show;
-    members => change;
-    members => remove;
-    projects => list;
-    projects => create;
-    projects => show;
-    projects => change;
-    projects => remove;
-    public_keys => list;
-    public_keys => create;
-    public_keys => change;
-    public_keys => remove;
-    shares => list;
-    shares => create;
-    shares => revoke;
-    session => sign_in;
-    session => show;
-    session => sign_out;
-    session => create_code;
-    webhooks => list;
-    webhooks => create;
-    webhooks => show;
-    webhooks => change;
-    webhooks => remove;
-    webhooks => rotate_secret;
-    webhooks => deliveries;
-    webhooks => replay;
-    api_tokens => list;
-    api_tokens => create;
-    api_tokens => change;
-    api_tokens => revoke;
-    audit_log => list;
-    privacy_requests => list;
-    privacy_requests => create;
-    privacy_requests => show;
-    privacy_download => download;
-    backups => backup;
-    verifications => verify;
-    health => healthz;
-    health => readyz;
-    version => version;
-    metrics => metrics;
-    tracker => tracker;
-    docs => openapi_json;
-    docs => docs;
-}
+resources::endpoints!(define);
 
 /// What paths begin with that the server keeps for itself, besides those of the document.
 const RESERVED: [&str; 5] = ["v1", "ui", "assets", "session", "node"];
 
 /// Registers every endpoint, and the further names of some.
-pub(crate) fn routes(config: &mut ServiceConfig, state: &AppState) {
+pub(crate) fn routes(config: &mut ServiceConfig, state: &Data<AppState>) {
     metrics::start();
     let extra = &state.extra_paths;
-    let mut router = Router::with_peers(!state.engine.owners().is_alone());
-    add_operations(&mut router);
+    let mut router = Router::new(state);
+    for (path, methods, endpoint) in operations() {
+        router.operation(&path, &methods, endpoint);
+    }
     if let Some(path) = &extra.collect {
-        router.on(path, Method::POST, resources::events::track::track_alias);
-        router.on(path, Method::GET, resources::events::pixel::pixel);
+        router.on(path, Method::POST, |call| Box::pin(resources::events::track::track_alias(call)));
+        router.on(path, Method::GET, |call| Box::pin(resources::events::pixel::pixel(call)));
     }
     for path in ["/i", "/track", "/i/batch"].into_iter().chain(extra.collect.as_deref()) {
         router.on(path, Method::OPTIONS, cors::preflight);
     }
     if let Some(path) = &extra.script {
-        router.on(path, Method::GET, resources::tracker::tracker);
-        router.on(path, Method::HEAD, resources::tracker::tracker);
+        for method in [Method::GET, Method::HEAD] {
+            router.on(path, method, |call| Box::pin(resources::tracker::tracker(call)));
+        }
     }
     resources::segment::add_further_paths(&mut router);
     docs::add_assets(&mut router);
     page::add_page(&mut router);
-    router.register(config);
     // For other nodes: any other request finds nothing there, whatever its method.
-    config.service(web::resource(node::ASK_PATH).to(node::ask));
-    config.app_data(Data::new(DocumentJson(json()))).default_service(web::to(not_found));
+    router.on_all(node::ASK_PATH, |call| Box::pin(node::ask(call)));
+    router.register(config, |call| at_once(not_found(&call)));
+    config.app_data(Data::new(DocumentJson(json())));
 }
 
-async fn not_found(state: Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    if request.path().starts_with("/admin/") {
-        auth::operator(&state, &request)?;
+fn not_found(call: &ApiCall) -> Result<HttpResponse, ApiError> {
+    if call.request.path().starts_with("/admin/") {
+        auth::operator(&call.state, &call.request)?;
     }
     Err(ApiError::not_found("path"))
 }

@@ -5,14 +5,8 @@
 
 use std::time::Duration;
 
-use actix_web::Error;
 use actix_web::HttpRequest;
-use actix_web::body::BoxBody;
-use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::guard::GuardContext;
 use actix_web::http::header::HeaderName;
-use actix_web::middleware::Next;
-use actix_web::web::Data;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 
 use crate::http::app::AppState;
@@ -22,6 +16,7 @@ use crate::http::respond::error::ApiError;
 const MIN_POSITION: HeaderName = HeaderName::from_static("headcount-min-position");
 /// How long a question waits for the event.
 const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Waits until the event that the request names is counted here. Takes the request from the limit of its token first, and a place of its organization if it has to wait.
 async fn wait(
     state: &AppState,
@@ -46,23 +41,20 @@ async fn wait(
 }
 
 /// Whether a request names a position.
-pub(crate) fn is_named(context: &GuardContext<'_>) -> bool {
-    context.head().headers().contains_key(MIN_POSITION)
+pub(crate) fn is_named(request: &HttpRequest) -> bool {
+    request.headers().contains_key(MIN_POSITION)
 }
 
-/// The middleware of the questions below `/projects/{project_id}` where there are no other nodes.
-pub(crate) async fn by_path(request: ServiceRequest, next: Next<BoxBody>) -> Result<ServiceResponse<BoxBody>, Error> {
-    if request.headers().contains_key(MIN_POSITION)
-        && let Some(state) = request.app_data::<Data<AppState>>().cloned()
-        && let Ok(project) = request.match_info().query("project_id").parse()
+/// Has a question about the project in the path wait for the position that it names.
+pub(crate) async fn reach(state: &AppState, request: &HttpRequest) -> Result<(), ApiError> {
+    if let Ok(project) = request.match_info().query("project_id").parse()
         // To whom the project does not exist, nothing is said of its positions.
-        && auth::is_visible(&state, request.request(), project)
-        && let Some(organization) = auth::organization_of(&state, request.request())
-        && let Err(error) = wait(&state, request.request(), (project, organization)).await
+        && auth::is_visible(state, request, project)
+        && let Some(organization) = auth::organization_of(state, request)
     {
-        return Ok(request.error_response(error));
+        wait(state, request, (project, organization)).await?;
     }
-    next.call(request).await
+    Ok(())
 }
 
 #[cfg(test)]

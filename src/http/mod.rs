@@ -1,10 +1,14 @@
 //! The HTTP interface: `extract` reads requests, `resources` answer them, `respond` shapes the answers.
 //!
-//! `endpoints` lists all endpoints, and `routes` and `openapi` follow from the list. `resources` has one file for each endpoint or small family.
-//! `extract/auth.rs` decides 401 and 403. `forward` sends requests to the node that owns their project. `middleware` surrounds every request.
+//! `resources` has the table of endpoints, and one file for each or for a small family. `endpoints`, `routes` and `openapi` follow from the table.
+//! `dispatch` brings a request to its handler: `forward` sends it to the node that owns its project, and `extract/auth.rs` decides 401 and 403.
+//! `middleware` surrounds every request.
 
 pub(crate) mod app;
+pub(crate) mod call;
 pub(crate) mod client_end;
+pub(crate) mod dispatch;
+pub(crate) mod endpoint;
 pub(crate) mod endpoints;
 pub(crate) mod extra_paths;
 pub(crate) mod extract;

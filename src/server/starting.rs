@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::http::KeepAlive;
+use actix_web::http::{KeepAlive, Method};
 use actix_web::middleware::from_fn;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use headcount_actors::Progress;
@@ -16,7 +16,6 @@ use headcount_actors::Progress;
 use crate::http::middleware;
 use crate::http::resources::health;
 use crate::http::respond::error::ApiError;
-use crate::http::routes::Router;
 use crate::server::thread::ServerThread;
 
 /// The maximum number of connections. The opening engine needs the other files.
@@ -49,17 +48,8 @@ impl StartingServer {
 
 fn build(listeners: Vec<TcpListener>, progress: Arc<Progress>) -> io::Result<actix_web::dev::Server> {
     let progress = web::Data::from(progress);
-    let application = move || {
-        App::new()
-            .app_data(progress.clone())
-            .wrap(from_fn(middleware::handle))
-            .configure(|config| {
-                let mut router = Router::default();
-                router.operation::<health::__path_healthz, _, _>(health::healthz);
-                router.register(config);
-            })
-            .default_service(web::to(not_ready))
-    };
+    let application =
+        move || App::new().app_data(progress.clone()).wrap(from_fn(middleware::handle)).default_service(web::to(answer));
     let mut server = HttpServer::new(application)
         .workers(1)
         .max_connections(MAX_CONNECTIONS)
@@ -73,7 +63,12 @@ fn build(listeners: Vec<TcpListener>, progress: Arc<Progress>) -> io::Result<act
     Ok(server.run())
 }
 
-async fn not_ready(progress: web::Data<Progress>, _: HttpRequest) -> Result<HttpResponse, ApiError> {
+async fn answer(progress: web::Data<Progress>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    match (request.path(), request.method()) {
+        ("/healthz", &Method::GET | &Method::HEAD) => return health::alive(&request),
+        ("/healthz", _) => return Err(ApiError::method_not_allowed(&[Method::GET, Method::HEAD])),
+        _ => {}
+    }
     Err(ApiError::overloaded(match progress.replayed() {
         None => "the server is starting".to_owned(),
         Some((reached, end)) => format!("the server is starting: it has replayed the log up to position {reached} of {end}"),

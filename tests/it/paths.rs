@@ -1,5 +1,6 @@
 //! Every path, its methods, and what each operation asks of its caller.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::client::Call;
@@ -167,18 +168,8 @@ pub(crate) const OF_WEBHOOKS: [Operation; 8] = [
     send("POST", "/webhooks/wh_0000000000000000/replay", r#"{"from_position": 1}"#, "admin", Role::Admin),
 ];
 
-/// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 81] = [
-    ("/webhooks", &["GET", "HEAD", "POST"]),
-    ("/webhooks/wh_0000000000000000", &["GET", "HEAD", "PATCH", "DELETE"]),
-    ("/webhooks/wh_0000000000000000/rotate-secret", &["POST"]),
-    ("/webhooks/wh_0000000000000000/deliveries", &["GET", "HEAD"]),
-    ("/webhooks/wh_0000000000000000/replay", &["POST"]),
-    ("/organization/actions", &["GET", "HEAD"]),
-    ("/company-profiles", &["GET", "HEAD", "POST"]),
-    ("/company-profiles/cp_0000000000000000", &["GET", "HEAD", "PATCH", "DELETE"]),
-    ("/company-profiles/build", &["POST"]),
-    ("/company-profiles/builds/run_0000000000000000", &["GET", "HEAD"]),
+/// The methods that take no API token, or that a tenant can use once, by path.
+const MORE: [(&str, &[&str]); 29] = [
     ("/i", &["POST", "GET", "OPTIONS"]),
     ("/track", &["POST", "OPTIONS"]),
     ("/i/batch", &["POST", "OPTIONS"]),
@@ -192,55 +183,13 @@ pub(crate) const PATHS: [(&str, &[&str]); 81] = [
     ("/v1/import", &["POST", "OPTIONS"]),
     ("/v1/m", &["POST", "OPTIONS"]),
     ("/v1/projects/{key}/settings", &["GET", "HEAD", "OPTIONS"]),
-    ("/projects/{project}/track", &["POST"]),
-    ("/projects/{project}/batch", &["POST"]),
-    ("/projects/{project}/import", &["POST"]),
-    ("/projects/{project}/analytics/count-unique-users-per-day", &["POST"]),
-    ("/projects/{project}/analytics/aggregate", &["POST"]),
-    ("/projects/{project}/analytics/retention", &["GET", "HEAD"]),
-    ("/projects/{project}/analytics/fields", &["GET", "HEAD"]),
-    ("/projects/{project}/analytics/report", &["POST"]),
-    ("/projects/{project}/analytics/breakdown", &["POST"]),
-    ("/projects/{project}/analytics/traffic", &["GET", "HEAD"]),
-    ("/projects/{project}/explain", &["POST"]),
-    ("/projects/{project}/intake", &["GET", "HEAD"]),
     ("/projects/{project}/live", &["GET", "HEAD"]),
-    ("/projects/{project}/events", &["GET", "HEAD"]),
-    ("/projects/{project}/export", &["GET", "HEAD"]),
-    ("/projects/{project}/revenue/metrics", &["GET", "HEAD"]),
-    ("/projects/{project}/revenue/timeseries", &["GET", "HEAD"]),
-    ("/projects/{project}/revenue/by-attribution", &["GET", "HEAD"]),
-    ("/projects/{project}/revenue/ltv-cohorts", &["GET", "HEAD"]),
-    ("/identities/profile", &["GET", "HEAD"]),
-    ("/identities/referrers", &["GET", "HEAD"]),
-    ("/identities/top-pages", &["GET", "HEAD"]),
-    ("/identities/top", &["GET", "HEAD"]),
-    ("/companies/lookup", &["GET", "HEAD"]),
-    ("/companies/top", &["GET", "HEAD"]),
-    ("/companies/co_0000000000000000000000/metrics", &["GET", "HEAD"]),
-    ("/companies/co_0000000000000000000000/top-users", &["GET", "HEAD"]),
-    ("/groups/metrics", &["GET", "HEAD"]),
-    ("/groups/top", &["GET", "HEAD"]),
     ("/organizations", &["POST"]),
     ("/admin/archive/seal", &["POST"]),
     ("/admin/clock", &["GET", "HEAD", "POST"]),
-    ("/organization", &["GET", "HEAD", "PATCH"]),
-    ("/members", &["GET", "HEAD", "POST"]),
-    ("/members/mem_0000000000000000", &["GET", "HEAD", "PATCH", "DELETE"]),
-    ("/projects", &["GET", "HEAD", "POST"]),
-    ("/projects/{project}", &["GET", "HEAD", "PATCH", "DELETE"]),
-    ("/projects/{project}/keys", &["GET", "HEAD", "POST"]),
-    ("/projects/{project}/keys/{key}", &["PATCH", "DELETE"]),
-    ("/projects/{project}/shares", &["GET", "HEAD", "POST"]),
-    ("/projects/{project}/shares/shr_0000000000000000", &["DELETE"]),
+    ("/projects/{project}", &["DELETE"]),
     ("/session", &["POST", "GET", "HEAD", "DELETE"]),
     ("/session/codes", &["POST"]),
-    ("/audit-log", &["GET", "HEAD"]),
-    ("/privacy-requests", &["GET", "HEAD", "POST"]),
-    ("/privacy-requests/pr_0000000000000000", &["GET", "HEAD"]),
-    ("/privacy-requests/pr_0000000000000000/download", &["GET", "HEAD"]),
-    ("/api-tokens", &["GET", "HEAD", "POST"]),
-    ("/api-tokens/tok_0000000000000000", &["PATCH", "DELETE"]),
     ("/admin/backup", &["POST"]),
     ("/admin/verify", &["POST"]),
     ("/healthz", &["GET", "HEAD"]),
@@ -251,6 +200,17 @@ pub(crate) const PATHS: [(&str, &[&str]); 81] = [
     ("/docs", &["GET", "HEAD"]),
     ("/hc.js", &["GET", "HEAD"]),
 ];
+
+/// Every path, and the methods that it takes.
+pub(crate) fn paths() -> BTreeMap<&'static str, Vec<&'static str>> {
+    let mut paths: BTreeMap<_, Vec<_>> = MORE.map(|(path, methods)| (path, methods.to_vec())).into();
+    for Operation { method, path, .. } in operations() {
+        let methods = paths.entry(path).or_default();
+        methods.push(method);
+        methods.extend((method == "GET").then_some("HEAD"));
+    }
+    paths
+}
 
 /// A path of a tenant.
 pub(crate) fn filled(path: &str, tenant: &Tenant) -> String {

@@ -7,9 +7,9 @@ BUGS = [
     ("what clients claim goes on to the owner", "|| name == first_node::FORWARDED.as_str()", ""),
     # Which requests, and where to.
     ("a request goes from node to node", "Owner::There(address) if state.first_node(request).is_none() => Ok(Some(OwnerNode { partition, address, holder })),", "Owner::There(address) => Ok(Some(OwnerNode { partition, address, holder })),"),
-    ("keys and shares travel", "_ if OF_CONTROL_DATA.contains(&rest) => None,", ""),
-    ("an import only reads", 'const RECORDING: [&str; 3] = ["/track", "/batch", "/import"];', 'const RECORDING: [&str; 2] = ["/track", "/batch"];'),
-    ("strangers hear of the owner's state", "_ if !auth::is_visible(&state, request.request(), project) => return next.call(request).await,", ""),
+    ("keys and shares travel", "public_keys => list: Project(Admin, Admin);", "public_keys => list: Project(Admin, Admin), ProjectOwner(Reads);"),
+    ("an import only reads", "events::track => import: Project(EventsWrite, Admin), ProjectOwner(Records);", "events::track => import: Project(EventsWrite, Admin), ProjectOwner(Reads);"),
+    ("strangers hear of the owner's state", "_ if !auth::is_visible(state, request, project) => Ok(None),", ""),
     # Failures.
     ("events without an answer may be sent again", "Travel::Records => ApiError::outcome_unknown(),", 'Travel::Records => ApiError::overloaded("again"),'),
     ("what was sent counts as not sent", "None => return Err(NoAnswer::Lost),", "None => return Err(NoAnswer::NotSent),"),

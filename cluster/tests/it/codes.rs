@@ -1,6 +1,6 @@
 //! Sign-in codes that nodes share.
 
-use headcount_control::MAX_SIGN_IN_CODES;
+use headcount_control::MAX_SIGN_IN_CODES_OF_TOKEN;
 
 use crate::node::{Cluster, NOW};
 
@@ -20,9 +20,9 @@ fn codes_that_are_too_many_leave_nothing() {
         let organization = registry.organizations()[0].id;
         let token = registry.tokens(organization).unwrap()[0].token_id.clone();
         let code = |_| registry.create_sign_in_code(organization, &token, NOW).unwrap().0.expose().to_owned();
-        (0..3 * MAX_SIGN_IN_CODES).map(code).collect::<Vec<String>>()
+        (0..3 * MAX_SIGN_IN_CODES_OF_TOKEN).map(code).collect::<Vec<String>>()
     });
-    assert_eq!(maker.block_on(kept(&cluster)), MAX_SIGN_IN_CODES as u64);
+    assert_eq!(maker.block_on(kept(&cluster)), MAX_SIGN_IN_CODES_OF_TOKEN as u64);
     let (ended, last) = (codes[0].clone(), codes[codes.len() - 1].clone());
     other.blocking(move |engine| {
         let begin = |code: &str| engine.registry().begin_session_by_code(code, NOW).map(drop);
@@ -31,7 +31,7 @@ fn codes_that_are_too_many_leave_nothing() {
         assert!(begin(&last).is_err(), "it was used");
     });
     // A used one is remembered, so that no other node takes it.
-    assert_eq!(maker.block_on(kept(&cluster)), MAX_SIGN_IN_CODES as u64);
+    assert_eq!(maker.block_on(kept(&cluster)), MAX_SIGN_IN_CODES_OF_TOKEN as u64);
     other.stop();
     maker.stop();
 }

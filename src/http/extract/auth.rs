@@ -51,6 +51,17 @@ impl Caller {
         Author { at: state.engine.clock().now(), actor, request_id: request_id(request), authority }
     }
 
+    /// Checks that the caller's token is for the whole organization.
+    pub(crate) fn check_organization_wide(&self) -> Result<(), ApiError> {
+        match self.token.project {
+            None => Ok(()),
+            Some(_) => Err(ApiError::new(
+                ErrorCode::ProjectForbidden,
+                "this is about the whole organization, and the token is for one project only",
+            )),
+        }
+    }
+
     /// The caller's organization.
     pub(crate) fn organization(&self) -> OrganizationId {
         self.token.organization
@@ -223,12 +234,7 @@ pub(crate) fn organization_wide(
 ) -> Result<Caller, ApiError> {
     let caller = token(state, request)?;
     allowed(&caller.token, scope, role)?;
-    if caller.token.project.is_some() {
-        return Err(ApiError::new(
-            ErrorCode::ProjectForbidden,
-            "this is about the whole organization, and the token is for one project only",
-        ));
-    }
+    caller.check_organization_wide()?;
     Ok(caller)
 }
 

@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use actix_web::HttpRequest;
-use actix_web::dev;
+use actix_web::dev::Payload;
 use actix_web::http::header;
-use actix_web::web::{Bytes, BytesMut, Payload};
+use actix_web::web::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use headcount_actors::admission_gate::{Holder, Permit};
 use headcount_domain::ids::ProjectId;
@@ -81,7 +81,7 @@ pub(crate) async fn read(
     permit: Permit,
     limit_bytes: usize,
 ) -> Result<(Bytes, Permit), ApiError> {
-    let (body, mut permit) = read_encoded(request, payload.into_inner(), permit, limit_bytes).await?;
+    let (body, mut permit) = read_encoded(request, payload, permit, limit_bytes).await?;
     let body = encoding::decode(request, body, limit_bytes)?;
     permit.cover(body.len())?;
     Ok((body, permit))
@@ -90,7 +90,7 @@ pub(crate) async fn read(
 /// Reads a body as it was sent. The permit covers it then.
 pub(crate) async fn read_encoded(
     request: &HttpRequest,
-    payload: dev::Payload,
+    payload: Payload,
     mut permit: Permit,
     limit_bytes: usize,
 ) -> Result<(Bytes, Permit), ApiError> {
@@ -121,7 +121,7 @@ pub(crate) async fn discard(
     mut permit: Permit,
     limit_bytes: usize,
 ) -> Result<(), ApiError> {
-    each_chunk(request, payload.into_inner(), limit_bytes, |chunk, _| Ok(permit.cover(chunk.len())?)).await
+    each_chunk(request, payload, limit_bytes, |chunk, _| Ok(permit.cover(chunk.len())?)).await
 }
 
 /// Returns the body's announced length, which must be within the limit.
@@ -133,13 +133,13 @@ fn announced_bytes(request: &HttpRequest, limit_bytes: usize) -> Result<usize, A
 
 /// A body, and the number of bytes to read of it; `None` reads all.
 struct Incoming {
-    payload: dev::Payload,
+    payload: Payload,
     left: Option<usize>,
 }
 
 /// Limits the body of a request that asks for another protocol to its announced length. The framework treats everything after
 /// such a head as the body.
-fn until_end(request: &HttpRequest, payload: dev::Payload, announced: usize) -> Incoming {
+fn until_end(request: &HttpRequest, payload: Payload, announced: usize) -> Incoming {
     let headers = request.headers();
     let is_cut = headers.contains_key(header::UPGRADE) && !headers.contains_key(header::TRANSFER_ENCODING);
     Incoming { payload, left: is_cut.then_some(announced) }
@@ -148,7 +148,7 @@ fn until_end(request: &HttpRequest, payload: dev::Payload, announced: usize) -> 
 /// Passes the chunks of a body on, each with the number of bytes so far.
 async fn each_chunk(
     request: &HttpRequest,
-    payload: dev::Payload,
+    payload: Payload,
     limit_bytes: usize,
     mut take: impl FnMut(Bytes, usize) -> Result<(), ApiError>,
 ) -> Result<(), ApiError> {

@@ -6,11 +6,10 @@ use headcount_domain::filter::{Filter, MAX_FILTERS, MAX_VALUES, Operator, Predic
 use headcount_domain::intake::submission::Invalid;
 use headcount_domain::names::NamedValues;
 use serde_json::value::RawValue;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Schema, Type};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Type};
 
 use crate::http::extract::json::Fields;
+use crate::http::openapi::own_schema;
 use crate::http::respond::error::ApiError;
 
 const PARTS: &[&str] = &["field", "operator", "value"];
@@ -19,21 +18,17 @@ const PARTS: &[&str] = &["field", "operator", "value"];
 #[derive(Debug)]
 pub(crate) struct FilterShape;
 
-impl PartialSchema for FilterShape {
-    fn schema() -> RefOr<Schema> {
-        let field = "A built-in field (`browser`), or `metadata.` and a path (`metadata.plan.name`).";
-        ObjectBuilder::new()
-            .description(Some("One condition on a property of events."))
-            .property("field", ObjectBuilder::new().schema_type(Type::String).description(Some(field)))
-            .property("operator", operators())
-            .property("value", operands())
-            .required("field")
-            .required("operator")
-            .into()
-    }
-}
-
-impl ToSchema for FilterShape {}
+own_schema!(FilterShape, {
+    let field = "A built-in field (`browser`), or `metadata.` and a path (`metadata.plan.name`).";
+    ObjectBuilder::new()
+        .description(Some("One condition on a property of events."))
+        .property("field", ObjectBuilder::new().schema_type(Type::String).description(Some(field)))
+        .property("operator", operators())
+        .property("value", operands())
+        .required("field")
+        .required("operator")
+        .into()
+});
 
 fn operators() -> ObjectBuilder {
     let description = "How the property is compared. The `not` forms hold for absent properties too.";

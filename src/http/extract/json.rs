@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use actix_web::web::{Bytes, Data, Payload};
+use actix_web::dev::Payload;
+use actix_web::web::Bytes;
 use actix_web::{HttpMessage as _, HttpRequest};
 use headcount_actors::admission_gate::Holder;
 use headcount_domain::text::cut_chars;
@@ -17,12 +18,10 @@ use serde_json::value::RawValue;
 
 use crate::http::app::AppState;
 use crate::http::extract::body::{self, BodyContent, Media};
+use crate::http::extract::query::NoParameters;
 use crate::http::extract::standing;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
-
-/// What an operation with a JSON body takes of a request. The body is read once the caller is known.
-pub(crate) type BodyArguments = (Data<AppState>, HttpRequest, Payload);
 
 /// The fields of a JSON object, unread.
 #[derive(Debug, Default)]
@@ -136,13 +135,14 @@ pub(crate) async fn read_within<B: JsonBody>(
     B::from_json(&read_bytes(state, request, payload, limit_bytes).await?)
 }
 
-/// Reads a JSON body without events. The request keeps its permit.
+/// Reads a JSON body without events, of an operation that has no parameters beside it. The request keeps its permit.
 pub(crate) async fn read_bytes(
     state: &AppState,
     request: &HttpRequest,
     payload: Payload,
     limit_bytes: usize,
 ) -> Result<Bytes, ApiError> {
+    NoParameters::check(request)?;
     body::check_media(request, Media::Json)?;
     let content = BodyContent::Other(standing::organization(request).map(Holder::Organization));
     let permit = body::admit(state, request, content, body::FIRST_BYTES)?;

@@ -1,9 +1,14 @@
-//! The parameters in paths, as the OpenAPI document shows them.
+//! The parameters in paths.
 
+use std::str::FromStr;
+
+use actix_web::HttpRequest;
 use utoipa::IntoParams;
 use utoipa::openapi::Required;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
+
+use crate::http::respond::error::ApiError;
 
 macro_rules! path_parameters {
     ($($name:ident $parameter:literal $pattern:literal $description:literal;)*) => {$(
@@ -32,4 +37,9 @@ path_parameters! {
     SharePath "share_id" "^shr_[0-9A-Za-z]{16}$" "The share's id.";
     TokenPath "token_id" "^tok_[0-9A-Za-z]{16}$" "The token's id.";
     WebhookPath "webhook_id" "^wh_[0-9A-Za-z]{16}$" "The webhook's id.";
+}
+
+/// Returns the id in the path. One that can't be is that of no `thing`.
+pub(crate) fn id_in_path<T: FromStr>(request: &HttpRequest, parameter: &str, thing: &'static str) -> Result<T, ApiError> {
+    request.match_info().query(parameter).parse().map_err(|_| ApiError::not_found(thing))
 }

@@ -3,10 +3,11 @@
 use std::convert::identity;
 use std::sync::Arc;
 
-use actix_web::web::{Bytes, Payload};
+use actix_web::dev::Payload;
+use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::{AskError, OrganizationProjects};
-use headcount_control::{Organization, Scope};
+use headcount_control::Organization;
 use headcount_domain::money::Currency;
 use headcount_domain::queries::Query;
 use headcount_domain::time::{Timezone, Window};
@@ -15,10 +16,10 @@ use serde::Serialize;
 
 use crate::http::app::AppState;
 use crate::http::client_end::while_client_waits;
-use crate::http::extract::auth::{self, MinRole, ProjectCaller};
+use crate::http::extract::auth::{Asker, Caller, ProjectCaller};
 use crate::http::extract::body::EVENT_LIMIT_BYTES;
 use crate::http::extract::json::{self, JsonBody};
-use crate::http::extract::query::{Calendar, NoParameters, QueryParameters};
+use crate::http::extract::query::{Calendar, QueryParameters};
 use crate::http::extract::share_rules::SharedQuestion;
 use crate::http::respond::answer::Completed;
 use crate::http::respond::code::ErrorCode;
@@ -92,26 +93,36 @@ impl QuestionSubject for Arc<Organization> {
     }
 }
 
-impl<'r, Q: QueryParameters> ProjectQuestion<'r, Q> {
-    /// Reads a question about the project in the path.
-    pub(crate) fn read(state: &'r AppState, request: &'r HttpRequest, scope: Scope, role: MinRole) -> Result<Self, ApiError> {
-        let subject = auth::on_project(state, request, scope, role)?;
-        let calendar = Calendar::new(state, subject.timezone());
-        let parameters = Q::read(request, &calendar)?;
-        Ok(Self { state, request, body: Bytes::new(), calendar, subject, parameters })
+/// Who asks a question about a project.
+pub(crate) trait AsksProject<Q> {
+    fn timezone(&self) -> Timezone;
+    /// Returns the caller, who may ask this question.
+    fn asks(self, question: &Q) -> Result<ProjectCaller, ApiError>;
+}
+
+impl<Q> AsksProject<Q> for ProjectCaller {
+    fn timezone(&self) -> Timezone {
+        self.config.policy.timezone
     }
 
-    /// As [`Question::read`], also from readers of shares.
-    pub(crate) fn read_shared(
-        state: &'r AppState,
-        request: &'r HttpRequest,
-        scope: Scope,
-        role: MinRole,
-    ) -> Result<Self, ApiError>
-    where
-        Q: SharedQuestion,
-    {
-        let asker = auth::asker(state, request, scope, role)?;
+    fn asks(self, _: &Q) -> Result<ProjectCaller, ApiError> {
+        Ok(self)
+    }
+}
+
+impl<Q: SharedQuestion> AsksProject<Q> for Asker {
+    fn timezone(&self) -> Timezone {
+        self.timezone()
+    }
+
+    fn asks(self, question: &Q) -> Result<ProjectCaller, ApiError> {
+        self.asks(question)
+    }
+}
+
+impl<'r, Q: QueryParameters> ProjectQuestion<'r, Q> {
+    /// Reads a question about the project in the path.
+    pub(crate) fn read(state: &'r AppState, request: &'r HttpRequest, asker: impl AsksProject<Q>) -> Result<Self, ApiError> {
         let calendar = Calendar::new(state, asker.timezone());
         let parameters = Q::read(request, &calendar)?;
         let subject = asker.asks(&parameters)?;
@@ -168,44 +179,19 @@ impl<'r, B: JsonBody> ProjectQuestion<'r, B> {
         state: &'r AppState,
         request: &'r HttpRequest,
         payload: Payload,
-        scope: Scope,
-        role: MinRole,
+        asker: impl AsksProject<B>,
     ) -> Result<Self, ApiError> {
-        let subject = auth::on_project(state, request, scope, role)?;
-        let (body, parameters) = read_body(state, request, payload).await?;
-        Ok(Self { state, request, body, calendar: Calendar::new(state, subject.timezone()), subject, parameters })
-    }
-
-    /// As [`Question::read_body`], also from readers of shares.
-    pub(crate) async fn read_shared_body(
-        state: &'r AppState,
-        request: &'r HttpRequest,
-        payload: Payload,
-        scope: Scope,
-        role: MinRole,
-    ) -> Result<Self, ApiError>
-    where
-        B: SharedQuestion,
-    {
-        let asker = auth::asker(state, request, scope, role)?;
-        let (body, parameters) = read_body(state, request, payload).await?;
+        let body = json::read_bytes(state, request, payload, EVENT_LIMIT_BYTES).await?;
+        let parameters = B::from_json(&body)?;
+        let calendar = Calendar::new(state, asker.timezone());
         let subject = asker.asks(&parameters)?;
-        Ok(Self { state, request, body, calendar: Calendar::new(state, subject.timezone()), subject, parameters })
+        Ok(Self { state, request, body, calendar, subject, parameters })
     }
-}
-
-/// Reads the parameters in a body. Returns the body, too.
-async fn read_body<B: JsonBody>(state: &AppState, request: &HttpRequest, payload: Payload) -> Result<(Bytes, B), ApiError> {
-    NoParameters::check(request)?;
-    let body = json::read_bytes(state, request, payload, EVENT_LIMIT_BYTES).await?;
-    let parameters = B::from_json(&body)?;
-    Ok((body, parameters))
 }
 
 impl<'r, Q: QueryParameters> OrganizationQuestion<'r, Q> {
     /// Reads a question about the caller's organization.
-    pub(crate) fn read(state: &'r AppState, request: &'r HttpRequest, scope: Scope) -> Result<Self, ApiError> {
-        let caller = auth::organization_wide(state, request, scope, MinRole::Admin)?;
+    pub(crate) fn read(state: &'r AppState, request: &'r HttpRequest, caller: &Caller) -> Result<Self, ApiError> {
         let subject = state.engine.registry().organization(caller.organization())?;
         let calendar = Calendar::new(state, subject.timezone());
         let parameters = Q::read(request, &calendar)?;
@@ -340,8 +326,11 @@ mod tests {
 
     use actix_web::http::{Method, header};
     use actix_web::test::TestRequest;
+    use headcount_control::Scope;
 
     use super::*;
+    use crate::http::extract::auth::{self, MinRole};
+    use crate::http::extract::query::NoParameters;
     use crate::http::tests::server::TestServer;
 
     #[actix_web::test]
@@ -350,7 +339,8 @@ mod tests {
         let (state, id) = (server.state(), server.keys.project_id);
         let token = (header::AUTHORIZATION, format!("Bearer {}", server.keys.api_token.expose()));
         let request = TestRequest::get().param("project_id", id.to_string()).insert_header(token).to_http_request();
-        let question = ProjectQuestion::<NoParameters>::read(state, &request, Scope::AnalyticsRead, MinRole::Member).unwrap();
+        let caller = auth::on_project(state, &request, Scope::AnalyticsRead, MinRole::Member).unwrap();
+        let question = ProjectQuestion::<NoParameters>::read(state, &request, caller).unwrap();
         let default = question.event_window(None, None).await.unwrap();
         let starts = Cell::new(Vec::new());
         let ask = async |window: Window, retention_days: u32| {

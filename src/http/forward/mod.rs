@@ -6,7 +6,6 @@
 
 mod download;
 mod headers;
-mod owner_node;
 mod peers;
 mod send;
 pub(crate) mod travel;
@@ -17,4 +16,4 @@ pub(crate) use download::PassedOn;
 pub(crate) use peers::Peers;
 pub(crate) use send::forward;
 pub(crate) use upload::Upload;
-pub(crate) use way::{by_home, by_path, by_webhook, way};
+pub(crate) use way::{way, way_of};

@@ -15,9 +15,8 @@ use hyper::http::{HeaderName, HeaderValue, Method, Uri, header, response};
 
 use super::download::{Download, PassedOn};
 use super::headers;
-use super::owner_node::OwnerNode;
 use super::peers::{NoAnswer, Peers, Share};
-use super::travel::Travel;
+use super::travel::{OwnerNode, Travel};
 use super::upload::{Upload, UploadBody};
 use crate::http::app::AppState;
 use crate::http::first_node;

@@ -1,20 +1,8 @@
-//! Which operations travel to the owner of their project, or to the home of their organization.
-//!
-//! Below `/projects/{project_id}/` all do that are not listed here. Those with a public key do in `resources/events/ingest.rs`, where the key names the
-//! project. `tests/forwarding_table.rs` has a line for every operation.
+//! Which node answers an operation, as the table of endpoints says, and where that is. `tests/forwarding_table.rs` has the rule.
 
-use actix_web::http::Method;
+use std::sync::Arc;
 
-/// The operations of a project that every node answers from the control data.
-const OF_CONTROL_DATA: [&str; 5] = ["", "/keys", "/keys/{public_key}", "/shares", "/shares/{share_id}"];
-/// Those that record events.
-const RECORDING: [&str; 3] = ["/track", "/batch", "/import"];
-
-/// What the paths of a webhook begin with.
-const WEBHOOK: &str = "/webhooks/{webhook_id}";
-
-/// What the paths of privacy requests begin with.
-const PRIVACY_REQUESTS: &str = "/privacy-requests";
+use headcount_actors::admission_gate::Holder;
 
 /// What an operation that travels does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,32 +24,38 @@ impl Travel {
     }
 }
 
-/// Returns what an operation below the path of a project does, by the rest of its path. `None`: it does not travel.
-pub(crate) fn of_project(rest: &str) -> Option<Travel> {
-    match rest {
-        _ if OF_CONTROL_DATA.contains(&rest) => None,
-        _ if RECORDING.contains(&rest) => Some(Travel::Records),
-        "/export" => Some(Travel::ReadsForLong),
-        "/live" => Some(Travel::Follows),
-        _ => Some(Travel::Reads),
+/// Where the requests of an endpoint are answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Destination {
+    /// By the node that they reach.
+    Here,
+    /// By the owner of the project that the public key or the body names: the handler finds it.
+    ByHandler,
+    /// By the owner of the project in the path.
+    ProjectOwner(Travel),
+    /// By the owner of the project of the webhook in the path.
+    WebhookOwner(Travel),
+    /// By the home of the caller's organization.
+    Home(Travel),
+}
+
+impl Destination {
+    /// What an operation does that travels.
+    pub(crate) fn travel(self) -> Option<Travel> {
+        match self {
+            Self::Here | Self::ByHandler => None,
+            Self::ProjectOwner(travel) | Self::WebhookOwner(travel) | Self::Home(travel) => Some(travel),
+        }
     }
 }
 
-/// Returns what an operation of a webhook does that travels to the owner of the webhook's project. `None`: it does not travel.
-pub(crate) fn of_webhook(path: &str) -> Option<Travel> {
-    match path.strip_prefix(WEBHOOK)? {
-        "/deliveries" => Some(Travel::Reads),
-        "/replay" => Some(Travel::Records),
-        _ => None,
-    }
-}
-
-/// Returns what an operation does that travels to the home of its organization. `None`: it does not travel.
-pub(crate) fn of_organization(method: &Method, path: &str) -> Option<Travel> {
-    match path.strip_prefix(PRIVACY_REQUESTS)? {
-        "" if method == Method::POST => Some(Travel::Records),
-        "" | "/{request_id}" => Some(Travel::Reads),
-        "/{request_id}/download" => Some(Travel::ReadsForLong),
-        _ => None,
-    }
+/// The node that a request goes to.
+#[derive(Debug, Clone)]
+pub(crate) struct OwnerNode {
+    /// The partition that it owns.
+    pub(super) partition: u16,
+    /// Its address.
+    pub(super) address: Arc<str>,
+    /// Whose share of bytes and places the request takes: its project, or its organization.
+    pub(super) holder: Holder,
 }

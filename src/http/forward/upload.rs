@@ -6,12 +6,11 @@ use std::task::{Context, Poll};
 
 use actix_web::HttpRequest;
 use actix_web::dev::Payload;
-use actix_web::web::{self, Bytes};
+use actix_web::web::Bytes;
 use headcount_actors::admission_gate::{Holder, Permit};
 use hyper::body::{Body, Frame, SizeHint};
 
-use super::owner_node::OwnerNode;
-use super::travel::Travel;
+use super::travel::{OwnerNode, Travel};
 use crate::http::app::AppState;
 use crate::http::extract::body::{self, BodyContent};
 use crate::http::respond::error::ApiError;
@@ -41,12 +40,6 @@ impl From<(Bytes, Permit)> for Upload {
 impl From<Payload> for Upload {
     fn from(payload: Payload) -> Self {
         Self::Unread(payload)
-    }
-}
-
-impl From<web::Payload> for Upload {
-    fn from(payload: web::Payload) -> Self {
-        Self::Unread(payload.into_inner())
     }
 }
 

@@ -64,7 +64,8 @@ pub(crate) async fn handle<B: MessageBody + 'static>(
     }
     let reader = ErrorReader::of(&request);
     // The request must not be cloned before it is routed, so what has no response goes up as an error that knows its request.
-    let response = match AssertUnwindSafe(next.call(request)).catch_unwind().await {
+    // Handlers begin within the call, so that the call itself is within what catches panics.
+    let response = match AssertUnwindSafe(async { next.call(request).await }).catch_unwind().await {
         Ok(Ok(response)) => Ok(response),
         Ok(Err(error)) => Err(error.as_error::<ApiError>().cloned().unwrap_or_else(|| foreign(&error))),
         Err(_) => {

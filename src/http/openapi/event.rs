@@ -6,6 +6,8 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, OneOfBuilder, Ref, Schema, SchemaFormat, SchemaType, Type};
 use utoipa::{PartialSchema, ToSchema};
 
+use crate::http::openapi::own_schema;
+
 /// The schema of an event.
 pub(crate) struct EventShape;
 
@@ -53,20 +55,16 @@ impl ToSchema for EventShape {
 /// The schema of `_acOverrides`.
 struct OverridesShape;
 
-impl PartialSchema for OverridesShape {
-    fn schema() -> RefOr<Schema> {
-        let fields = [
-            ("source", "The source, such as `google`."),
-            ("medium", "The medium, such as `cpc`."),
-            ("campaign", "The campaign."),
-            ("channel", "The channel; counts if it is the name of one, such as `Paid Search`."),
-        ];
-        let overrides = ObjectBuilder::new().schema_type(Type::Object).description(Some("Where a visitor came from."));
-        fields.iter().fold(overrides, |shape, (name, meaning)| shape.property(*name, nullable(Type::String, meaning))).into()
-    }
-}
-
-impl ToSchema for OverridesShape {}
+own_schema!(OverridesShape, {
+    let fields = [
+        ("source", "The source, such as `google`."),
+        ("medium", "The medium, such as `cpc`."),
+        ("campaign", "The campaign."),
+        ("channel", "The channel; counts if it is the name of one, such as `Paid Search`."),
+    ];
+    let overrides = ObjectBuilder::new().schema_type(Type::Object).description(Some("Where a visitor came from."));
+    fields.iter().fold(overrides, |shape, (name, meaning)| shape.property(*name, nullable(Type::String, meaning))).into()
+});
 
 fn text(name: &str, meaning: &str) -> ObjectBuilder {
     let schema = nullable(Type::String, meaning.trim());

@@ -2,6 +2,19 @@
 
 pub(crate) mod event;
 pub(crate) mod modifiers;
-pub(crate) mod rate_limits;
 pub(crate) mod responses;
 pub(crate) mod segment;
+
+/// Gives a type a schema that is written by hand.
+macro_rules! own_schema {
+    ($type:ty, $schema:expr) => {
+        impl utoipa::PartialSchema for $type {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+                $schema
+            }
+        }
+
+        impl utoipa::ToSchema for $type {}
+    };
+}
+pub(crate) use own_schema;

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use utoipa::openapi::header::HeaderBuilder;
+use utoipa::openapi::path::Operation;
 use utoipa::openapi::response::ResponseBuilder;
 use utoipa::openapi::schema::{ObjectBuilder, Ref as SchemaRef, Type};
+use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{Components, ContentBuilder, OpenApi, Ref, RefOr, Response};
 use utoipa::{IntoResponses, Modify};
 
@@ -61,32 +63,64 @@ macro_rules! groups {
 }
 
 groups! {
-    /// The errors of every operation.
-    RequestErrors: BAD_REQUEST, INTERNAL;
-    /// The errors of operations that need a token.
-    TokenErrors: BAD_REQUEST, INTERNAL, UNAUTHORIZED, FORBIDDEN, TOKEN_TOO_MANY;
     /// The errors of sign-ins.
-    SignInErrors: BAD_REQUEST, INTERNAL, UNAUTHORIZED, CROSS_SITE, SIGN_IN_TOO_MANY;
-    /// The errors of operations on one thing.
+    SignInErrors: UNAUTHORIZED, CROSS_SITE, SIGN_IN_TOO_MANY;
+    /// The errors of questions about one thing that a parameter names.
     NotFoundErrors: NOT_FOUND;
-    /// The errors of questions, besides [`NotFoundErrors`].
-    QuestionErrors: BAD_REQUEST, INTERNAL, UNAUTHORIZED, FORBIDDEN, TOKEN_TOO_MANY, UNAVAILABLE;
     /// The errors of changes that the current state can contradict.
     ConflictErrors: CONFLICT;
     /// The errors of operations with cursors.
     GoneErrors: GONE;
     /// The errors of downloads.
     DownloadErrors: CONFLICT, GONE, RANGE;
-    /// The errors of operations that have a body.
+    /// The errors of operations that may have an empty body.
     BodyErrors: TOO_LARGE, UNSUPPORTED_MEDIA;
-    /// The errors of operations that need the engine.
+    /// The errors of questions that need the engine.
     UnavailableErrors: UNAVAILABLE;
     /// The errors of the pixel.
-    PixelErrors: BAD_REQUEST, INTERNAL, KEY_UNKNOWN, ORIGIN_FORBIDDEN, TOO_LARGE, KEY_TOO_MANY, UNAVAILABLE;
+    PixelErrors: KEY_UNKNOWN, ORIGIN_FORBIDDEN, TOO_LARGE, KEY_TOO_MANY, UNAVAILABLE;
     /// The errors of ingestion by public key.
-    PublicEventErrors: BAD_REQUEST, INTERNAL, KEY_UNKNOWN, ORIGIN_FORBIDDEN, TOO_LARGE, UNSUPPORTED_MEDIA, KEY_TOO_MANY, UNAVAILABLE;
+    PublicEventErrors: KEY_UNKNOWN, ORIGIN_FORBIDDEN, KEY_TOO_MANY;
     /// The errors of ingestion by token.
-    ServerEventErrors: BAD_REQUEST, INTERNAL, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, TOO_LARGE, UNSUPPORTED_MEDIA, TOO_MANY, UNAVAILABLE;
+    ServerEventErrors: TOO_MANY;
+}
+
+/// What names a token or a session in the document.
+const TOKENS: [&str; 4] = ["api_token", "session", "operator_token", "root_token"];
+
+/// The errors that follow from what an operation is, unless it has others of the same status.
+fn implied(operation: &Operation, path: &str, changes: bool, needs_token: bool) -> Vec<&'static Refusal> {
+    let rules: [(bool, &[&'static Refusal]); 5] = [
+        (true, &[BAD_REQUEST, INTERNAL]),
+        (needs_token, &[UNAUTHORIZED, FORBIDDEN, TOKEN_TOO_MANY]),
+        (path.contains('{'), &[NOT_FOUND]),
+        (operation.request_body.is_some(), &[TOO_LARGE, UNSUPPORTED_MEDIA]),
+        (changes, &[UNAVAILABLE]),
+    ];
+    rules.into_iter().filter(|(applies, _)| *applies).flat_map(|(_, refusals)| refusals).copied().collect()
+}
+
+/// Adds the errors that follow from what operations are.
+pub(crate) struct ImpliedErrors;
+
+impl Modify for ImpliedErrors {
+    fn modify(&self, document: &mut OpenApi) {
+        let tokens = TOKENS.map(|token| SecurityRequirement::new::<_, [&str; 0], &str>(token, []));
+        let takes_token = |security: &SecurityRequirement| tokens.contains(security);
+        let by_default = document.security.iter().flatten().any(takes_token);
+        for (path, item) in &mut document.paths.paths {
+            let changes =
+                [&mut item.post, &mut item.put, &mut item.patch, &mut item.delete].into_iter().map(|operation| (operation, true));
+            for (operation, changes) in changes.chain([(&mut item.get, false)]) {
+                let Some(operation) = operation else { continue };
+                let needs_token = operation.security.as_ref().map_or(by_default, |security| security.iter().any(takes_token));
+                for refusal in implied(operation, path, changes, needs_token) {
+                    let (status, response) = refusal.referred();
+                    operation.responses.responses.entry(status).or_insert(response);
+                }
+            }
+        }
+    }
 }
 
 /// The errors of Segment's API, by status. SDKs send again what was refused with the last three.

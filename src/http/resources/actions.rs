@@ -1,21 +1,11 @@
 //! `GET /organization/actions`.
 
-use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_control::{ActionEntry, ActionId, ActionReason, ActionsQuery, Scope};
+use headcount_control::{ActionEntry, ActionId, ActionReason, ActionsQuery};
 use headcount_domain::names::NamedValues;
 use headcount_domain::time::Timezone;
-use serde::Serialize;
-use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
-use crate::http::app::AppState;
-use crate::http::extract::auth::{self, MinRole};
-use crate::http::extract::parameters::{ListLimit, Text};
-use crate::http::extract::query::{Calendar, QueryParameters as _, query_parameters};
-use crate::http::openapi::responses::{NotModified, QuestionErrors};
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
+use crate::http::endpoint::*;
 
 query_parameters! {
     /// The entries to list.
@@ -86,13 +76,9 @@ impl From<ActionEntry> for ActionRow {
 #[utoipa::path(
     get, path = "/organization/actions", tag = "management", operation_id = "list_actions",
     params(ActionsParameters),
-    responses(
-        (status = 200, description = "The entries, newest first.", body = ActionsAnswer),
-        NotModified, QuestionErrors,
-    ),
+    responses((status = 200, description = "The entries, newest first.", body = ActionsAnswer), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = auth::organization_wide(&state, &request, Scope::Admin, MinRole::Admin)?;
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let ActionsParameters { limit, starting_after } = ActionsParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
     let id = |Text(id): Text<64>| -> Result<ActionId, ApiError> {
         id.parse().map_err(|error| ApiError::parameter("starting_after", format!("{error}")))

@@ -1,27 +1,18 @@
 //! `POST /projects/{project_id}/analytics/aggregate`
 
-use actix_web::HttpResponse;
-use headcount_control::Scope;
 use headcount_domain::aggregate::{Aggregate, AggregateRow, Grouping, MAX_GROUPS};
 use headcount_domain::filter::Filter;
 use headcount_domain::intake::fields::{BuiltIn, Field, MetadataPath, Scalar};
 use headcount_domain::names::NamedValues;
 use headcount_domain::versions::Depends;
-use serde::{Serialize, Serializer};
+use serde::Serializer;
 use serde_json::value::RawValue;
-use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
-use utoipa::openapi::{Object, RefOr};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::openapi::Object;
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Type};
 
-use crate::http::extract::auth::MinRole;
+use crate::http::endpoint::*;
 use crate::http::extract::filters::{self, FilterShape};
-use crate::http::extract::json::{BodyArguments, Fields, json_body};
-use crate::http::extract::path::ProjectPath;
-use crate::http::extract::question::ProjectQuestion;
-use crate::http::extract::share_rules::{NamedField, SharedQuestion, named_by_filters};
-use crate::http::openapi::responses::{BodyErrors, NotFoundErrors, NotModified, QuestionErrors};
-use crate::http::respond::decimal::Decimal;
-use crate::http::respond::error::ApiError;
+use crate::http::extract::share_rules::named_by_filters;
 
 /// The number of groups if none is given.
 const DEFAULT_GROUPS: usize = 100;
@@ -76,26 +67,16 @@ impl SharedQuestion for AggregateQuestion {
 #[derive(Debug)]
 pub(crate) struct BuiltInName;
 
-impl PartialSchema for BuiltInName {
-    fn schema() -> RefOr<Schema> {
-        let names = BuiltIn::ALL.iter().map(|field| field.as_str());
-        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).into()
-    }
-}
-
-impl ToSchema for BuiltInName {}
+own_schema!(BuiltInName, {
+    let names = BuiltIn::ALL.iter().map(|field| field.as_str());
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).into()
+});
 
 /// The schema of a path into the metadata.
 #[derive(Debug)]
 pub(crate) struct PathName;
 
-impl PartialSchema for PathName {
-    fn schema() -> RefOr<Schema> {
-        ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).into()
-    }
-}
-
-impl ToSchema for PathName {}
+own_schema!(PathName, ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).into());
 
 fn read_built_in(fields: &Fields<'_>, name: &str) -> Result<Option<BuiltIn>, ApiError> {
     fields.parsed(name, &format!("one of {}", BuiltIn::names().join(", ")), |text| text.parse().ok())
@@ -176,14 +157,10 @@ impl Serialize for GroupValue {
     }
 }
 
-impl PartialSchema for GroupValue {
-    fn schema() -> RefOr<Schema> {
-        let of = |values: OneOfBuilder, kind| values.item(Object::with_type(kind));
-        [Type::String, Type::Number, Type::Boolean, Type::Null].into_iter().fold(OneOfBuilder::new(), of).into()
-    }
-}
-
-impl ToSchema for GroupValue {}
+own_schema!(GroupValue, {
+    let of = |values: OneOfBuilder, kind| values.item(Object::with_type(kind));
+    [Type::String, Type::Number, Type::Boolean, Type::Null].into_iter().fold(OneOfBuilder::new(), of).into()
+});
 
 impl From<AggregateRow> for GroupRow {
     fn from(row: AggregateRow) -> Self {
@@ -199,8 +176,7 @@ impl From<AggregateRow> for GroupRow {
 /// Events of a window, counted and summed by the values of one property.
 #[utoipa::path(
     post, path = "/projects/{project_id}/analytics/aggregate", tag = "analytics",
-    params(ProjectPath),
-    request_body = AggregateQuestion,
+    params(ProjectPath), request_body = AggregateQuestion,
     responses(
         (status = 200, description = "The groups.", body = AggregateAnswer, example = json!({
             "rows": [
@@ -210,12 +186,11 @@ impl From<AggregateRow> for GroupRow {
             "total_groups": 2, "truncated": false,
             "start_date": "2024-03-01", "end_date": "2024-03-31", "timezone": "Europe/Zurich"
         })),
-        NotModified, QuestionErrors, NotFoundErrors, BodyErrors,
+        NotModified,
     ),
 )]
-pub(crate) async fn aggregate((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let (scope, role) = (Scope::AnalyticsRead, MinRole::Member);
-    let mut question = ProjectQuestion::<AggregateQuestion>::read_shared_body(&state, &request, payload, scope, role).await?;
+pub(crate) async fn aggregate(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+    let mut question = ProjectQuestion::<AggregateQuestion>::read_body(&state, &request, payload, asker).await?;
     let asked = &mut question.parameters;
     let by = read_group(asked.group_by, asked.metadata_field.take())?;
     let grouping = Grouping::new(by, asked.sum_metadata_field.take())?;

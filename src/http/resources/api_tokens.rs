@@ -3,24 +3,13 @@
 //! Only an owner can grant more than it has: a token of role admin gives others no role above its own and no scope that it
 //! hasn't itself, and revokes no owner's token. An owner's token may give and revoke everything.
 
-use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_control::{ApiToken, MemberId, NewToken, RateLimit, RateLimitPatch, Registry, Role, Scope, TokenId, TokenPatch};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::time::Instant;
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::app::AppState;
-use crate::http::extract::auth::Caller;
-use crate::http::extract::json::{self, BodyArguments, Fields, json_body};
-use crate::http::extract::path::TokenPath;
-use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
+use crate::http::endpoint::*;
 use crate::http::resources::management::{self, role};
 use crate::http::resources::schemas;
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
 
 json_body! {
     /// A token to be made.
@@ -213,13 +202,10 @@ fn may_make(registry: &Registry, caller: &ApiToken, new: &NewToken) -> Result<()
 /// The tokens of the organization, without their secrets.
 #[utoipa::path(
     get, path = "/api-tokens", tag = "management", operation_id = "list_api_tokens",
-    responses(
-        (status = 200, description = "The tokens, oldest first.", body = TokensAnswer),
-        NotModified, TokenErrors,
-    ),
+    responses((status = 200, description = "The tokens, oldest first.", body = TokensAnswer), NotModified),
 )]
-pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = management::caller(&state, &request)?;
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
     let tokens = state.engine.registry().tokens(caller.organization())?;
     let api_tokens = tokens.iter().map(|token| TokenAnswer::from(&**token)).collect();
     etag::json(&request, &TokensAnswer { api_tokens, truncated: false })
@@ -230,12 +216,10 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
     post, path = "/api-tokens", tag = "management", operation_id = "create_api_token",
     request_body = NewTokenShape,
     responses(
-        (status = 201, description = "The token, with its secret, which is shown this once.", body = NewTokenAnswer),
-        TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
+        (status = 201, description = "The token, with its secret, which is shown this once.", body = NewTokenAnswer), ConflictErrors,
     ),
 )]
-pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let caller = management::caller(&state, &request)?;
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let NewTokenShape { name, role, scopes, project_id, expires_at, member_id } = json::read(&state, &request, payload).await?;
     let new = NewToken { name, role, scopes, project: project_id, expires_at, member: member_id };
     may_make(state.engine.registry(), &caller.token, &new)?;
@@ -266,15 +250,10 @@ fn managed_token(state: &AppState, request: &HttpRequest, caller: &Caller, doing
 /// whole burst at once. A token of role admin changes none of role owner.
 #[utoipa::path(
     patch, path = "/api-tokens/{token_id}", tag = "management", operation_id = "update_api_token",
-    params(TokenPath),
-    request_body = TokenPatchShape,
-    responses(
-        (status = 200, description = "The token as it is now.", body = TokenAnswer),
-        TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
-    ),
+    params(TokenPath), request_body = TokenPatchShape,
+    responses((status = 200, description = "The token as it is now.", body = TokenAnswer)),
 )]
-pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let caller = management::caller(&state, &request)?;
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let TokenPatchShape { name, rate_limit, burst } = json::read(&state, &request, payload).await?;
     let id = managed_token(&state, &request, &caller, "changes")?;
     let patch = TokenPatch { name, rate_limit: RateLimitPatch { per_second: rate_limit, burst } };
@@ -289,13 +268,10 @@ pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<H
 #[utoipa::path(
     delete, path = "/api-tokens/{token_id}", tag = "management", operation_id = "revoke_api_token",
     params(TokenPath),
-    responses(
-        (status = 204, description = "The token is no longer valid."),
-        TokenErrors, NotFoundErrors, ConflictErrors, UnavailableErrors,
-    ),
+    responses((status = 204, description = "The token is no longer valid."), ConflictErrors),
 )]
-pub(crate) async fn revoke(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = management::caller(&state, &request)?;
+pub(crate) async fn revoke(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
     let id = managed_token(&state, &request, &caller, "revokes")?;
     let organization = caller.organization();
     management::change(&state, caller.author(&state, &request), move |registry, by| registry.revoke_token(organization, &id, by))

@@ -2,26 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_control::{
-    Actor, ActorKind, AuditAction, AuditEntry, AuditId, AuditQuery, AuditTarget, FieldChange, Scope, TargetType,
-};
-use headcount_domain::names::NamedValues;
+use headcount_control::{Actor, ActorKind, AuditAction, AuditEntry, AuditId, AuditQuery, AuditTarget, FieldChange, TargetType};
 use headcount_domain::time::Timezone;
-use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
-use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
+use utoipa::openapi::schema::Object;
 
-use crate::http::app::AppState;
-use crate::http::extract::auth::{self, MinRole};
-use crate::http::extract::parameters::{ListLimit, Text};
-use crate::http::extract::query::{Calendar, QueryParameters as _, query_parameters};
-use crate::http::openapi::responses::{NotModified, QuestionErrors};
-use crate::http::resources::management;
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
+use crate::http::endpoint::*;
+use crate::http::resources::{management, schemas};
 
 query_parameters! {
     /// The entries to list.
@@ -103,22 +90,18 @@ pub(crate) struct FieldChangeRow {
     to: Value,
 }
 
-fn names<T: NamedValues>(description: &str) -> Object {
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(T::names())).description(Some(description)).build()
-}
-
 fn actions() -> Object {
-    names::<AuditAction>("What was done.")
+    schemas::named::<AuditAction>("What was done.")
 }
 
 fn actor_kinds() -> Object {
-    names::<ActorKind>(
+    schemas::named::<ActorKind>(
         "`token`: the holder of an API token; `root`: of the root token; `cli`: a command on the data directory of a stopped server; `system`: the program.",
     )
 }
 
 fn target_types() -> Object {
-    names::<TargetType>("Its type.")
+    schemas::named::<TargetType>("Its type.")
 }
 
 impl From<AuditEntry> for AuditRow {
@@ -162,13 +145,9 @@ impl AuditParameters {
 #[utoipa::path(
     get, path = "/audit-log", tag = "management", operation_id = "audit_log",
     params(AuditParameters),
-    responses(
-        (status = 200, description = "The entries, newest first.", body = AuditAnswer),
-        NotModified, QuestionErrors,
-    ),
+    responses((status = 200, description = "The entries, newest first.", body = AuditAnswer), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = auth::organization_wide(&state, &request, Scope::Admin, MinRole::Admin)?;
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let query = AuditParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?.query()?;
     let organization = caller.organization();
     let page =

@@ -1,22 +1,17 @@
-//! `POST /admin/backup`: a backup of the running server, or of all nodes of a cluster, as a tar stream.
+//! `POST /admin/backup` and `/admin/archive/seal`
 
 use std::io::{self, Write};
 
 use actix_web::http::header;
-use actix_web::web::{Bytes, Data};
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::web::{self, Bytes};
 use futures_util::stream;
-use headcount_actors::NodesBackupError;
 use headcount_actors::backup::BackupFailure;
+use headcount_actors::domain::fault::FaultKind;
+use headcount_actors::{AskError, NodesBackupError, SealError, Sealed};
 use headcount_storage::backup::{BackupManifest, TarTarget};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::http::app::AppState;
-use crate::http::extract::auth;
-use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{ConflictErrors, TokenErrors, UnavailableErrors};
-use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::ApiError;
+use crate::http::endpoint::*;
 
 /// The size of a part of the stream.
 const PART_BYTES: usize = 64 << 10;
@@ -32,14 +27,10 @@ type TarPart = Result<Bytes, io::Error>;
 /// A node of a cluster takes what all nodes have, and the directory is that of a server that is alone.
 #[utoipa::path(
     post, path = "/admin/backup", tag = "operations", operation_id = "backup",
-    responses(
-        (status = 200, description = "The backup.", content_type = "application/x-tar", body = [u8]),
-        TokenErrors, ConflictErrors, UnavailableErrors,
-    ),
+    responses((status = 200, description = "The backup.", content_type = "application/x-tar", body = [u8]), ConflictErrors),
     security(("operator_token" = []))
 )]
-pub(crate) async fn backup(state: Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    auth::operator(&state, &request)?;
+pub(crate) async fn backup(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     let engine = state.engine.clone();
     let (sender, receiver) = channel(PARTS_AHEAD);
@@ -141,4 +132,44 @@ impl Write for TarWriter {
         let part = std::mem::replace(&mut self.waiting, Vec::with_capacity(PART_BYTES));
         self.parts.blocking_send(Ok(part.into())).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
+}
+
+/// What was sealed.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SealAnswer {
+    /// The position up to which all events are in the archive, except those of `waiting_projects`.
+    sealed_until: u64,
+    /// The number of events that were added to the archive.
+    events: u64,
+    /// The projects whose events stay in the log, because their list of archive files is damaged.
+    waiting_projects: Vec<String>,
+}
+
+/// Moves all recorded events from the log to the archive.
+///
+/// Writes checkpoints first, so it may take some seconds. If it fails, the events stay in the log.
+#[utoipa::path(
+    post, path = "/admin/archive/seal", tag = "operations", operation_id = "seal_archive",
+    responses((status = 200, description = "Everything recorded before the request is sealed, except events of `waiting_projects`.", body = SealAnswer)),
+    security(("operator_token" = []))
+)]
+pub(crate) async fn seal(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
+    let sealed = state.engine.seal_everywhere().await.map_err(|error| {
+        tracing::warn!(%error, "the archive could not be sealed");
+        match error {
+            SealError::Here(fault) if fault.kind == FaultKind::DamagedArchive => ApiError::from(AskError::Lost(fault)),
+            SealError::Here(_) => {
+                ApiError::overloaded("the events could not be sealed now; they stay in the log, and the server's log says why")
+            }
+            SealError::NoFiles => ApiError::new(ErrorCode::UnsupportedInCluster, error.to_string()),
+            // Only the operator asks.
+            SealError::Node { .. } | SealError::Partitions(_) => {
+                ApiError::overloaded(format!("not everything is sealed: {error}; what is not stays in the log"))
+            }
+        }
+    })?;
+    let Sealed { sealed_until, events, waiting, .. } = sealed;
+    let waiting_projects = waiting.iter().map(ToString::to_string).collect();
+    Ok(HttpResponse::Ok().json(SealAnswer { sealed_until, events, waiting_projects }))
 }

@@ -1,19 +1,10 @@
 //! `/admin/clock`: needs the operator token.
 
-use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::{ClockJump, ClockState, ConfirmClockError};
 use headcount_domain::time::Day;
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::app::AppState;
-use crate::http::extract::auth;
-use crate::http::extract::json::{self, BodyArguments, json_body};
-use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{BodyErrors, TokenErrors, UnavailableErrors};
+use crate::http::endpoint::*;
 use crate::http::resources::management;
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::error::ApiError;
 
 json_body! {
     /// A confirmation that the clock is right.
@@ -72,11 +63,10 @@ fn answered(state: ClockState) -> HttpResponse {
 /// What the clock shows, and whether it is believed.
 #[utoipa::path(
     get, path = "/admin/clock", tag = "operations", operation_id = "show_clock",
-    responses((status = 200, description = "What the clock of this server shows.", body = ClockAnswer), TokenErrors),
+    responses((status = 200, description = "What the clock of this server shows.", body = ClockAnswer)),
     security(("operator_token" = []))
 )]
-pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    auth::operator(&state, &request)?;
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     Ok(answered(state.engine.clock_state()))
 }
@@ -87,13 +77,10 @@ pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Re
     request_body = ClockConfirmation,
     responses(
         (status = 200, description = "The clock is believed, which is noted with the jump. If it was before, nothing has changed.", body = ClockAnswer),
-        TokenErrors, BodyErrors, UnavailableErrors,
     ),
     security(("operator_token" = []))
 )]
-pub(crate) async fn confirm((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    auth::operator(&state, &request)?;
-    NoParameters::check(&request)?;
+pub(crate) async fn confirm(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let ClockConfirmation { today } = json::read(&state, &request, payload).await?;
     let day = Day::parse(&today).ok_or_else(|| ApiError::parameter("today", "`today` must be a date such as 2026-11-29"))?;
     let confirmed = management::on_engine(&state, move |engine| Ok(engine.confirm_clock(day).map(|()| engine.clock_state())));

@@ -1,20 +1,10 @@
 //! `GET /companies/…`: organization-wide.
 
-use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_control::{Organization, Scope};
+use headcount_control::Organization;
 use headcount_domain::queries::{self, CompanyMetrics, Listed, TopCompany, TopUser};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::app::AppState;
-use crate::http::extract::parameters::{ListLimit, RangeDays, Text};
-use crate::http::extract::path::CompanyPath;
-use crate::http::extract::query::query_parameters;
-use crate::http::extract::question::OrganizationQuestion;
-use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
-use crate::http::respond::answer::{Completed, Timestamp, answer};
-use crate::http::respond::decimal::Decimal;
-use crate::http::respond::error::ApiError;
+use crate::http::endpoint::*;
+use crate::http::respond::answer::Completed;
 
 type CompletedCompany = Completed<CompanyAnswer>;
 type CompletedTopCompanies = Completed<TopCompaniesAnswer>;
@@ -171,13 +161,10 @@ impl From<Listed<TopUser>> for TopUsersAnswer {
 #[utoipa::path(
     get, path = "/companies/lookup", tag = "companies", operation_id = "lookup_company",
     params(LookupParameters),
-    responses(
-        (status = 200, description = "The figures.", body = CompletedCompany),
-        NotModified, QuestionErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The figures.", body = CompletedCompany), NotModified, UnavailableErrors, NotFoundErrors),
 )]
-pub(crate) async fn lookup(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let question = OrganizationQuestion::<LookupParameters>::read(&state, &request, Scope::CompaniesRead)?;
+pub(crate) async fn lookup(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<LookupParameters>::read(&state, &request, &caller)?;
     let LookupParameters { range_days, domain } = &question.parameters;
     let company = async { queries::company_by_domain(&question.projects(), &domain.0, range_days.0).await };
     let shape = |company| CompanyAnswer::new(company, &question.subject);
@@ -188,13 +175,10 @@ pub(crate) async fn lookup(state: web::Data<AppState>, request: HttpRequest) -> 
 #[utoipa::path(
     get, path = "/companies/top", tag = "companies", operation_id = "top_companies",
     params(TopParameters),
-    responses(
-        (status = 200, description = "The companies.", body = CompletedTopCompanies),
-        NotModified, QuestionErrors,
-    ),
+    responses((status = 200, description = "The companies.", body = CompletedTopCompanies), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let question = OrganizationQuestion::<TopParameters>::read(&state, &request, Scope::CompaniesRead)?;
+pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<TopParameters>::read(&state, &request, &caller)?;
     let TopParameters { range_days, limit } = question.parameters;
     let companies = async { queries::top_companies(&question.projects(), range_days.0, limit.rows()).await };
     question.reply_completed(range_days.0, companies, TopCompaniesAnswer::from).await
@@ -204,13 +188,10 @@ pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Res
 #[utoipa::path(
     get, path = "/companies/{company_id}/metrics", tag = "companies", operation_id = "get_company_metrics",
     params(CompanyPath, CompanyParameters),
-    responses(
-        (status = 200, description = "The figures.", body = CompletedCompany),
-        NotModified, QuestionErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The figures.", body = CompletedCompany), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let question = OrganizationQuestion::<CompanyParameters>::read(&state, &request, Scope::CompaniesRead)?;
+pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<CompanyParameters>::read(&state, &request, &caller)?;
     let window = question.parameters.range_days.0;
     let company = async { queries::company_by_id(&question.projects(), company_id(&request), window).await };
     let shape = |company| CompanyAnswer::new(company, &question.subject);
@@ -221,13 +202,10 @@ pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) ->
 #[utoipa::path(
     get, path = "/companies/{company_id}/top-users", tag = "companies", operation_id = "company_top_users",
     params(CompanyPath, TopParameters),
-    responses(
-        (status = 200, description = "The users.", body = CompletedTopUsers),
-        NotModified, QuestionErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The users.", body = CompletedTopUsers), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn top_users(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let question = OrganizationQuestion::<TopParameters>::read(&state, &request, Scope::CompaniesRead)?;
+pub(crate) async fn top_users(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<TopParameters>::read(&state, &request, &caller)?;
     let TopParameters { range_days, limit } = question.parameters;
     let users =
         async { queries::company_top_users(&question.projects(), company_id(&request), range_days.0, limit.rows()).await };

@@ -2,32 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::profiles::{
-    CompanyProfile, NewCompanyProfile, ProfileFields, ProfileKind, ProfilePatch, ProfileQuery, ProfileSource, Website,
+    BuildRequest, CompanyProfile, NewCompanyProfile, ProfileBuild, ProfileFields, ProfileKind, ProfilePatch, ProfileQuery,
+    ProfileSource, Website,
 };
-use headcount_control::{Capability, CompanyProfileId, Scope};
+use headcount_control::{BuildError, BuildRunId, Capability, CompanyProfileId};
 use headcount_domain::company::normalise_domain;
 use headcount_domain::ids::PublicCompany;
 use headcount_domain::names::NamedValues;
 use headcount_domain::time::Timezone;
-use serde::Serialize;
-use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
-use crate::http::app::AppState;
-use crate::http::extract::auth::{self, Caller, MinRole};
-use crate::http::extract::json::{self, BodyArguments, json_body};
-use crate::http::extract::parameters::{ListLimit, Text};
-use crate::http::extract::path::CompanyProfilePath;
-use crate::http::extract::query::{Calendar, NoParameters, QueryParameters as _, query_parameters};
-use crate::http::openapi::responses::{
-    BodyErrors, ConflictErrors, NotFoundErrors, NotModified, QuestionErrors, TokenErrors, UnavailableErrors,
-};
+use crate::http::endpoint::*;
 use crate::http::resources::management;
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
 
 json_body! {
     /// The fields of a company profile: absent fields stay unchanged, empty ones are removed.
@@ -182,10 +169,6 @@ impl From<CompanyProfile> for CompanyProfileAnswer {
     }
 }
 
-fn caller(state: &AppState, request: &HttpRequest, scope: Scope) -> Result<Caller, ApiError> {
-    auth::organization_wide(state, request, scope, MinRole::Admin)
-}
-
 /// The id in the path.
 fn profile_id(request: &HttpRequest) -> Result<CompanyProfileId, ApiError> {
     request.match_info().query("profile_id").parse().map_err(|_| ApiError::not_found("company profile"))
@@ -197,11 +180,10 @@ fn profile_id(request: &HttpRequest) -> Result<CompanyProfileId, ApiError> {
     params(CompanyProfileParameters),
     responses(
         (status = 200, description = "The profiles, newest first.", body = CompanyProfilesAnswer),
-        NotModified, QuestionErrors,
+        NotModified, UnavailableErrors,
     ),
 )]
-pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = caller(&state, &request, Scope::CompaniesRead)?;
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let CompanyProfileParameters { limit, starting_after } =
         CompanyProfileParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
     let id = |Text(id): Text<64>| -> Result<CompanyProfileId, ApiError> {
@@ -218,15 +200,10 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
 #[utoipa::path(
     post, path = "/company-profiles", tag = "profiles", operation_id = "create_company_profile",
     request_body = CompanyProfileShape,
-    responses(
-        (status = 201, description = "The profile.", body = CompanyProfileAnswer),
-        TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
-    ),
+    responses((status = 201, description = "The profile.", body = CompanyProfileAnswer), ConflictErrors),
 )]
-pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let caller = caller(&state, &request, Scope::CompaniesWrite)?;
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     auth::capable(&state, &caller, Capability::TargetAccounts)?;
-    NoParameters::check(&request)?;
     let body: CompanyProfileShape = json::read(&state, &request, payload).await?;
     let (organization, author, new) = (caller.organization(), caller.author(&state, &request), NewCompanyProfile(body.into()));
     let make = move |engine: &headcount_actors::Engine| engine.create_company_profile(organization, new, author);
@@ -237,13 +214,9 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
 #[utoipa::path(
     get, path = "/company-profiles/{profile_id}", tag = "profiles", operation_id = "get_company_profile",
     params(CompanyProfilePath),
-    responses(
-        (status = 200, description = "The profile.", body = CompanyProfileAnswer),
-        NotModified, TokenErrors, NotFoundErrors, UnavailableErrors,
-    ),
+    responses((status = 200, description = "The profile.", body = CompanyProfileAnswer), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = caller(&state, &request, Scope::CompaniesRead)?;
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     let (organization, id) = (caller.organization(), profile_id(&request)?);
     let profile = management::on_engine(&state, move |engine| engine.company_profile(organization, &id)).await?;
@@ -253,15 +226,10 @@ pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Re
 /// Changes a company profile: all fields of the body, or none.
 #[utoipa::path(
     patch, path = "/company-profiles/{profile_id}", tag = "profiles", operation_id = "update_company_profile",
-    params(CompanyProfilePath),
-    request_body = CompanyProfileShape,
-    responses(
-        (status = 200, description = "The profile as it is now.", body = CompanyProfileAnswer),
-        TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
-    ),
+    params(CompanyProfilePath), request_body = CompanyProfileShape,
+    responses((status = 200, description = "The profile as it is now.", body = CompanyProfileAnswer), ConflictErrors),
 )]
-pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let caller = caller(&state, &request, Scope::CompaniesWrite)?;
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     let id = profile_id(&request)?;
     let body: CompanyProfileShape = json::read(&state, &request, payload).await?;
@@ -275,17 +243,123 @@ pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<H
 #[utoipa::path(
     delete, path = "/company-profiles/{profile_id}", tag = "profiles", operation_id = "delete_company_profile",
     params(CompanyProfilePath),
-    responses(
-        (status = 204, description = "The profile is removed."),
-        TokenErrors, NotFoundErrors, UnavailableErrors,
-    ),
+    responses((status = 204, description = "The profile is removed.")),
 )]
-pub(crate) async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = caller(&state, &request, Scope::CompaniesWrite)?;
+pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     let id = profile_id(&request)?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
     let remove = move |engine: &headcount_actors::Engine| engine.remove_company_profile(organization, &id, author);
     management::on_engine(&state, remove).await?;
     Ok(HttpResponse::NoContent().finish())
+}
+
+json_body! {
+    /// The website to read, and the profile to fill.
+    #[schema(example = json!({"website": "acme.com"}))]
+    pub(crate) struct BuildShape {
+        /// The website: a URL, or a host. Its home page is read, and up to four pages about the company.
+        #[schema(max_length = 2048)]
+        website: String = required("a string"),
+        /// The profile to fill: `cp_…`. The default is the one with this website, else the organization's own, which is made if it is missing.
+        #[schema(pattern = "^cp_[0-9A-Za-z]{16}$")]
+        profile_id: Option<String> = optional("a string"),
+    }
+}
+
+/// A run that began, or that is under way for the profile.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct BuildStartedAnswer {
+    /// The run's id.
+    run_id: String,
+}
+
+fn statuses() -> Object {
+    let names = ["queued", "running", "succeeded", "failed"];
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).description(Some("How far the run is.")).build()
+}
+
+/// Why a run failed.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct BuildErrorAnswer {
+    /// A stable code: `blocked_address`, `dns_failed`, `connect_failed`, `tls_failed`, `timeout`, `too_many_redirects`, `robots_disallowed`, `http_status`,
+    /// `not_html`, `too_large`, `invalid_url`, `profile_deleted`, `profile_damaged`, `website_mismatch`, `website_taken`, `given_up`, `internal_error`.
+    code: String,
+    /// The reason in words.
+    message: String,
+    /// The URL that could not be read; null if that is not the reason.
+    #[schema(required)]
+    url: Option<String>,
+}
+
+/// A run.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ProfileBuildAnswer {
+    /// The run's id.
+    run_id: String,
+    /// How far the run is.
+    #[schema(schema_with = statuses)]
+    status: &'static str,
+    /// Why it failed; null if it did not.
+    #[schema(required)]
+    error: Option<BuildErrorAnswer>,
+    /// The profile as it is now; null until the run succeeded, and if the profile was removed since.
+    #[schema(required)]
+    profile: Option<CompanyProfileAnswer>,
+    /// How many Actions it took. None if it failed: they were given back.
+    #[schema(minimum = 0)]
+    actions_spent: u64,
+}
+
+impl From<ProfileBuild> for ProfileBuildAnswer {
+    fn from(build: ProfileBuild) -> Self {
+        let ProfileBuild { run, is_running, profile } = build;
+        let actions_spent = run.spent();
+        let result = run.outcome.map(|outcome| outcome.result);
+        let status = match &result {
+            Some(Ok(_)) => "succeeded",
+            Some(Err(_)) => "failed",
+            None if is_running => "running",
+            None => "queued",
+        };
+        let error = result.and_then(Result::err);
+        let error = error.map(|BuildError { code, message, url }| BuildErrorAnswer { code, message, url });
+        Self { run_id: run.id.into(), status, error, profile: profile.map(Into::into), actions_spent }
+    }
+}
+
+/// Builds a company profile from its website, in the background. It fills only the fields that are empty. The first profile of an organization is free; others
+/// cost one Action, which is given back if the build fails. While a run for the profile is under way, its id is returned, and nothing is taken.
+#[utoipa::path(
+    post, path = "/company-profiles/build", tag = "profiles", operation_id = "build_company_profile",
+    request_body = BuildShape,
+    responses(
+        (status = 202, description = "The run. Ask for it every few seconds.", body = BuildStartedAnswer), NotFoundErrors, ConflictErrors,
+    ),
+)]
+pub(crate) async fn build(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let BuildShape { website, profile_id } = json::read(&state, &request, payload).await?;
+    let profile = match profile_id {
+        Some(id) => Some(id.parse().map_err(|_| ApiError::not_found("company profile"))?),
+        None => None,
+    };
+    let (organization, author) = (caller.organization(), caller.author(&state, &request));
+    let asked = BuildRequest { website, profile };
+    let begin = move |engine: &headcount_actors::Engine| engine.build_company_profile(organization, &asked, author);
+    let run = management::on_engine(&state, begin).await?;
+    Ok(HttpResponse::Accepted().json(BuildStartedAnswer { run_id: run.id.into() }))
+}
+
+/// A run that builds a company profile, for 30 days after its end.
+#[utoipa::path(
+    get, path = "/company-profiles/builds/{run_id}", tag = "profiles", operation_id = "get_company_profile_build",
+    params(BuildRunPath),
+    responses((status = 200, description = "The run.", body = ProfileBuildAnswer), NotModified, UnavailableErrors),
+)]
+pub(crate) async fn show_build(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
+    let id: BuildRunId = request.match_info().query("run_id").parse().map_err(|_| ApiError::not_found("build run"))?;
+    let organization = caller.organization();
+    let build = management::on_engine(&state, move |engine| engine.company_profile_build(organization, &id)).await?;
+    etag::json(&request, &ProfileBuildAnswer::from(build))
 }

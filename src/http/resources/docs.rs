@@ -5,16 +5,11 @@ use std::io::Read;
 use actix_web::http::Method;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::web::{Bytes, Data};
-use actix_web::{HttpRequest, HttpResponse};
 use flate2::read::GzDecoder;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::openapi::schema::{ObjectBuilder, SchemaType};
 
-use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{NotModified, RequestErrors};
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
+use crate::http::call::{Answer, Handler};
+use crate::http::endpoint::*;
 use crate::http::routes::Router;
 
 const PAGE: &str = include_str!("../docs/index.html");
@@ -39,54 +34,47 @@ pub(crate) struct DocumentJson(pub(crate) &'static str);
 /// The schema of any JSON.
 pub(crate) struct AnyJson;
 
-impl PartialSchema for AnyJson {
-    fn schema() -> RefOr<Schema> {
-        ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some("Any JSON.")).into()
-    }
-}
-
-impl ToSchema for AnyJson {}
+own_schema!(AnyJson, ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some("Any JSON.")).into());
 
 /// This document: every operation, in OpenAPI 3.1.
 #[utoipa::path(
     get, path = "/openapi.json", tag = "operations",
-    responses(
-        (status = 200, description = "The document.", body = AnyJson, content_type = "application/json"),
-        NotModified, RequestErrors,
-    ),
+    responses((status = 200, description = "The document.", body = AnyJson, content_type = "application/json"), NotModified),
     security(())
 )]
-pub(crate) async fn openapi_json(document: Data<DocumentJson>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn openapi_json(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
-    Ok(etag::document(&request, "application/json", Bytes::from_static(document.0.as_bytes())))
+    let document = request.app_data::<Data<DocumentJson>>().map_or("{}", |document| document.0);
+    Ok(etag::document(&request, "application/json", Bytes::from_static(document.as_bytes())))
 }
 
 /// A page that shows this document, and sends requests from it.
 #[utoipa::path(
     get, path = "/docs", tag = "operations",
-    responses(
-        (status = 200, description = "The page.", body = String, content_type = "text/html"),
-        NotModified, RequestErrors,
-    ),
+    responses((status = 200, description = "The page.", body = String, content_type = "text/html"), NotModified),
     security(())
 )]
-pub(crate) async fn docs(request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn docs(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     Ok(etag::document(&request, "text/html; charset=utf-8", Bytes::from_static(PAGE.as_bytes())))
 }
 
 /// Adds the files of the page to the routes. They are not part of the interface.
 pub(crate) fn add_assets(router: &mut Router) {
-    for (path, content_type, content) in ASSETS {
-        let handler = move |request: HttpRequest| async move { asset(&request, content_type, content) };
+    let handlers: [Handler; ASSETS.len()] = [asset::<0>, asset::<1>, asset::<2>];
+    for ((path, ..), handler) in ASSETS.iter().zip(handlers) {
         router.on(path, Method::GET, handler);
         router.on(path, Method::HEAD, handler);
     }
 }
 
-fn asset(request: &HttpRequest, content_type: &'static str, content: Packed) -> Result<HttpResponse, ApiError> {
+fn asset<const FILE: usize>(call: ApiCall) -> Answer {
+    Box::pin(async move { asset_of(&call.request, &ASSETS[FILE]) })
+}
+
+fn asset_of(request: &HttpRequest, (_, content_type, content): &(&str, &'static str, Packed)) -> Result<HttpResponse, ApiError> {
     NoParameters::check(request)?;
-    let mut response = match content {
+    let mut response = match *content {
         Packed::Plain(bytes) => etag::document(request, content_type, Bytes::from_static(bytes)),
         Packed::Gzip(bytes) if takes_gzip(request) => {
             let mut response = etag::document(request, content_type, Bytes::from_static(bytes));

@@ -1,18 +1,9 @@
 //! `GET /groups/…`: organization-wide.
 
-use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_control::Scope;
 use headcount_domain::queries::{self, GroupMetrics, Listed};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::app::AppState;
-use crate::http::extract::parameters::{GroupTypeName, ListLimit, RangeDays, Text};
-use crate::http::extract::query::query_parameters;
-use crate::http::extract::question::OrganizationQuestion;
-use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
-use crate::http::respond::answer::{Completed, Timestamp, answer};
-use crate::http::respond::error::ApiError;
+use crate::http::endpoint::*;
+use crate::http::respond::answer::Completed;
 
 type CompletedGroup = Completed<GroupAnswer>;
 type CompletedTopGroups = Completed<TopGroupsAnswer>;
@@ -77,13 +68,10 @@ impl From<Listed<GroupMetrics>> for TopGroupsAnswer {
 #[utoipa::path(
     get, path = "/groups/metrics", tag = "groups", operation_id = "group_metrics",
     params(GroupParameters),
-    responses(
-        (status = 200, description = "The figures.", body = CompletedGroup),
-        NotModified, QuestionErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The figures.", body = CompletedGroup), NotModified, UnavailableErrors, NotFoundErrors),
 )]
-pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let question = OrganizationQuestion::<GroupParameters>::read(&state, &request, Scope::GroupsRead)?;
+pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<GroupParameters>::read(&state, &request, &caller)?;
     let GroupParameters { range_days, group_type, group_key } = &question.parameters;
     let group = async { queries::group_metrics(&question.projects(), &group_type.0, &group_key.0, range_days.0).await };
     question.reply_completed_if_found("group", range_days.0, group, GroupAnswer::from).await
@@ -93,13 +81,10 @@ pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) ->
 #[utoipa::path(
     get, path = "/groups/top", tag = "groups", operation_id = "top_groups",
     params(TopGroupsParameters),
-    responses(
-        (status = 200, description = "The groups.", body = CompletedTopGroups),
-        NotModified, QuestionErrors,
-    ),
+    responses((status = 200, description = "The groups.", body = CompletedTopGroups), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let question = OrganizationQuestion::<TopGroupsParameters>::read(&state, &request, Scope::GroupsRead)?;
+pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<TopGroupsParameters>::read(&state, &request, &caller)?;
     let TopGroupsParameters { range_days, group_type, limit } = &question.parameters;
     let groups = async { queries::top_groups(&question.projects(), &group_type.0, range_days.0, limit.rows()).await };
     question.reply_completed(range_days.0, groups, TopGroupsAnswer::from).await

@@ -1,14 +1,8 @@
-//! `GET /healthz` and `/readyz`.
+//! `GET /healthz`, `/readyz` and `/version`.
 
 use actix_web::http::header;
-use actix_web::{HttpRequest, HttpResponse, web};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::app::AppState;
-use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{RequestErrors, UnavailableErrors};
-use crate::http::respond::error::ApiError;
+use crate::http::endpoint::*;
 
 /// That the server is alive, or ready.
 #[derive(Debug, Serialize, ToSchema)]
@@ -24,21 +18,26 @@ fn ok() -> HttpResponse {
 /// Whether the process answers at all.
 #[utoipa::path(
     get, path = "/healthz", tag = "operations",
-    responses((status = 200, description = "It does.", body = HealthAnswer), RequestErrors),
+    responses((status = 200, description = "It does.", body = HealthAnswer)),
     security(())
 )]
-pub(crate) async fn healthz(request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    NoParameters::check(&request)?;
+pub(crate) async fn healthz(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+    alive(&request)
+}
+
+/// Answers that the process does, also while it starts.
+pub(crate) fn alive(request: &HttpRequest) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(request)?;
     Ok(ok())
 }
 
 /// Whether events can be taken and every figure can be asked for.
 #[utoipa::path(
     get, path = "/readyz", tag = "operations",
-    responses((status = 200, description = "They can.", body = HealthAnswer), RequestErrors, UnavailableErrors),
+    responses((status = 200, description = "They can.", body = HealthAnswer), UnavailableErrors),
     security(())
 )]
-pub(crate) async fn readyz(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn readyz(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     if let Some(why) = state.engine.unavailable() {
         return Err(ApiError::overloaded(why));
@@ -50,6 +49,36 @@ pub(crate) async fn readyz(state: web::Data<AppState>, request: HttpRequest) -> 
             Err(ApiError::overloaded(why))
         }
     }
+}
+
+/// The date of the interface. It changes with what clients see, and only by additions.
+pub(crate) const API_VERSION: &str = "2026-11-20";
+
+/// The same as a version that generators of clients accept.
+pub(crate) const API_SEMVER: &str = "2026.11.20";
+
+/// Which version runs.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct VersionAnswer {
+    /// `headcount`.
+    name: &'static str,
+    /// The version of the program.
+    version: &'static str,
+    /// The date of the interface.
+    #[schema(format = Date)]
+    api: &'static str,
+}
+
+/// Which version runs.
+#[utoipa::path(
+    get, path = "/version", tag = "operations",
+    responses((status = 200, description = "This one.", body = VersionAnswer), NotModified),
+    security(())
+)]
+pub(crate) async fn version(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
+    let answer = VersionAnswer { name: "headcount", version: env!("CARGO_PKG_VERSION"), api: API_VERSION };
+    etag::json(&request, &answer)
 }
 
 #[cfg(test)]
@@ -70,5 +99,12 @@ mod tests {
         let answer = server.send(TestRequest::with_uri("/readyz")).await;
         assert_eq!(answer.refusal(), (503, "overloaded".to_owned(), None));
         assert!(answer.headers.contains_key(header::RETRY_AFTER));
+    }
+
+    #[actix_web::test]
+    async fn the_version_is_that_of_the_program() {
+        let server = TestServer::start();
+        let version = server.send(TestRequest::with_uri("/version")).await.json();
+        assert_eq!(version, serde_json::json!({"name": "headcount", "version": env!("CARGO_PKG_VERSION"), "api": API_VERSION}));
     }
 }

@@ -1,20 +1,9 @@
 //! `GET /identities/…`: organization-wide.
 
-use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_control::Scope;
 use headcount_domain::queries::{self, CountOf, IdentityCounts, IdentityOrder, IdentitySelector, Listed, Profile, TopIdentity};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::app::AppState;
-use crate::http::extract::parameters::{Choice, Dates, Limit, ListLimit, RangeDays, Text};
-use crate::http::extract::query::query_parameters;
-use crate::http::extract::question::OrganizationQuestion;
-use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
-use crate::http::respond::answer::{Completed, Timestamp, answer};
-use crate::http::respond::code::ErrorCode;
-use crate::http::respond::decimal::Decimal;
-use crate::http::respond::error::ApiError;
+use crate::http::endpoint::*;
+use crate::http::respond::answer::Completed;
 
 type CompletedProfile = Completed<ProfileAnswer>;
 type CompletedReferrers = Completed<ReferrersAnswer>;
@@ -195,13 +184,10 @@ fn identity_selector(email: &Option<AnyText>, user_id: &Option<AnyText>) -> Resu
 #[utoipa::path(
     get, path = "/identities/profile", tag = "identities", operation_id = "identity_profile",
     params(ProfileParameters),
-    responses(
-        (status = 200, description = "The figures.", body = CompletedProfile),
-        NotModified, QuestionErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The figures.", body = CompletedProfile), NotModified, UnavailableErrors, NotFoundErrors),
 )]
-pub(crate) async fn profile(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let question = OrganizationQuestion::<ProfileParameters>::read(&state, &request, Scope::IdentitiesRead)?;
+pub(crate) async fn profile(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<ProfileParameters>::read(&state, &request, &caller)?;
     let ProfileParameters { window, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
     let profile = async { queries::profile(&question.projects(), &user, window.0).await };
@@ -214,11 +200,11 @@ pub(crate) async fn profile(state: web::Data<AppState>, request: HttpRequest) ->
     params(CountsParameters),
     responses(
         (status = 200, description = "The referrers.", body = CompletedReferrers),
-        NotModified, QuestionErrors, NotFoundErrors,
+        NotModified, UnavailableErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn referrers(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let question = OrganizationQuestion::<CountsParameters>::read(&state, &request, Scope::IdentitiesRead)?;
+pub(crate) async fn referrers(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<CountsParameters>::read(&state, &request, &caller)?;
     let CountsParameters { window, limit, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
     let counts = async { queries::counts(&question.projects(), &user, CountOf::Referrers, window.0, limit.rows()).await };
@@ -229,13 +215,10 @@ pub(crate) async fn referrers(state: web::Data<AppState>, request: HttpRequest) 
 #[utoipa::path(
     get, path = "/identities/top-pages", tag = "identities", operation_id = "identity_top_pages",
     params(CountsParameters),
-    responses(
-        (status = 200, description = "The pages.", body = CompletedTopPages),
-        NotModified, QuestionErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The pages.", body = CompletedTopPages), NotModified, UnavailableErrors, NotFoundErrors),
 )]
-pub(crate) async fn top_pages(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let question = OrganizationQuestion::<CountsParameters>::read(&state, &request, Scope::IdentitiesRead)?;
+pub(crate) async fn top_pages(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<CountsParameters>::read(&state, &request, &caller)?;
     let CountsParameters { window, limit, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
     let counts = async { queries::counts(&question.projects(), &user, CountOf::Pages, window.0, limit.rows()).await };
@@ -254,11 +237,11 @@ pub(crate) async fn top_pages(state: web::Data<AppState>, request: HttpRequest) 
             }],
             "currency": "USD", "truncated": true, "complete_from": null,
         })),
-        NotModified, QuestionErrors,
+        NotModified, UnavailableErrors,
     ),
 )]
-pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let question = OrganizationQuestion::<TopIdentitiesParameters>::read(&state, &request, Scope::IdentitiesRead)?;
+pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<TopIdentitiesParameters>::read(&state, &request, &caller)?;
     let TopIdentitiesParameters { range_days: RangeDays(window), limit, sort: Choice(order) } = question.parameters;
     let identities = state.engine.top_identities(question.subject.id, window, order, limit.rows());
     let shape = |top: Listed<TopIdentity>| TopIdentitiesAnswer {

@@ -2,23 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::ProjectIntake;
-use headcount_control::Scope;
 use headcount_domain::queries::IntakeQuery;
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::app::AppState;
-use crate::http::extract::auth::MinRole;
-use crate::http::extract::parameters::RangeDays;
-use crate::http::extract::path::ProjectPath;
-use crate::http::extract::query::query_parameters;
-use crate::http::extract::question::ProjectQuestion;
-use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
+use crate::http::endpoint::*;
 
 query_parameters! {
     /// The days of receipt.
@@ -86,13 +73,10 @@ impl From<ProjectIntake> for IntakeAnswer {
 #[utoipa::path(
     get, path = "/projects/{project_id}/intake", tag = "analytics", operation_id = "intake",
     params(ProjectPath, IntakeParameters),
-    responses(
-        (status = 200, description = "The counts.", body = IntakeAnswer),
-        NotModified, QuestionErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The counts.", body = IntakeAnswer), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn intake(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let question = ProjectQuestion::<IntakeParameters>::read(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
+pub(crate) async fn intake(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+    let question = ProjectQuestion::<IntakeParameters>::read(&state, &request, caller)?;
     let query = IntakeQuery { window: question.parameters.range_days.0, timezone: question.subject.config.policy.timezone };
     let intake = state.engine.intake(question.subject.project, query).await?;
     // Counts change without an event, so the tag is that of the answer itself.

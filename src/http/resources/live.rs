@@ -1,33 +1,24 @@
 //! `GET /projects/{project_id}/live`
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fmt;
-use std::sync::Arc;
+use std::rc::Rc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use actix_web::body::BodyStream;
 use actix_web::http::{Method, header};
 use actix_web::web::Bytes;
-use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::{Engine, LiveEnd, LiveFigures, LiveFrame, LiveMinute, LiveNotification, LiveState, LiveWatch};
-use headcount_control::Scope;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::money::Currency;
-use serde::Serialize;
 use tokio::sync::watch;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Schema, Type};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Type};
 
-use crate::http::app::AppState;
-use crate::http::extract::auth::{self, Credential, MinRole};
-use crate::http::extract::path::ProjectPath;
-use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{NotFoundErrors, QuestionErrors};
-use crate::http::resources::live_texts::FiguresText;
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::decimal::Decimal;
-use crate::http::respond::error::ApiError;
+use crate::http::endpoint::*;
+use crate::http::extract::auth::Credential;
 use crate::http::share_streams::ShareStream;
 
 /// How often it is checked that the server goes on and that the token has not expired. A change of the token is seen at once.
@@ -114,20 +105,16 @@ impl<'n> From<&'n LiveNotification> for NotificationShape<'n> {
 /// An event of the stream, as a reader of server-sent events has it: for the document.
 pub(crate) struct LiveEventShape;
 
-impl PartialSchema for LiveEventShape {
-    fn schema() -> RefOr<Schema> {
-        let text = |description: &str| ObjectBuilder::new().schema_type(Type::String).description(Some(description));
-        let event = ObjectBuilder::new()
-            .property("id", text("The id to come again with, as `Last-Event-ID`; `bye` has none."))
-            .property("event", text("`snapshot`, `delta`, `notification` or `bye`."))
-            .property("data", text("JSON."))
-            .required("event")
-            .required("data");
-        event.additional_properties(Some(AdditionalProperties::FreeForm(false))).into()
-    }
-}
-
-impl ToSchema for LiveEventShape {}
+own_schema!(LiveEventShape, {
+    let text = |description: &str| ObjectBuilder::new().schema_type(Type::String).description(Some(description));
+    let event = ObjectBuilder::new()
+        .property("id", text("The id to come again with, as `Last-Event-ID`; `bye` has none."))
+        .property("event", text("`snapshot`, `delta`, `notification` or `bye`."))
+        .property("data", text("JSON."))
+        .required("event")
+        .required("data");
+    event.additional_properties(Some(AdditionalProperties::FreeForm(false))).into()
+});
 
 /// What happens now: a stream of server-sent events, for as long as the client reads.
 ///
@@ -144,11 +131,10 @@ impl ToSchema for LiveEventShape {}
     ),
     responses(
         (status = 200, description = "The stream.", body = LiveEventShape, content_type = "text/event-stream"),
-        QuestionErrors, NotFoundErrors,
+        UnavailableErrors,
     ),
 )]
-pub(crate) async fn live(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let asker = auth::asker(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
+pub(crate) async fn live(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     let caller = asker.asks(&NoParameters)?;
     let mut response = HttpResponse::Ok();
@@ -354,4 +340,47 @@ fn push(text: &mut String, frame: &LiveFrame, position: u64, event: &str, data: 
     // JSON has no line breaks.
     let id = EventId { incarnation: frame.incarnation, erasures: frame.erasures, position };
     text.push_str(&format!("id: {id}\nevent: {event}\ndata: {data}\n\n"));
+}
+
+/// How many texts are kept: streams of one project send the same within milliseconds.
+const MAX_TEXTS: usize = 16;
+
+thread_local! {
+    static TEXTS: RefCell<VecDeque<(FiguresText, Option<Rc<str>>)>> = const { RefCell::new(VecDeque::new()) };
+}
+
+/// What a text is about. Its frames are those of these addresses, which are not used again while this is kept.
+pub(super) struct FiguresText {
+    frame: Weak<LiveFrame>,
+    /// The frame that the client has.
+    former: Option<Weak<LiveFrame>>,
+    is_delta: bool,
+    money: Option<Currency>,
+}
+
+impl FiguresText {
+    pub(super) fn new(frame: &Arc<LiveFrame>, former: Option<&Arc<LiveFrame>>, is_delta: bool, money: Option<Currency>) -> Self {
+        Self { frame: Arc::downgrade(frame), former: former.map(Arc::downgrade), is_delta, money }
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        let same_former = match (&self.former, &other.former) {
+            (Some(one), Some(other)) => one.ptr_eq(other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        same_former && self.frame.ptr_eq(&other.frame) && (self.is_delta, self.money) == (other.is_delta, other.money)
+    }
+
+    /// Returns the text, made by `make` if it is not kept. `None`: there is nothing to send.
+    pub(super) fn text(self, make: impl FnOnce() -> Option<String>) -> Option<Rc<str>> {
+        TEXTS.with_borrow_mut(|texts| {
+            if let Some((_, text)) = texts.iter().find(|(of, _)| of.is(&self)) {
+                return text.clone();
+            }
+            let text: Option<Rc<str>> = make().map(Rc::from);
+            texts.truncate(MAX_TEXTS - 1);
+            texts.push_front((self, text.clone()));
+            text
+        })
+    }
 }

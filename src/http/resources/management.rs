@@ -3,28 +3,19 @@
 //! They need a token of role owner or admin with the scope `admin`, except for `POST /organizations`, which needs the root token.
 
 use actix_web::http::header;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::web;
 use headcount_actors::Engine;
-use headcount_control::{Author, Registry, RegistryError, Role, Scope};
+use headcount_control::{Author, Registry, RegistryError, Role};
 use headcount_domain::ids::{OrganizationId, ProjectId};
-use serde::Serialize;
 
-use crate::http::app::AppState;
-use crate::http::extract::auth::{self, Caller, MinRole};
-use crate::http::extract::json::Fields;
-use crate::http::extract::query::NoParameters;
-use crate::http::respond::error::ApiError;
+use crate::http::endpoint::*;
 
-/// Checks the caller of an operation on the organization.
-pub(crate) fn caller(state: &AppState, request: &HttpRequest) -> Result<Caller, ApiError> {
-    let caller = auth::organization_wide(state, request, Scope::Admin, MinRole::Admin)?;
-    NoParameters::check(request)?;
-    Ok(caller)
-}
-
-/// Checks the caller of an operation on a project, for which a token of that project suffices.
-pub(crate) fn project_caller(state: &AppState, request: &HttpRequest) -> Result<(OrganizationId, ProjectId, Author), ApiError> {
-    let caller = auth::on_project(state, request, Scope::Admin, MinRole::Admin)?;
+/// Returns what an operation without parameters on a project is about, and its author.
+pub(crate) fn of_project(
+    state: &AppState,
+    request: &HttpRequest,
+    caller: &ProjectCaller,
+) -> Result<(OrganizationId, ProjectId, Author), ApiError> {
     NoParameters::check(request)?;
     Ok((caller.config.policy.organization, caller.project, caller.caller.author(state, request)))
 }

@@ -1,21 +1,10 @@
 //! `/members`.
 
-use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_control::{ApiToken, Member, MemberId, MemberPatch, NewMember, Role};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::app::AppState;
-use crate::http::extract::auth::Caller;
-use crate::http::extract::json::{self, BodyArguments, json_body};
-use crate::http::extract::path::MemberPath;
-use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
+use crate::http::endpoint::*;
 use crate::http::resources::management::{self, optional_role, role};
 use crate::http::resources::schemas;
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
 
 json_body! {
     /// A new member.
@@ -96,23 +85,19 @@ fn may_manage(caller: &ApiToken, role: Role) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// The caller, and the id in the path.
-fn caller_and_id(state: &AppState, request: &HttpRequest) -> Result<(Caller, MemberId), ApiError> {
-    let caller = management::caller(state, request)?;
-    let id = request.match_info().query("member_id").parse().map_err(|_| ApiError::not_found("member"))?;
-    Ok((caller, id))
+/// The id in the path, of an operation without parameters.
+fn only_id(request: &HttpRequest) -> Result<MemberId, ApiError> {
+    NoParameters::check(request)?;
+    id_in_path(request, "member_id", "member")
 }
 
 /// The members of the organization.
 #[utoipa::path(
     get, path = "/members", tag = "management", operation_id = "list_members",
-    responses(
-        (status = 200, description = "The members, oldest first.", body = MembersAnswer),
-        NotModified, TokenErrors,
-    ),
+    responses((status = 200, description = "The members, oldest first.", body = MembersAnswer), NotModified),
 )]
-pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = management::caller(&state, &request)?;
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
     let members = state.engine.registry().members(caller.organization())?;
     let members = members.iter().map(|member| MemberAnswer::from(&**member)).collect();
     etag::json(&request, &MembersAnswer { members, truncated: false })
@@ -122,13 +107,9 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
 #[utoipa::path(
     post, path = "/members", tag = "management", operation_id = "create_member",
     request_body = NewMemberShape,
-    responses(
-        (status = 201, description = "The member.", body = MemberAnswer),
-        TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
-    ),
+    responses((status = 201, description = "The member.", body = MemberAnswer), ConflictErrors),
 )]
-pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let caller = management::caller(&state, &request)?;
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let NewMemberShape { email, name, role } = json::read(&state, &request, payload).await?;
     may_manage(&caller.token, role)?;
     let organization = caller.organization();
@@ -144,13 +125,10 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
 #[utoipa::path(
     get, path = "/members/{member_id}", tag = "management", operation_id = "get_member",
     params(MemberPath),
-    responses(
-        (status = 200, description = "The member.", body = MemberAnswer),
-        NotModified, TokenErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The member.", body = MemberAnswer), NotModified),
 )]
-pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let (caller, id) = caller_and_id(&state, &request)?;
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let id = only_id(&request)?;
     let member = state.engine.registry().member(caller.organization(), &id)?;
     etag::json(&request, &MemberAnswer::from(&*member))
 }
@@ -158,15 +136,11 @@ pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Re
 /// Changes a member: all fields of the body, or none. Only a token of role owner changes owners, or makes a member one.
 #[utoipa::path(
     patch, path = "/members/{member_id}", tag = "management", operation_id = "update_member",
-    params(MemberPath),
-    request_body = MemberPatchShape,
-    responses(
-        (status = 200, description = "The member as it is now.", body = MemberAnswer),
-        TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
-    ),
+    params(MemberPath), request_body = MemberPatchShape,
+    responses((status = 200, description = "The member as it is now.", body = MemberAnswer), ConflictErrors),
 )]
-pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let (caller, id) = caller_and_id(&state, &request)?;
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let id = only_id(&request)?;
     let MemberPatchShape { email, name, role } = json::read(&state, &request, payload).await?;
     let organization = caller.organization();
     let current = state.engine.registry().member(organization, &id)?.role;
@@ -184,13 +158,10 @@ pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<H
 #[utoipa::path(
     delete, path = "/members/{member_id}", tag = "management", operation_id = "remove_member",
     params(MemberPath),
-    responses(
-        (status = 204, description = "The member and its tokens are removed."),
-        TokenErrors, NotFoundErrors, ConflictErrors, UnavailableErrors,
-    ),
+    responses((status = 204, description = "The member and its tokens are removed."), ConflictErrors),
 )]
-pub(crate) async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let (caller, id) = caller_and_id(&state, &request)?;
+pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let id = only_id(&request)?;
     let organization = caller.organization();
     may_manage(&caller.token, state.engine.registry().member(organization, &id)?.role)?;
     management::change(&state, caller.author(&state, &request), move |registry, by| {

@@ -1,21 +1,10 @@
 //! `GET /projects/{project_id}/analytics/fields`
 
-use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_control::Scope;
 use headcount_domain::aggregate::{MetadataField, MetadataFields};
 use headcount_domain::versions::Depends;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::raw_events::parameters::SentDates;
-use crate::http::app::AppState;
-use crate::http::extract::auth::MinRole;
-use crate::http::extract::parameters::Limit;
-use crate::http::extract::path::ProjectPath;
-use crate::http::extract::query::query_parameters;
-use crate::http::extract::question::ProjectQuestion;
-use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
-use crate::http::respond::error::ApiError;
+use crate::http::endpoint::*;
 
 query_parameters! {
     /// The days, and the length of the list.
@@ -65,11 +54,11 @@ impl From<MetadataField> for FieldRow {
             ],
             "truncated": false,
         })),
-        NotModified, QuestionErrors, NotFoundErrors,
+        NotModified, UnavailableErrors,
     ),
 )]
-pub(crate) async fn fields(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let question = ProjectQuestion::<FieldsParameters>::read(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
+pub(crate) async fn fields(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+    let question = ProjectQuestion::<FieldsParameters>::read(&state, &request, caller)?;
     let FieldsParameters { dates, limit } = &question.parameters;
     let answer = |MetadataFields { rows, truncated }: MetadataFields| FieldsAnswer {
         fields: rows.into_iter().map(FieldRow::from).collect(),

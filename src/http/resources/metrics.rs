@@ -5,19 +5,15 @@ use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use actix_web::http::header;
-use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::Vitals;
 use headcount_common::NodeVitals;
 use headcount_control::Scope;
 use prometheus::{Gauge, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder};
 
-use crate::http::app::AppState;
-use crate::http::extract::auth::{self, MinRole};
-use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::TokenErrors;
+use crate::http::endpoint::*;
+use crate::http::extract::auth::MinRole;
 use crate::http::request_metrics::RequestMetrics;
 use crate::http::resources::node_metrics;
-use crate::http::respond::error::ApiError;
 
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// The headers that mark a forwarded request, besides those that begin with `x-forwarded`.
@@ -38,13 +34,10 @@ static STARTED: OnceLock<f64> = OnceLock::new();
 /// Figures about the process, for Prometheus. A direct connection from the machine itself, by a loopback name, needs no token.
 #[utoipa::path(
     get, path = "/metrics", tag = "operations", operation_id = "process_metrics",
-    responses(
-        (status = 200, description = "The text format 0.0.4.", body = String, content_type = "text/plain"),
-        TokenErrors,
-    ),
+    responses((status = 200, description = "The text format 0.0.4.", body = String, content_type = "text/plain")),
     security((), ("api_token" = []), ("session" = []))
 )]
-pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     if !is_local(&request) {
         auth::organization_wide(&state, &request, Scope::Admin, MinRole::Member)?;
     }

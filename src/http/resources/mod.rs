@@ -1,9 +1,8 @@
-//! The endpoints: one file for each, or for each small family.
+//! The endpoints: one file for each, or for each small family, and the table of all.
 
 pub(crate) mod actions;
 pub(crate) mod aggregate;
 pub(crate) mod api_tokens;
-pub(crate) mod archive;
 pub(crate) mod audit_log;
 pub(crate) mod backups;
 pub(crate) mod clock;
@@ -18,7 +17,6 @@ pub(crate) mod health;
 pub(crate) mod identities;
 pub(crate) mod intake;
 pub(crate) mod live;
-mod live_texts;
 mod management;
 pub(crate) mod members;
 pub(crate) mod metadata_fields;
@@ -26,12 +24,10 @@ pub(crate) mod metrics;
 pub(crate) mod node;
 mod node_metrics;
 pub(crate) mod organization;
-pub(crate) mod organizations;
 pub(crate) mod page;
 pub(crate) mod privacy_artifact;
 pub(crate) mod privacy_download;
 pub(crate) mod privacy_requests;
-pub(crate) mod profile_builds;
 pub(crate) mod projects;
 pub(crate) mod public_keys;
 mod quotas;
@@ -46,5 +42,121 @@ pub(crate) mod tracker;
 pub(crate) mod traffic;
 pub(crate) mod unique_users;
 pub(crate) mod verifications;
-pub(crate) mod version;
 pub(crate) mod webhooks;
+
+/// Passes the table of endpoints to a macro. A row has the module and the handler, who may ask
+/// (`Access`), and which node answers if it is not any (`Destination`). Routes, HEAD, 405,
+/// authorization, forwarding and the OpenAPI document follow from it.
+macro_rules! endpoints {
+    ($take:ident) => {
+        // The router tries paths nearly in this order (`routes.rs`), and most requests are events.
+        $take! {
+            events::track => track_alias: Open, ByHandler;
+            events::pixel => pixel: Open, ByHandler;
+            events::track => track: Open, ByHandler;
+            events::track => batch: Open, ByHandler;
+            events::track => server_track: Project(EventsWrite, Member), ProjectOwner(Records);
+            events::track => server_batch: Project(EventsWrite, Member), ProjectOwner(Records);
+            // An import says what was decided about events, and so can write any figure.
+            events::track => import: Project(EventsWrite, Admin), ProjectOwner(Records);
+            segment::calls => track: Open, ByHandler;
+            segment::calls => identify: Open, ByHandler;
+            segment::calls => page: Open, ByHandler;
+            segment::calls => screen: Open, ByHandler;
+            segment::calls => group: Open, ByHandler;
+            segment::calls => alias: Open, ByHandler;
+            segment::calls => batch: Open, ByHandler;
+            segment::calls => import: Open, ByHandler;
+            segment::settings => sdk_metrics: Open;
+            segment::settings => settings: Open;
+            unique_users => count_unique_users_per_day: Shared(AnalyticsRead, Member), ProjectOwner(Reads);
+            aggregate => aggregate: Shared(AnalyticsRead, Member), ProjectOwner(Reads);
+            retention => retention: Shared(AnalyticsRead, Member), ProjectOwner(Reads);
+            metadata_fields => fields: Project(AnalyticsRead, Member), ProjectOwner(Reads);
+            figures::report => report: Shared(AnalyticsRead, Member), ProjectOwner(Reads);
+            figures::breakdown => breakdown: Shared(AnalyticsRead, Member), ProjectOwner(Reads);
+            traffic => traffic: Shared(AnalyticsRead, Member), ProjectOwner(Reads);
+            explain::figure => explain: Project(AnalyticsRead, Member), ProjectOwner(Reads);
+            intake => intake: Project(AnalyticsRead, Member), ProjectOwner(Reads);
+            live => live: Shared(AnalyticsRead, Member), ProjectOwner(Follows);
+            raw_events::list => list: Project(EventsRead, Admin), ProjectOwner(Reads);
+            raw_events::export => export: Project(EventsRead, Admin), ProjectOwner(ReadsForLong);
+            revenue => metrics: Shared(RevenueRead, Admin), ProjectOwner(Reads);
+            revenue => timeseries: Shared(RevenueRead, Admin), ProjectOwner(Reads);
+            revenue => by_attribution: Shared(RevenueRead, Admin), ProjectOwner(Reads);
+            revenue => ltv_cohorts: Shared(RevenueRead, Admin), ProjectOwner(Reads);
+            identities => profile: Organization(IdentitiesRead, Admin);
+            identities => referrers: Organization(IdentitiesRead, Admin);
+            identities => top_pages: Organization(IdentitiesRead, Admin);
+            identities => top: Organization(IdentitiesRead, Admin);
+            companies => lookup: Organization(CompaniesRead, Admin);
+            companies => top: Organization(CompaniesRead, Admin);
+            companies => metrics: Organization(CompaniesRead, Admin);
+            companies => top_users: Organization(CompaniesRead, Admin);
+            groups => metrics: Organization(GroupsRead, Admin);
+            groups => top: Organization(GroupsRead, Admin);
+            organization => create: Open;
+            backups => seal: Operator;
+            clock => show: Operator;
+            clock => confirm: Operator;
+            organization => show: Organization(Admin, Admin);
+            organization => change: Organization(Admin, Admin);
+            actions => list: Organization(Admin, Admin);
+            company_profiles => build: Organization(CompaniesWrite, Admin);
+            company_profiles => show_build: Organization(CompaniesRead, Admin);
+            company_profiles => list: Organization(CompaniesRead, Admin);
+            company_profiles => create: Organization(CompaniesWrite, Admin);
+            company_profiles => show: Organization(CompaniesRead, Admin);
+            company_profiles => change: Organization(CompaniesWrite, Admin);
+            company_profiles => remove: Organization(CompaniesWrite, Admin);
+            members => list: Organization(Admin, Admin);
+            members => create: Organization(Admin, Admin);
+            members => show: Organization(Admin, Admin);
+            members => change: Organization(Admin, Admin);
+            members => remove: Organization(Admin, Admin);
+            projects => list: Organization(Admin, Admin);
+            projects => create: Organization(Admin, Admin);
+            projects => show: Project(Admin, Admin);
+            projects => change: Project(Admin, Admin);
+            projects => remove: Project(Admin, Admin);
+            public_keys => list: Project(Admin, Admin);
+            public_keys => create: Project(Admin, Admin);
+            public_keys => change: Project(Admin, Admin);
+            public_keys => remove: Project(Admin, Admin);
+            shares => list: Project(Admin, Admin);
+            shares => create: Project(Admin, Admin);
+            shares => revoke: Project(Admin, Admin);
+            session => sign_in: Open;
+            session => show: Open;
+            session => sign_out: Open;
+            session => create_code: Open;
+            webhooks => list: Organization(Admin, Admin);
+            webhooks => create: Organization(Admin, Admin), ByHandler;
+            webhooks => show: Organization(Admin, Admin);
+            webhooks => change: Organization(Admin, Admin);
+            webhooks => remove: Organization(Admin, Admin);
+            webhooks => rotate_secret: Organization(Admin, Admin);
+            webhooks => deliveries: Organization(Admin, Admin), WebhookOwner(Reads);
+            webhooks => replay: Organization(Admin, Admin), WebhookOwner(Records);
+            api_tokens => list: Organization(Admin, Admin);
+            api_tokens => create: Organization(Admin, Admin);
+            api_tokens => change: Organization(Admin, Admin);
+            api_tokens => revoke: Organization(Admin, Admin);
+            audit_log => list: Organization(Admin, Admin);
+            privacy_requests => list: Organization(PrivacyRequestsRead, Member), Home(Reads);
+            privacy_requests => create: Organization(PrivacyRequestsWrite, Admin), Home(Records);
+            privacy_requests => show: Organization(PrivacyRequestsRead, Member), Home(Reads);
+            privacy_download => download: Organization(PrivacyRequestsRead, Member), Home(ReadsForLong);
+            backups => backup: Operator;
+            verifications => verify: Operator;
+            health => healthz: Open;
+            health => readyz: Open;
+            health => version: Open;
+            metrics => metrics: Open;
+            tracker => tracker: Open;
+            docs => openapi_json: Open;
+            docs => docs: Open;
+        }
+    };
+}
+pub(crate) use endpoints;

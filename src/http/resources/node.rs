@@ -5,15 +5,12 @@ use std::time::Duration;
 
 use actix_web::http::header::HeaderName;
 use actix_web::http::{Method, StatusCode};
-use actix_web::web::{Data, Payload};
-use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::admission_gate::Gate;
 use headcount_common::nodes::{AskNodeError, MAX_REQUEST_BYTES};
 use headcount_domain::ids::OrganizationId;
 
-use crate::http::app::AppState;
+use crate::http::endpoint::*;
 use crate::http::extract::body;
-use crate::http::respond::error::ApiError;
 use crate::http::turns::Turns;
 
 /// The path.
@@ -36,7 +33,7 @@ static TURNS: LazyLock<Turns> = LazyLock::new(|| Turns::new(MAX_AT_ONCE));
 static BODIES: LazyLock<Gate> = LazyLock::new(|| Gate::new(MAX_REQUEST_BYTES));
 
 /// Answers a question of another node.
-pub(crate) async fn ask(state: Data<AppState>, request: HttpRequest, payload: Payload) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn ask(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     if request.method() != Method::POST || !is_node(&state, &request) {
         return Err(ApiError::not_found("path"));
     }

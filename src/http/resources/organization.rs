@@ -1,26 +1,18 @@
-//! `/organization`: the caller's own.
+//! `/organization`, and `POST /organizations`, which needs the root token.
 
 use std::collections::BTreeMap;
 
-use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_control::{Capability, Organization, OrganizationPatch};
 use headcount_domain::intake::policy::Rates;
 use headcount_domain::money::{Currency, Rate};
 use headcount_domain::names::NamedValues;
 use headcount_domain::time::Timezone;
-use serde::{Serialize, Serializer};
+use serde::Serializer;
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
 use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, Type};
 
-use crate::http::app::AppState;
-use crate::http::extract::json::{self, BodyArguments, Fields, json_body};
-use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotModified, TokenErrors, UnavailableErrors};
-use crate::http::resources::management;
-use crate::http::resources::schemas;
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
+use crate::http::endpoint::*;
+use crate::http::resources::{management, schemas};
 
 json_body! {
     /// A change of the organization: absent fields stay unchanged.
@@ -132,13 +124,10 @@ fn rates(fields: &Fields<'_>, name: &str) -> Result<Option<Rates>, ApiError> {
 /// The caller's organization.
 #[utoipa::path(
     get, path = "/organization", tag = "management", operation_id = "get_organization",
-    responses(
-        (status = 200, description = "The organization.", body = OrganizationAnswer),
-        NotModified, TokenErrors,
-    ),
+    responses((status = 200, description = "The organization.", body = OrganizationAnswer), NotModified),
 )]
-pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = management::caller(&state, &request)?;
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
     let organization = state.engine.registry().organization(caller.organization())?;
     etag::json(&request, &OrganizationAnswer::from(&*organization))
 }
@@ -148,13 +137,10 @@ pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Re
 #[utoipa::path(
     patch, path = "/organization", tag = "management", operation_id = "update_organization",
     request_body = OrganizationPatchShape,
-    responses(
-        (status = 200, description = "The organization as it is now.", body = OrganizationAnswer),
-        TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
-    ),
+    responses((status = 200, description = "The organization as it is now.", body = OrganizationAnswer), ConflictErrors),
 )]
-pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let caller = management::caller(&state, &request)?;
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
     let id = caller.organization();
     let OrganizationPatchShape { name, timezone, currency, fx_rates, capabilities, actions_balance } =
         json::read(&state, &request, payload).await?;
@@ -164,4 +150,48 @@ pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<H
     })
     .await?;
     Ok(HttpResponse::Ok().json(OrganizationAnswer::from(&*organization)))
+}
+
+json_body! {
+    /// An organization to be made.
+    #[schema(example = json!({"name": "Acme"}))]
+    pub(crate) struct NewOrganizationShape {
+        /// Its name.
+        #[schema(min_length = 1, max_length = 200)]
+        name: String = required("a string"),
+    }
+}
+
+/// A new organization, and the keys that it comes with.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct NewOrganizationAnswer {
+    /// Its id.
+    organization_id: String,
+    /// Its first project.
+    project_id: String,
+    /// The public key of that project.
+    public_key: String,
+    /// A token of role owner with every scope. It is shown here once, and kept nowhere.
+    api_token: String,
+}
+
+/// Makes an organization, with one project and one token.
+#[utoipa::path(
+    post, path = "/organizations", tag = "management", operation_id = "create_organization",
+    request_body = NewOrganizationShape,
+    responses(
+        (status = 201, description = "The organization, and its token, which is shown this once.", body = NewOrganizationAnswer),
+    ),
+    security(("root_token" = []))
+)]
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
+    let author = auth::root(&state, &request)?;
+    let NewOrganizationShape { name } = json::read(&state, &request, payload).await?;
+    let keys = management::change(&state, author, move |registry, by| registry.create_organization(&name, by)).await?;
+    Ok(management::created(&NewOrganizationAnswer {
+        organization_id: keys.organization_id.to_string(),
+        project_id: keys.project_id.to_string(),
+        public_key: keys.public_key,
+        api_token: keys.api_token.expose().to_owned(),
+    }))
 }

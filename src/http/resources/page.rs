@@ -5,15 +5,13 @@ use std::sync::LazyLock;
 
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode};
-use actix_web::web::{Bytes, Path};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::web::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::http::endpoint::*;
 use crate::http::resources::docs::takes_gzip;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
 use crate::http::routes::Router;
 
 /// The paths of the page itself: it finds the rest of the path by script.
@@ -90,23 +88,23 @@ impl PageFile {
 pub(crate) fn add_page(router: &mut Router) {
     for method in [Method::GET, Method::HEAD] {
         for path in SHELL_PATHS {
-            router.on(path, method.clone(), shell);
+            router.on(path, method.clone(), |call| Box::pin(shell(call)));
         }
-        router.on(ASSET_PATH, method, asset);
+        router.on(ASSET_PATH, method, |call| Box::pin(asset(call)));
     }
 }
 
 /// Parameters are the page's own: they say what it shows.
-async fn shell(request: HttpRequest) -> HttpResponse {
+async fn shell(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let mut response = PAGE.shell.answer(&request);
     response.headers_mut().insert(OPENER_POLICY, HeaderValue::from_static("same-origin"));
-    response
+    Ok(response)
 }
 
 /// A file of another hash is one of another release: nobody may keep this one under its name.
-async fn asset(request: HttpRequest, path: Path<(String, String)>) -> Result<HttpResponse, ApiError> {
-    let (hash, name) = path.into_inner();
-    let file = PAGE.asset(&hash, &name).ok_or_else(|| ApiError::not_found("path"))?;
+async fn asset(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+    let part = |name| request.match_info().query(name);
+    let file = PAGE.asset(part("hash"), part("file")).ok_or_else(|| ApiError::not_found("path"))?;
     let mut response = file.answer(&request);
     response.headers_mut().insert(header::CACHE_CONTROL, IMMUTABLE);
     Ok(response)

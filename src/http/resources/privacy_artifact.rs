@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use utoipa::PartialSchema;
+use utoipa::ToSchema as _;
 use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::{Ref, RefOr};
-use utoipa::{PartialSchema, ToSchema};
 
+use crate::http::openapi::own_schema;
 use crate::http::resources::docs::AnyJson;
 use crate::http::resources::privacy_requests::PrivacySubjectAnswer;
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::decimal::Decimal;
+use crate::http::respond::answer::{Decimal, Timestamp};
 
 /// The type of a value in the artifact.
 trait ArtifactValue {
@@ -308,10 +309,4 @@ shapes! {
     }
 }
 
-impl PartialSchema for PrivacyArtifactShape {
-    fn schema() -> RefOr<Schema> {
-        <Self as ArtifactValue>::schema()
-    }
-}
-
-impl ToSchema for PrivacyArtifactShape {}
+own_schema!(PrivacyArtifactShape, <Self as ArtifactValue>::schema());

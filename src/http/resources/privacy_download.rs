@@ -3,25 +3,19 @@
 use std::io;
 use std::sync::Arc;
 
+use actix_web::HttpResponseBuilder;
 use actix_web::body::SizedStream;
 use actix_web::http::Method;
 use actix_web::http::header::{self, ContentDisposition, DispositionParam, DispositionType, HeaderValue, Range};
-use actix_web::web::Bytes;
-use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
+use actix_web::web::{self, Bytes};
 use futures_util::stream;
 use headcount_actors::engine::{Download, DownloadError};
 use headcount_actors::privacy::ArtifactGone;
-use headcount_control::{PrivacyRequestId, Scope};
+use headcount_control::PrivacyRequestId;
 
-use crate::http::app::AppState;
-use crate::http::extract::auth::{self, MinRole};
-use crate::http::extract::path::PrivacyRequestPath;
-use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{DownloadErrors, NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::endpoint::*;
 use crate::http::resources::privacy_artifact::PrivacyArtifactShape;
 use crate::http::resources::privacy_requests::check_home;
-use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::ApiError;
 
 /// The size of a part of the stream.
 const PART_BYTES: u64 = 256 << 10;
@@ -76,11 +70,10 @@ impl From<DownloadError> for ApiError {
     responses(
         (status = 200, description = "The artifact.", content_type = "application/json", body = PrivacyArtifactShape),
         (status = 206, description = "The range of it that was asked for: some of its bytes."),
-        NotModified, QuestionErrors, NotFoundErrors, DownloadErrors,
+        NotModified, UnavailableErrors, DownloadErrors,
     ),
 )]
-pub(crate) async fn download(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = auth::organization_wide(&state, &request, Scope::PrivacyRequestsRead, MinRole::Member)?;
+pub(crate) async fn download(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     let unknown = || ApiError::not_found("privacy request");
     let id: PrivacyRequestId = request.match_info().query("request_id").parse().map_err(|_| unknown())?;

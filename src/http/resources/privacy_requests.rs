@@ -1,48 +1,29 @@
 //! `/privacy-requests`.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::web;
 use headcount_actors::privacy::{
     ErasedProject, PrivacyAudit, PrivacyAuditEvent, PrivacyQuery, PrivacyRequest, PrivacyRequestKind, PrivacyStatus,
     PrivacySubject,
 };
-use headcount_control::{PrivacyRequestId, Scope};
+use headcount_control::PrivacyRequestId;
 use headcount_domain::ids::ProjectId;
-use headcount_domain::names::{NamedValues, UnknownName};
+use headcount_domain::names::UnknownName;
 use headcount_domain::queries::LifetimeFigures;
 use headcount_domain::time::{Instant, Timezone};
-use serde::Serialize;
 use serde_json::{Value, json};
-use utoipa::ToSchema;
-use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
+use utoipa::openapi::schema::Object;
 
-use crate::http::app::AppState;
-use crate::http::extract::auth::{self, Caller, MinRole};
-use crate::http::extract::json::{self, BodyArguments, Fields, JsonBody};
-use crate::http::extract::parameters::{Choice, ListLimit, Text, TypeFilter};
-use crate::http::extract::path::PrivacyRequestPath;
-use crate::http::extract::query::{Calendar, NoParameters, QueryParameters as _, query_parameters};
-use crate::http::openapi::responses::{
-    BodyErrors, ConflictErrors, NotFoundErrors, NotModified, QuestionErrors, TokenErrors, UnavailableErrors,
-};
-use crate::http::resources::management;
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::code::ErrorCode;
-use crate::http::respond::decimal::Decimal;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
-
-fn names<T: NamedValues>(description: &str) -> Object {
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(T::names())).description(Some(description)).build()
-}
+use crate::http::endpoint::*;
+use crate::http::resources::{management, schemas};
 
 fn kinds() -> Object {
-    names::<PrivacyRequestKind>(
+    schemas::named::<PrivacyRequestKind>(
         "`export` makes a copy of what is recorded of the person; `erasure` removes it, and has nothing more recorded; `opt_in` has events of an erased person recorded again.",
     )
 }
 
 fn statuses() -> Object {
-    names::<PrivacyStatus>("How far the request is.")
+    schemas::named::<PrivacyStatus>("How far the request is.")
 }
 
 /// A new privacy request: its type, and whom it is about.
@@ -333,11 +314,10 @@ pub(crate) fn check_home(state: &AppState, caller: &Caller) -> Result<(), ApiErr
     params(PrivacyParameters),
     responses(
         (status = 200, description = "The requests, newest first.", body = PrivacyRequestsAnswer),
-        NotModified, QuestionErrors,
+        NotModified, UnavailableErrors,
     ),
 )]
-pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = auth::organization_wide(&state, &request, Scope::PrivacyRequestsRead, MinRole::Member)?;
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let query = PrivacyParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?.query()?;
     check_home(&state, &caller)?;
     let page = state.engine.privacy_requests(caller.organization(), &query)?;
@@ -352,14 +332,9 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
 #[utoipa::path(
     post, path = "/privacy-requests", tag = "privacy", operation_id = "create_privacy_request",
     request_body = NewPrivacyRequestShape,
-    responses(
-        (status = 201, description = "The request.", body = PrivacyRequestAnswer),
-        TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
-    ),
+    responses((status = 201, description = "The request.", body = PrivacyRequestAnswer), NotFoundErrors, ConflictErrors),
 )]
-pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let caller = auth::organization_wide(&state, &request, Scope::PrivacyRequestsWrite, MinRole::Admin)?;
-    NoParameters::check(&request)?;
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let body: NewPrivacyRequestShape = json::read(&state, &request, payload).await?;
     let (kind, subject) = (body.kind, body.subject()?);
     check_home(&state, &caller)?;
@@ -376,13 +351,9 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
 #[utoipa::path(
     get, path = "/privacy-requests/{request_id}", tag = "privacy", operation_id = "get_privacy_request",
     params(PrivacyRequestPath),
-    responses(
-        (status = 200, description = "The request.", body = PrivacyRequestAnswer),
-        NotModified, TokenErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The request.", body = PrivacyRequestAnswer), NotModified),
 )]
-pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = auth::organization_wide(&state, &request, Scope::PrivacyRequestsRead, MinRole::Member)?;
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     let id = request
         .match_info()

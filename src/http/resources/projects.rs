@@ -1,25 +1,15 @@
 //! `/projects` and `/projects/{project_id}`.
 
-use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_control::{NewProject, OwnQuotas, Project, ProjectPatch, RateLimit, RateLimitPatch};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::intake::policy::{BotPolicy, SignalsPolicy};
 use headcount_domain::money::Currency;
 use headcount_domain::quota::Quotas;
 use headcount_domain::time::Day;
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::app::AppState;
-use crate::http::extract::json::{self, BodyArguments, Fields, json_body};
-use crate::http::extract::path::ProjectPath;
-use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
-use crate::http::resources::management;
+use crate::http::endpoint::*;
 use crate::http::resources::quotas::{self, QuotasAnswer};
-use crate::http::resources::schemas;
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
+use crate::http::resources::{management, schemas};
 
 json_body! {
     /// A project to be made.
@@ -239,13 +229,10 @@ impl From<ProjectPatchShape> for ProjectPatch {
 /// The projects of the organization.
 #[utoipa::path(
     get, path = "/projects", tag = "management", operation_id = "list_projects",
-    responses(
-        (status = 200, description = "The projects, oldest first.", body = ProjectsAnswer),
-        NotModified, TokenErrors,
-    ),
+    responses((status = 200, description = "The projects, oldest first.", body = ProjectsAnswer), NotModified),
 )]
-pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = management::caller(&state, &request)?;
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
     let projects = state.engine.registry().projects(caller.organization())?;
     let ids: Vec<_> = projects.iter().map(|project| project.id).collect();
     let floors = state.engine.floors(caller.organization(), &ids).await?;
@@ -258,13 +245,10 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
 #[utoipa::path(
     post, path = "/projects", tag = "management", operation_id = "create_project",
     request_body = NewProjectShape,
-    responses(
-        (status = 201, description = "The project.", body = ProjectAnswer),
-        TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
-    ),
+    responses((status = 201, description = "The project.", body = ProjectAnswer), ConflictErrors),
 )]
-pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let caller = management::caller(&state, &request)?;
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
     let organization = caller.organization();
     let new = json::read::<NewProjectShape>(&state, &request, payload).await?.into();
     let project = management::change(&state, caller.author(&state, &request), move |registry, by| {
@@ -282,13 +266,10 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
 #[utoipa::path(
     get, path = "/projects/{project_id}", tag = "management", operation_id = "get_project",
     params(ProjectPath),
-    responses(
-        (status = 200, description = "The project.", body = ProjectAnswer),
-        NotModified, TokenErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The project.", body = ProjectAnswer), NotModified),
 )]
-pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let (organization, id, _) = management::project_caller(&state, &request)?;
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+    let (organization, id, _) = management::of_project(&state, &request, &caller)?;
     let project = state.engine.registry().project(organization, id)?;
     etag::json(&request, &ProjectAnswer::of(&state, organization, &project).await?)
 }
@@ -296,15 +277,14 @@ pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Re
 /// Changes a project: all fields of the body, or none.
 #[utoipa::path(
     patch, path = "/projects/{project_id}", tag = "management", operation_id = "update_project",
-    params(ProjectPath),
-    request_body = ProjectPatchShape,
-    responses(
-        (status = 200, description = "The project as it is now.", body = ProjectAnswer),
-        TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
-    ),
+    params(ProjectPath), request_body = ProjectPatchShape,
+    responses((status = 200, description = "The project as it is now.", body = ProjectAnswer), ConflictErrors),
 )]
-pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let (organization, id, author) = management::project_caller(&state, &request)?;
+pub(crate) async fn change(
+    ApiCall { state, request, payload }: ApiCall,
+    caller: ProjectCaller,
+) -> Result<HttpResponse, ApiError> {
+    let (organization, id, author) = management::of_project(&state, &request, &caller)?;
     let patch: ProjectPatch = json::read::<ProjectPatchShape>(&state, &request, payload).await?.into();
     let has_quotas = patch.quotas != OwnQuotas::default();
     let project =
@@ -332,15 +312,12 @@ async fn apply_retention(state: &AppState, project: &Project) {
 #[utoipa::path(
     delete, path = "/projects/{project_id}", tag = "management", operation_id = "delete_project",
     params(ProjectPath),
-    responses(
-        (status = 204, description = "The project is deleted."),
-        TokenErrors, NotFoundErrors, UnavailableErrors,
-    ),
+    responses((status = 204, description = "The project is deleted.")),
 )]
-pub(crate) async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let (organization, project, author) = management::project_caller(&state, &request)?;
+pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+    let (organization, project, author) = management::of_project(&state, &request, &caller)?;
     // Not for a token of the project.
-    management::caller(&state, &request)?;
+    caller.caller.check_organization_wide()?;
     management::on_engine(&state, move |engine| engine.delete_project(organization, project, author)).await?;
     Ok(HttpResponse::NoContent().finish())
 }

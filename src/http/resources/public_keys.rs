@@ -1,17 +1,9 @@
 //! `/projects/{project_id}/keys`: public keys, their rotation and their rate limits. Several are valid at once.
 
-use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_control::{Project, RateLimitPatch};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::app::AppState;
-use crate::http::extract::json::{self, BodyArguments, EmptyBody, json_body};
-use crate::http::extract::path::{KeyPath, ProjectPath};
-use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
+use crate::http::endpoint::*;
 use crate::http::resources::{management, schemas};
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
 
 /// A new public key.
 #[derive(Debug, Serialize, ToSchema)]
@@ -72,13 +64,10 @@ impl KeyLimitAnswer {
 #[utoipa::path(
     get, path = "/projects/{project_id}/keys", tag = "management", operation_id = "list_public_keys",
     params(ProjectPath),
-    responses(
-        (status = 200, description = "The keys that are valid, oldest first.", body = KeysAnswer),
-        NotModified, TokenErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The keys that are valid, oldest first.", body = KeysAnswer), NotModified),
 )]
-pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let (organization, id, _) = management::project_caller(&state, &request)?;
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+    let (organization, id, _) = management::of_project(&state, &request, &caller)?;
     let project = state.engine.registry().project(organization, id)?;
     let keys = project.public_keys.iter().map(|key| KeyLimitAnswer::new(&project, key)).collect();
     etag::json(&request, &KeysAnswer { keys, truncated: false })
@@ -88,15 +77,14 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
 /// for this key alone; a key whose limit was changed may send a whole burst at once.
 #[utoipa::path(
     patch, path = "/projects/{project_id}/keys/{public_key}", tag = "management", operation_id = "update_public_key",
-    params(ProjectPath, KeyPath),
-    request_body = KeyLimitShape,
-    responses(
-        (status = 200, description = "The key as it is now.", body = KeyLimitAnswer),
-        TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
-    ),
+    params(ProjectPath, KeyPath), request_body = KeyLimitShape,
+    responses((status = 200, description = "The key as it is now.", body = KeyLimitAnswer)),
 )]
-pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let (organization, id, author) = management::project_caller(&state, &request)?;
+pub(crate) async fn change(
+    ApiCall { state, request, payload }: ApiCall,
+    caller: ProjectCaller,
+) -> Result<HttpResponse, ApiError> {
+    let (organization, id, author) = management::of_project(&state, &request, &caller)?;
     let KeyLimitShape { rate_limit, burst } = json::read(&state, &request, payload).await?;
     let patch = RateLimitPatch { per_second: rate_limit, burst };
     let key = request.match_info().query("public_key").to_owned();
@@ -111,13 +99,13 @@ pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<H
 #[utoipa::path(
     post, path = "/projects/{project_id}/keys", tag = "management", operation_id = "create_public_key",
     params(ProjectPath),
-    responses(
-        (status = 201, description = "The new key, and all that are valid.", body = KeyAnswer),
-        TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
-    ),
+    responses((status = 201, description = "The new key, and all that are valid.", body = KeyAnswer), ConflictErrors, BodyErrors),
 )]
-pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let (organization, id, author) = management::project_caller(&state, &request)?;
+pub(crate) async fn create(
+    ApiCall { state, request, payload }: ApiCall,
+    caller: ProjectCaller,
+) -> Result<HttpResponse, ApiError> {
+    let (organization, id, author) = management::of_project(&state, &request, &caller)?;
     let EmptyBody = json::read(&state, &request, payload).await?;
     let added = management::change(&state, author, move |registry, by| {
         let public_key = registry.add_public_key(organization, id, by)?;
@@ -131,13 +119,10 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
 #[utoipa::path(
     delete, path = "/projects/{project_id}/keys/{public_key}", tag = "management", operation_id = "delete_public_key",
     params(ProjectPath, KeyPath),
-    responses(
-        (status = 204, description = "The key is no longer valid."),
-        TokenErrors, NotFoundErrors, ConflictErrors, UnavailableErrors,
-    ),
+    responses((status = 204, description = "The key is no longer valid."), ConflictErrors),
 )]
-pub(crate) async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let (organization, id, author) = management::project_caller(&state, &request)?;
+pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+    let (organization, id, author) = management::of_project(&state, &request, &caller)?;
     let key = request.match_info().query("public_key").to_owned();
     management::change(&state, author, move |registry, by| registry.remove_public_key(organization, id, &key, by)).await?;
     Ok(HttpResponse::NoContent().finish())

@@ -2,13 +2,10 @@
 
 use headcount_control::{MAX_QUOTA, OwnQuotas};
 use headcount_domain::quota::Quotas;
-use serde::Serialize;
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
 use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, Schema, Type};
 
-use crate::http::extract::json::Fields;
-use crate::http::respond::error::ApiError;
+use crate::http::endpoint::*;
 
 /// How many different things a project may have over its lifetime. An event with one more is refused: 429 `quota_exceeded`.
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,21 +1,8 @@
 //! `GET /projects/{project_id}/analytics/retention`
 
-use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_control::Scope;
 use headcount_domain::queries::{Listed, RetentionCohort, RetentionQuery};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::app::AppState;
-use crate::http::extract::auth::MinRole;
-use crate::http::extract::parameters::{Limit, RunningInterval};
-use crate::http::extract::path::ProjectPath;
-use crate::http::extract::query::query_parameters;
-use crate::http::extract::question::ProjectQuestion;
-use crate::http::extract::share_rules::{NamedField, SharedQuestion};
-use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
-use crate::http::respond::answer::answer;
-use crate::http::respond::error::ApiError;
+use crate::http::endpoint::*;
 
 query_parameters! {
     /// The cohorts to return.
@@ -72,11 +59,11 @@ answer! {
             ],
             "interval": "week", "timezone": "Europe/Berlin", "truncated": true,
         })),
-        NotModified, QuestionErrors, NotFoundErrors,
+        NotModified, UnavailableErrors,
     ),
 )]
-pub(crate) async fn retention(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let question = ProjectQuestion::<RetentionParameters>::read_shared(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
+pub(crate) async fn retention(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+    let question = ProjectQuestion::<RetentionParameters>::read(&state, &request, asker)?;
     let RetentionParameters { interval: RunningInterval { interval, first_day }, cohorts } = question.parameters;
     let answer = |cohorts: Listed<RetentionCohort>| RetentionAnswer {
         cohorts: cohorts.rows.into_iter().map(CohortOfUsers::from).collect(),

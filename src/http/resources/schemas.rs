@@ -12,6 +12,11 @@ fn list_of(item: ObjectBuilder, description: &str) -> ArrayBuilder {
     ArrayBuilder::new().items(item).description(Some(description))
 }
 
+/// The schema of a value that has a name.
+pub(crate) fn named<T: NamedValues>(description: &str) -> Object {
+    one_of(T::names()).description(Some(description)).build()
+}
+
 /// The schema of the policy for bots.
 pub(crate) fn bots() -> Object {
     one_of(["drop", "record"]).description(Some("The policy for events of crawlers, monitors and previewers.")).build()

@@ -3,27 +3,17 @@
 use std::sync::Arc;
 
 use actix_web::http::header::{self, HeaderValue};
-use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::Engine;
 use headcount_control::{
     ApiToken, BrowserSession, Principal, Project, Registry, Role, Scope, Secret, ShareHolder, SignInError, TokenHolder,
 };
 use headcount_domain::time::{Day, Instant};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::app::AppState;
-use crate::http::extract::auth::{self, Caller, Credential};
+use crate::http::endpoint::*;
+use crate::http::extract::auth::Credential;
 use crate::http::extract::cookie;
-use crate::http::extract::json::{self, BodyArguments, EmptyBody, json_body};
-use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotModified, SignInErrors, TokenErrors, UnavailableErrors};
-use crate::http::resources::management;
-use crate::http::resources::schemas;
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::{etag, rate_limit};
+use crate::http::resources::{management, schemas};
+use crate::http::respond::rate_limit;
 
 /// The largest body of a sign-in, which anybody may send.
 const SIGN_IN_LIMIT_BYTES: usize = 4 << 10;
@@ -117,11 +107,11 @@ pub(crate) struct CodeAnswer {
     request_body = SignInShape,
     responses(
         (status = 204, description = "The browser is signed in.", headers(("set-cookie" = String, description = "The cookie."))),
-        SignInErrors, ConflictErrors, BodyErrors, UnavailableErrors,
+        SignInErrors, ConflictErrors,
     ),
     security(())
 )]
-pub(crate) async fn sign_in((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn sign_in(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     if cookie::is_of_other_site(&state, &request) {
         return Err(ApiError::new(ErrorCode::CrossSite, "a page of another site can't sign in here"));
@@ -234,10 +224,10 @@ fn with_cookie(cookie: &str) -> HttpResponse {
             }],
             "share": false, "timezone": "Europe/Zurich", "expires_at": "2024-03-15T09:30:00.000Z"
         })),
-        NotModified, TokenErrors, UnavailableErrors,
+        NotModified, UnavailableErrors,
     ),
 )]
-pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let Caller { token, share, .. } = auth::anybody(&state, &request)?;
     NoParameters::check(&request)?;
     let registry = state.engine.registry();
@@ -272,11 +262,10 @@ fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     delete, path = "/session", tag = "sign-in", operation_id = "sign_out",
     responses(
         (status = 204, description = "The browser is signed out.", headers(("set-cookie" = String, description = "Removes the cookie."))),
-        TokenErrors, UnavailableErrors,
     ),
     security(("session" = []))
 )]
-pub(crate) async fn sign_out(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn sign_out(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let credential = Credential::of(&state, &request)?;
     NoParameters::check(&request)?;
     if let Credential::Bearer(_) = credential {
@@ -297,14 +286,12 @@ pub(crate) async fn sign_out(state: web::Data<AppState>, request: HttpRequest) -
             "code": "lc_0123456789abcdefghijklmnopqrstuv",
             "url": "https://stats.example/#code=lc_0123456789abcdefghijklmnopqrstuv",
             "expires_at": "2024-03-01T09:35:00.000Z"
-        })),
-        TokenErrors, BodyErrors, UnavailableErrors,
+        })), BodyErrors,
     ),
     security(("api_token" = []))
 )]
-pub(crate) async fn create_code((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create_code(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = auth::token_holder(&state, &request)?;
-    NoParameters::check(&request)?;
     let EmptyBody = json::read_within(&state, &request, payload, SIGN_IN_LIMIT_BYTES).await?;
     let base = state.base_url(&request)?;
     let (organization, token, now) = (caller.organization(), caller.token.token_id.clone(), state.engine.clock().now());

@@ -1,22 +1,10 @@
 //! `/projects/{project_id}/shares`: links that show the figures of a project to whoever has them.
 
-use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_control::{ApiToken, NewShare, Role, Scope, Share, ShareId};
 use headcount_domain::time::Instant;
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::app::AppState;
-use crate::http::extract::auth::{self, MinRole};
-use crate::http::extract::json::{self, BodyArguments, Fields, json_body};
-use crate::http::extract::path::{ProjectPath, SharePath};
-use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
+use crate::http::endpoint::*;
 use crate::http::resources::management;
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
 use crate::http::respond::page_policy::SHARE_PATH;
 
 json_body! {
@@ -131,13 +119,10 @@ fn may_make(maker: &ApiToken, revenue: bool) -> Result<(), ApiError> {
 #[utoipa::path(
     get, path = "/projects/{project_id}/shares", tag = "sign-in", operation_id = "list_shares",
     params(ProjectPath),
-    responses(
-        (status = 200, description = "The shares, oldest first.", body = SharesAnswer),
-        NotModified, TokenErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The shares, oldest first.", body = SharesAnswer), NotModified),
 )]
-pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let (organization, project, _) = management::project_caller(&state, &request)?;
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+    let (organization, project, _) = management::of_project(&state, &request, &caller)?;
     let shares = state.engine.registry().shares(organization, project)?;
     let shares = shares.iter().map(|share| ShareAnswer::from(&**share)).collect();
     etag::json(&request, &SharesAnswer { shares, truncated: false })
@@ -147,21 +132,20 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
 /// no metadata, no `user_id` and no `group_id`; money only with `revenue`. All readers of a share together may send 100 requests a second.
 #[utoipa::path(
     post, path = "/projects/{project_id}/shares", tag = "sign-in", operation_id = "create_share",
-    params(ProjectPath),
-    request_body = NewShareShape,
+    params(ProjectPath), request_body = NewShareShape,
     responses(
         (status = 201, description = "The share, with its link, which is shown this once.", body = NewShareAnswer, example = json!({
             "url": "https://stats.example/ui/share/shr_0123456789abcdef#share=sh_0123456789abcdefghijklmnopqrstuv",
             "share_id": "shr_0123456789abcdef", "project_id": "prj_0123456789A", "name": "For investors", "revenue": true,
             "embed_origins": ["https://intranet.example"], "created_at": "2024-03-01T09:30:00.000Z",
             "expires_at": "2030-01-01T00:00:00.000Z"
-        })),
-        TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
+        })), ConflictErrors,
     ),
 )]
-pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let caller = auth::on_project(&state, &request, Scope::Admin, MinRole::Admin)?;
-    NoParameters::check(&request)?;
+pub(crate) async fn create(
+    ApiCall { state, request, payload }: ApiCall,
+    caller: ProjectCaller,
+) -> Result<HttpResponse, ApiError> {
     let NewShareShape { name, expires_at, revenue, embed_origins } = json::read(&state, &request, payload).await?;
     let revenue = revenue.unwrap_or(false);
     may_make(&caller.caller.token, revenue)?;
@@ -180,13 +164,10 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
 #[utoipa::path(
     delete, path = "/projects/{project_id}/shares/{share_id}", tag = "sign-in", operation_id = "revoke_share",
     params(ProjectPath, SharePath),
-    responses(
-        (status = 204, description = "The share is no longer valid."),
-        TokenErrors, NotFoundErrors, UnavailableErrors,
-    ),
+    responses((status = 204, description = "The share is no longer valid.")),
 )]
-pub(crate) async fn revoke(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let (organization, project, author) = management::project_caller(&state, &request)?;
+pub(crate) async fn revoke(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+    let (organization, project, author) = management::of_project(&state, &request, &caller)?;
     let id: ShareId = request.match_info().query("share_id").parse().map_err(|_| ApiError::not_found("share"))?;
     management::change(&state, author, move |registry, by| registry.revoke_share(organization, project, &id, by)).await?;
     Ok(HttpResponse::NoContent().finish())

@@ -5,13 +5,11 @@ use std::sync::LazyLock;
 
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::web::Bytes;
-use actix_web::{HttpRequest, HttpResponse};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::http::openapi::responses::{NotModified, RequestErrors};
+use crate::http::endpoint::*;
 use crate::http::resources::docs::takes_gzip;
-use crate::http::respond::etag;
 
 /// What `npm run build` makes of `tracker/hc.ts`.
 const SCRIPT: &[u8] = include_bytes!("../../../tracker/dist/hc.js");
@@ -32,13 +30,10 @@ static PACKED: LazyLock<Option<Bytes>> = LazyLock::new(|| {
 /// Parameters are ignored: pages add one to get a new script at once, and tag managers the key, which the script itself reads.
 #[utoipa::path(
     get, path = "/hc.js", tag = "events", operation_id = "tracker",
-    responses(
-        (status = 200, description = "The script.", body = String, content_type = "text/javascript"),
-        NotModified, RequestErrors,
-    ),
+    responses((status = 200, description = "The script.", body = String, content_type = "text/javascript"), NotModified),
     security(())
 )]
-pub(crate) async fn tracker(request: HttpRequest) -> HttpResponse {
+pub(crate) async fn tracker(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let packed = PACKED.as_ref().filter(|_| takes_gzip(&request));
     let content = packed.cloned().unwrap_or(Bytes::from_static(SCRIPT));
     let mut response = etag::document(&request, CONTENT_TYPE, content);
@@ -53,7 +48,7 @@ pub(crate) async fn tracker(request: HttpRequest) -> HttpResponse {
     // Pages of all sites load it, those too that are isolated or check its integrity.
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     headers.insert(RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
-    response
+    Ok(response)
 }
 
 #[cfg(test)]

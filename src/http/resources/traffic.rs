@@ -1,24 +1,11 @@
 //! `GET /projects/{project_id}/analytics/traffic`
 
-use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_control::Scope;
 use headcount_domain::cells::count_of;
 use headcount_domain::money::ratio_of_counts;
 use headcount_domain::queries::{Listed, Traffic, TrafficQuery, TrafficRow};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::app::AppState;
-use crate::http::extract::auth::MinRole;
-use crate::http::extract::parameters::Limit;
-use crate::http::extract::path::ProjectPath;
-use crate::http::extract::query::query_parameters;
-use crate::http::extract::question::ProjectQuestion;
-use crate::http::extract::share_rules::{NamedField, SharedQuestion};
-use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::endpoint::*;
 use crate::http::resources::raw_events::parameters::SentDates;
-use crate::http::respond::decimal::Decimal;
-use crate::http::respond::error::ApiError;
 
 query_parameters! {
     /// The window of the sessions.
@@ -107,11 +94,11 @@ impl From<TrafficRow> for SessionsRow {
             "truncated": false,
             "start_date": "2024-03-01", "end_date": "2024-03-31", "timezone": "Europe/Zurich"
         })),
-        NotModified, QuestionErrors, NotFoundErrors,
+        NotModified, UnavailableErrors,
     ),
 )]
-pub(crate) async fn traffic(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let question = ProjectQuestion::<TrafficParameters>::read_shared(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
+pub(crate) async fn traffic(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+    let question = ProjectQuestion::<TrafficParameters>::read(&state, &request, asker)?;
     let TrafficParameters { dates, limit } = &question.parameters;
     let window = question.window(dates.start.as_deref(), dates.end.as_deref())?;
     let shown = |list: Listed<TrafficRow>| list.rows.into_iter().map(SessionsRow::from).collect();

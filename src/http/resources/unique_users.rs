@@ -1,21 +1,12 @@
 //! `POST /projects/{project_id}/analytics/count-unique-users-per-day`
 
-use actix_web::HttpResponse;
-use headcount_control::Scope;
 use headcount_domain::filter::Filter;
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
 use headcount_domain::time::{Day, Window};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::extract::auth::MinRole;
+use crate::http::endpoint::*;
 use crate::http::extract::filters::{self, FilterShape};
-use crate::http::extract::json::{BodyArguments, json_body};
-use crate::http::extract::path::ProjectPath;
-use crate::http::extract::question::ProjectQuestion;
-use crate::http::extract::share_rules::{NamedField, SharedQuestion, named_by_filters};
-use crate::http::openapi::responses::{BodyErrors, NotFoundErrors, NotModified, QuestionErrors};
-use crate::http::respond::error::ApiError;
+use crate::http::extract::share_rules::named_by_filters;
 
 json_body! {
     /// What unique users are asked for.
@@ -67,16 +58,14 @@ pub(crate) struct UsersDay {
 /// Unique users of every day of a window, and of the window.
 #[utoipa::path(
     post, path = "/projects/{project_id}/analytics/count-unique-users-per-day", tag = "analytics",
-    params(ProjectPath),
-    request_body = UniqueUsersQuestion,
-    responses(
-        (status = 200, description = "The counts.", body = UniqueUsersAnswer),
-        NotModified, QuestionErrors, NotFoundErrors, BodyErrors,
-    ),
+    params(ProjectPath), request_body = UniqueUsersQuestion,
+    responses((status = 200, description = "The counts.", body = UniqueUsersAnswer), NotModified),
 )]
-pub(crate) async fn count_unique_users_per_day((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let (scope, role) = (Scope::AnalyticsRead, MinRole::Member);
-    let mut question = ProjectQuestion::<UniqueUsersQuestion>::read_shared_body(&state, &request, payload, scope, role).await?;
+pub(crate) async fn count_unique_users_per_day(
+    ApiCall { state, request, payload }: ApiCall,
+    asker: Asker,
+) -> Result<HttpResponse, ApiError> {
+    let mut question = ProjectQuestion::<UniqueUsersQuestion>::read_body(&state, &request, payload, asker).await?;
     let filters = std::mem::take(&mut question.parameters.filters);
     let UniqueUsersQuestion { start_date, end_date, event_name, .. } = &question.parameters;
     let predicate = filters::predicate(event_name.as_deref(), filters)?;

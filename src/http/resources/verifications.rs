@@ -4,25 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use actix_web::HttpMessage as _;
 use actix_web::error::Error;
 use actix_web::http::header;
-use actix_web::web::{Bytes, Data};
-use actix_web::{HttpMessage as _, HttpRequest, HttpResponse};
+use actix_web::web::Bytes;
 use futures_util::stream;
 use headcount_actors::verify::{DamagedFile, DifferingCell, UnverifiedPartition, VerifiedProject, VerifyError, VerifyReport};
 use headcount_domain::ids::ProjectId;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tokio::sync::oneshot::{self, Receiver};
-use utoipa::ToSchema;
 
-use crate::http::app::AppState;
-use crate::http::extract::auth;
-use crate::http::extract::parameters::Flag;
-use crate::http::extract::query::{Calendar, QueryParameters as _, query_parameters};
+use crate::http::endpoint::*;
 use crate::http::middleware::RequestId;
-use crate::http::openapi::responses::{ConflictErrors, TokenErrors, UnavailableErrors};
-use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::ApiError;
 
 /// How often a space is sent while the verification goes on, so that nobody on the way takes the connection for dead.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
@@ -160,11 +153,10 @@ type Outcome = Result<VerifyReport, VerifyError>;
 /// that fails later than at once is an error object with the status 200. It ends when the client closes the connection.
 #[utoipa::path(
     post, path = "/admin/verify", tag = "operations", operation_id = "verify", params(VerifyParameters),
-    responses((status = 200, description = "What was found.", body = VerifyAnswer), TokenErrors, ConflictErrors, UnavailableErrors),
+    responses((status = 200, description = "What was found.", body = VerifyAnswer), ConflictErrors),
     security(("operator_token" = []))
 )]
-pub(crate) async fn verify(state: Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    auth::operator(&state, &request)?;
+pub(crate) async fn verify(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let quick = VerifyParameters::read(&request, &Calendar::new(&state, headcount_domain::time::Timezone::UTC))?.quick.0;
     let id = request.extensions().get::<RequestId>().map_or_else(String::new, |id| id.as_str().to_owned());
     let (engine, stop) = (state.engine.clone(), Arc::<AtomicBool>::default());

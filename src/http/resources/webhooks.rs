@@ -1,50 +1,31 @@
 //! `/webhooks`.
 
-use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::admission_gate::Holder;
 use headcount_actors::webhooks::{
     Delivery, DeliveryQuery, DeliveryStatus, NewWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookQuery, WebhookStatus,
 };
-use headcount_control::{Scope, Secret, WebhookId};
+use headcount_control::{Secret, WebhookId};
 use headcount_domain::intake::event::Position;
-use headcount_domain::names::NamedValues;
 use headcount_domain::time::Timezone;
-use serde::Serialize;
-use utoipa::ToSchema;
-use utoipa::openapi::schema::{Array, ArrayBuilder, Object, ObjectBuilder, Type};
+use utoipa::openapi::schema::{Array, ArrayBuilder, Object};
 
-use crate::http::app::AppState;
-use crate::http::extract::auth::{self, Caller, MinRole};
+use crate::http::endpoint::*;
 use crate::http::extract::body::{self, BodyContent, Media};
-use crate::http::extract::json::{self, BodyArguments, EmptyBody, Fields, JsonBody as _, json_body};
-use crate::http::extract::parameters::{Choice, ListLimit, Text};
-use crate::http::extract::path::WebhookPath;
-use crate::http::extract::query::{Calendar, QueryParameters as _, query_parameters};
 use crate::http::forward::travel::Travel;
 use crate::http::forward::{forward, way};
-use crate::http::openapi::responses::{
-    BodyErrors, ConflictErrors, NotFoundErrors, NotModified, QuestionErrors, TokenErrors, UnavailableErrors,
-};
-use crate::http::resources::management;
-use crate::http::respond::answer::Timestamp;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
-
-fn names<T: NamedValues>(description: &str) -> Object {
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(T::names())).description(Some(description)).build()
-}
+use crate::http::resources::{management, schemas};
 
 fn events() -> Array {
     let description = "What it sends: `notification`, an event with `notify: true`.";
-    ArrayBuilder::new().items(names::<WebhookEvent>("What it sends.")).description(Some(description)).build()
+    ArrayBuilder::new().items(schemas::named::<WebhookEvent>("What it sends.")).description(Some(description)).build()
 }
 
 fn webhook_status() -> Object {
-    names::<WebhookStatus>("`active`: it sends; `paused`: it waits, and later sends what came meanwhile.")
+    schemas::named::<WebhookStatus>("`active`: it sends; `paused`: it waits, and later sends what came meanwhile.")
 }
 
 fn delivery_status() -> Object {
-    names::<DeliveryStatus>("`pending`: it is tried; `delivered`: the receiver took it; `dead`: it was given up.")
+    schemas::named::<DeliveryStatus>("`pending`: it is tried; `delivered`: the receiver took it; `dead`: it was given up.")
 }
 
 fn optional_events(fields: &Fields<'_>, name: &str) -> Result<Option<Vec<WebhookEvent>>, ApiError> {
@@ -251,22 +232,19 @@ fn webhook_id(request: &HttpRequest) -> Result<WebhookId, ApiError> {
     request.match_info().query("webhook_id").parse().map_err(|_| ApiError::not_found("webhook"))
 }
 
-/// The caller, and the id in the path.
-fn caller_and_id(state: &AppState, request: &HttpRequest) -> Result<(Caller, WebhookId), ApiError> {
-    Ok((management::caller(state, request)?, webhook_id(request)?))
+/// The id in the path, of an operation without parameters.
+fn only_id(request: &HttpRequest) -> Result<WebhookId, ApiError> {
+    NoParameters::check(request)?;
+    id_in_path(request, "webhook_id", "webhook")
 }
 
 /// The webhooks of the organization.
 #[utoipa::path(
     get, path = "/webhooks", tag = "webhooks", operation_id = "list_webhooks",
     params(WebhookParameters),
-    responses(
-        (status = 200, description = "The webhooks, newest first.", body = WebhooksAnswer),
-        NotModified, QuestionErrors,
-    ),
+    responses((status = 200, description = "The webhooks, newest first.", body = WebhooksAnswer), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = auth::organization_wide(&state, &request, Scope::Admin, MinRole::Admin)?;
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let WebhookParameters { limit, starting_after } = WebhookParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
     let id = |Text(id): Text<64>| -> Result<WebhookId, ApiError> {
         id.parse().map_err(|error| ApiError::parameter("starting_after", format!("{error}")))
@@ -282,12 +260,11 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
     post, path = "/webhooks", tag = "webhooks", operation_id = "create_webhook",
     request_body = NewWebhookShape,
     responses(
-        (status = 201, description = "The webhook, with its secret.", body = NewWebhookAnswer),
-        TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
+        (status = 201, description = "The webhook, with its secret.", body = NewWebhookAnswer), NotFoundErrors, ConflictErrors,
     ),
 )]
-pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let caller = management::caller(&state, &request)?;
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
     body::check_media(&request, Media::Json)?;
     let content = BodyContent::Other(Some(Holder::Organization(caller.organization())));
     let permit = body::admit(&state, &request, content, body::FIRST_BYTES)?;
@@ -310,28 +287,21 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
 #[utoipa::path(
     get, path = "/webhooks/{webhook_id}", tag = "webhooks", operation_id = "get_webhook",
     params(WebhookPath),
-    responses(
-        (status = 200, description = "The webhook.", body = WebhookAnswer),
-        NotModified, TokenErrors, NotFoundErrors,
-    ),
+    responses((status = 200, description = "The webhook.", body = WebhookAnswer), NotModified),
 )]
-pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let (caller, id) = caller_and_id(&state, &request)?;
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let id = only_id(&request)?;
     etag::json(&request, &WebhookAnswer::from(state.engine.webhook(caller.organization(), &id)?))
 }
 
 /// Changes a webhook: all fields of the body, or none.
 #[utoipa::path(
     patch, path = "/webhooks/{webhook_id}", tag = "webhooks", operation_id = "update_webhook",
-    params(WebhookPath),
-    request_body = WebhookPatchShape,
-    responses(
-        (status = 200, description = "The webhook as it is now.", body = WebhookAnswer),
-        TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
-    ),
+    params(WebhookPath), request_body = WebhookPatchShape,
+    responses((status = 200, description = "The webhook as it is now.", body = WebhookAnswer)),
 )]
-pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let (caller, id) = caller_and_id(&state, &request)?;
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let id = only_id(&request)?;
     let WebhookPatchShape { url, events, status } = json::read(&state, &request, payload).await?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
     let patch = WebhookPatch { url, events, status };
@@ -344,13 +314,10 @@ pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<H
 #[utoipa::path(
     delete, path = "/webhooks/{webhook_id}", tag = "webhooks", operation_id = "delete_webhook",
     params(WebhookPath),
-    responses(
-        (status = 204, description = "The webhook is removed."),
-        TokenErrors, NotFoundErrors, UnavailableErrors,
-    ),
+    responses((status = 204, description = "The webhook is removed.")),
 )]
-pub(crate) async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let (caller, id) = caller_and_id(&state, &request)?;
+pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let id = only_id(&request)?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
     let remove = move |engine: &headcount_actors::Engine| engine.remove_webhook(organization, &id, author);
     management::on_engine(&state, remove).await?;
@@ -361,13 +328,13 @@ pub(crate) async fn remove(state: web::Data<AppState>, request: HttpRequest) -> 
 #[utoipa::path(
     post, path = "/webhooks/{webhook_id}/rotate-secret", tag = "webhooks", operation_id = "rotate_webhook_secret",
     params(WebhookPath),
-    responses(
-        (status = 200, description = "The new secret.", body = RotatedSecretAnswer),
-        TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
-    ),
+    responses((status = 200, description = "The new secret.", body = RotatedSecretAnswer), BodyErrors),
 )]
-pub(crate) async fn rotate_secret((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let (caller, id) = caller_and_id(&state, &request)?;
+pub(crate) async fn rotate_secret(
+    ApiCall { state, request, payload }: ApiCall,
+    caller: Caller,
+) -> Result<HttpResponse, ApiError> {
+    let id = only_id(&request)?;
     let EmptyBody = json::read(&state, &request, payload).await?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
     let rotate = move |engine: &headcount_actors::Engine| engine.rotate_webhook_secret(organization, &id, author);
@@ -383,11 +350,10 @@ pub(crate) async fn rotate_secret((state, request, payload): BodyArguments) -> R
     params(WebhookPath, DeliveryParameters),
     responses(
         (status = 200, description = "The deliveries, latest first. A notification is listed once it was tried.", body = DeliveriesAnswer),
-        NotModified, NotFoundErrors, QuestionErrors,
+        NotModified, UnavailableErrors,
     ),
 )]
-pub(crate) async fn deliveries(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = auth::organization_wide(&state, &request, Scope::Admin, MinRole::Admin)?;
+pub(crate) async fn deliveries(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let DeliveryParameters { limit, starting_after, status } =
         DeliveryParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
     let id = webhook_id(&request)?;
@@ -405,15 +371,11 @@ pub(crate) async fn deliveries(state: web::Data<AppState>, request: HttpRequest)
 /// Sends all notifications from a position on again, in order, with the same ids.
 #[utoipa::path(
     post, path = "/webhooks/{webhook_id}/replay", tag = "webhooks", operation_id = "replay_webhook",
-    params(WebhookPath),
-    request_body = WebhookReplayShape,
-    responses(
-        (status = 202, description = "The notifications are sent in the background.", body = WebhookReplayAnswer),
-        TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
-    ),
+    params(WebhookPath), request_body = WebhookReplayShape,
+    responses((status = 202, description = "The notifications are sent in the background.", body = WebhookReplayAnswer)),
 )]
-pub(crate) async fn replay((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let (caller, id) = caller_and_id(&state, &request)?;
+pub(crate) async fn replay(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let id = only_id(&request)?;
     let WebhookReplayShape { from_position } = json::read(&state, &request, payload).await?;
     let (organization, author): (_, _) = (caller.organization(), caller.author(&state, &request));
     let from: Position = from_position;

@@ -5,10 +5,14 @@
 
 use std::borrow::Cow;
 
+use headcount_domain::money::Amount;
 use headcount_domain::time::Instant;
 use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type};
+
+use crate::http::openapi::own_schema;
 
 /// A time, written as an RFC 3339 date and time in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,14 +30,10 @@ impl Serialize for Timestamp {
     }
 }
 
-impl utoipa::PartialSchema for Timestamp {
-    fn schema() -> RefOr<Schema> {
-        let format = SchemaFormat::KnownFormat(KnownFormat::DateTime);
-        ObjectBuilder::new().schema_type(Type::String).format(Some(format)).into()
-    }
-}
-
-impl utoipa::ToSchema for Timestamp {}
+own_schema!(Timestamp, {
+    let format = SchemaFormat::KnownFormat(KnownFormat::DateTime);
+    ObjectBuilder::new().schema_type(Type::String).format(Some(format)).into()
+});
 
 /// An answer about an organization, which has no days that a project no longer keeps.
 #[derive(Debug, Serialize)]
@@ -94,3 +94,22 @@ macro_rules! answer {
     };
 }
 pub(crate) use answer;
+
+/// An amount, written without the noise of binary fractions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Decimal(pub Amount);
+
+impl From<Amount> for Decimal {
+    fn from(amount: Amount) -> Self {
+        Self(amount)
+    }
+}
+
+impl Serialize for Decimal {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw = RawValue::from_string(self.0.to_string()).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+own_schema!(Decimal, ObjectBuilder::new().schema_type(SchemaType::Type(Type::Number)).into());

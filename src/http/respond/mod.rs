@@ -2,7 +2,6 @@
 
 pub(crate) mod answer;
 pub(crate) mod code;
-pub(crate) mod decimal;
 pub(crate) mod error;
 pub(crate) mod etag;
 pub(crate) mod kept;

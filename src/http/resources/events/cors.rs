@@ -1,10 +1,11 @@
 //! CORS for ingestion: the pages that may send events. Other paths send no CORS headers.
 
 use actix_web::http::header::{self, HeaderValue};
-use actix_web::{HttpRequest, HttpResponse};
 use headcount_control::ProjectConfig;
 
-use crate::http::respond::error::{ApiError, CORS_EXPOSED_HEADERS};
+use crate::http::call::{Answer, at_once};
+use crate::http::endpoint::*;
+use crate::http::respond::error::CORS_EXPOSED_HEADERS;
 
 const METHODS: HeaderValue = HeaderValue::from_static("POST, GET");
 const HEADERS: HeaderValue = HeaderValue::from_static("content-type, content-encoding, x-service-pk, x-request-id");
@@ -61,13 +62,13 @@ fn with_origin(mut response: HttpResponse, origin: Option<HeaderValue>) -> HttpR
 }
 
 /// Answers a preflight of any origin. A preflight carries no key; the request itself decides by key and origin.
-pub(crate) async fn preflight(request: HttpRequest) -> HttpResponse {
-    allowing(HEADERS, &request)
+pub(crate) fn preflight(call: ApiCall) -> Answer {
+    at_once(Ok(allowing(HEADERS, &call.request)))
 }
 
 /// Answers a preflight of one of Segment's SDKs.
-pub(crate) async fn segment_preflight(request: HttpRequest) -> HttpResponse {
-    allowing(SEGMENT_HEADERS, &request)
+pub(crate) fn segment_preflight(call: ApiCall) -> Answer {
+    at_once(Ok(allowing(SEGMENT_HEADERS, &call.request)))
 }
 
 fn allowing(headers: HeaderValue, request: &HttpRequest) -> HttpResponse {

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use actix_web::dev::Payload;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderMap, HeaderName};
-use actix_web::web::{Data, Payload};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::web::Data;
 use headcount_actors::admission_gate::Permit;
 use headcount_actors::ingest::{MAX_BATCH_EVENTS, Origin, Prepared, Refusal};
 use headcount_actors::{Engine, Tracker};
-use headcount_control::{ProjectConfig, PublicKey, Scope};
+use headcount_control::{ProjectConfig, PublicKey};
 use headcount_domain::agent::Hints;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::admission::Sender;
@@ -23,17 +23,11 @@ use serde_json::value::RawValue;
 use super::answer::{BatchAnswer, EventWarning, TrackAnswer};
 use super::cors;
 use super::rate_limit::Allowance;
-use crate::http::app::AppState;
-use crate::http::extract::auth::{self, MinRole};
+use crate::http::endpoint::*;
 use crate::http::extract::body::{self, BodyContent, Media};
 use crate::http::extract::query::QueryString;
 use crate::http::forward::travel::Travel;
 use crate::http::forward::{Upload, forward, way};
-use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::ApiError;
-
-/// The arguments of a handler that has a body.
-pub(crate) type IngestArguments = (Data<AppState>, Data<Tracker>, HttpRequest, Payload);
 
 /// The largest row of an export: it has an event and what was decided about it.
 pub(crate) const IMPORT_LIMIT_BYTES: usize = 2 * body::EVENT_LIMIT_BYTES;
@@ -64,30 +58,31 @@ pub(crate) struct EventDestination<'a> {
 }
 
 /// Records a body that was sent with a public key.
-pub(crate) async fn from_public(
-    (state, tracker, request, payload): IngestArguments,
-    kind: BodyKind,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn from_public(call: ApiCall, kind: BodyKind) -> Result<HttpResponse, ApiError> {
+    let ApiCall { state, request, payload } = call;
     let key = public_key(&state, &request, &QueryString::read_leniently(&request));
     by_public_key(&state, &request, key, payload, async |to, payload| {
         body::check_media(&request, Media::JsonOrText)?;
-        record_body(&state, &tracker, &request, payload, to, Sender::Public, kind).await
+        record_body(&state, tracker(&request)?, &request, payload, to, Sender::Public, kind).await
     })
     .await
 }
 
 /// Records a body that a server sent with a token. The path names the project.
-pub(crate) async fn from_server(
-    (state, tracker, request, payload): IngestArguments,
-    kind: BodyKind,
-) -> Result<HttpResponse, ApiError> {
-    // Whoever may say what was decided about events can write any figure.
-    let role = if matches!(kind, BodyKind::Import) { MinRole::Admin } else { MinRole::Member };
-    let project = auth::on_project(&state, &request, Scope::EventsWrite, role)?.config;
+pub(crate) async fn from_server(call: ApiCall, caller: ProjectCaller, kind: BodyKind) -> Result<HttpResponse, ApiError> {
+    let (ApiCall { state, request, payload }, project) = (call, caller.config);
     body::check_media(&request, Media::Json)?;
     let id = project.policy.project;
     let to = EventDestination { project, allowance: Allowance::UNLIMITED };
-    counted(&state, id, record_body(&state, &tracker, &request, payload, to, Sender::Server, kind).await)
+    counted(&state, id, record_body(&state, tracker(&request)?, &request, payload, to, Sender::Server, kind).await)
+}
+
+/// Returns the way of events from this worker to the engine.
+pub(crate) fn tracker(request: &HttpRequest) -> Result<&Tracker, ApiError> {
+    request.app_data::<Data<Tracker>>().map(|tracker| &***tracker).ok_or_else(|| {
+        tracing::error!("this server has no tracker");
+        ApiError::internal()
+    })
 }
 
 /// Counts an event that was refused because it is invalid.

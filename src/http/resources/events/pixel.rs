@@ -1,19 +1,15 @@
 //! `GET /i`: an event from a page without script.
 
 use actix_web::http::header::{self, HeaderValue};
-use actix_web::{HttpRequest, HttpResponse, web};
 use base64::Engine as _;
 use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
-use headcount_actors::Tracker;
 use headcount_domain::intake::admission::Sender;
 
 use super::cors;
-use super::ingest::{EventDestination, by_public_key, public_key, record_event};
-use crate::http::app::AppState;
+use super::ingest::{EventDestination, by_public_key, public_key, record_event, tracker};
+use crate::http::endpoint::*;
 use crate::http::extract::body::{self, BodyContent};
 use crate::http::extract::query::QueryString;
-use crate::http::openapi::responses::PixelErrors;
-use crate::http::respond::error::ApiError;
 
 /// A 1×1 transparent GIF.
 const PIXEL: &[u8] = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\x00\x00\x00!\xf9\x04\x01\x00\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;";
@@ -31,11 +27,7 @@ const PIXEL: &[u8] = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\x00\x00\x0
     ),
     security(())
 )]
-pub(crate) async fn pixel(
-    state: web::Data<AppState>,
-    tracker: web::Data<Tracker>,
-    request: HttpRequest,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn pixel(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let query = QueryString::read_leniently(&request);
     let key = public_key(&state, &request, &query);
     by_public_key(&state, &request, key, (), async |EventDestination { project, allowance }, ()| {
@@ -48,7 +40,7 @@ pub(crate) async fn pixel(
         }
         let permit = body::admit(&state, &request, BodyContent::Events(Some(project.policy.project)), body.len())?;
         allowance.take(&state, 1)?;
-        record_event(&state, &tracker, &request, project, &body, Sender::Public, permit).await?;
+        record_event(&state, tracker(&request)?, &request, project, &body, Sender::Public, permit).await?;
         let no_store = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         Ok(HttpResponse::Ok().content_type("image/gif").insert_header(no_store).body(PIXEL))
     })

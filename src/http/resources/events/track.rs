@@ -1,20 +1,15 @@
 //! `POST /i`, `/track`, `/i/batch`, and the same for servers.
 
-use actix_web::HttpResponse;
+use headcount_actors::ingest::MAX_BATCH_EVENTS;
 use serde_json::json;
+use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Ref, Schema};
-use utoipa::{PartialSchema, ToSchema};
-
-use headcount_actors::ingest::MAX_BATCH_EVENTS;
 
 use super::answer::{BatchAnswer, TrackAnswer};
-use super::ingest::{BodyKind, IngestArguments, from_public, from_server};
-use crate::http::extract::parameters::KeyQuery;
-use crate::http::extract::path::ProjectPath;
+use super::ingest::{BodyKind, from_public, from_server};
+use crate::http::endpoint::*;
 use crate::http::openapi::event::EventShape;
-use crate::http::openapi::responses::{PublicEventErrors, ServerEventErrors};
-use crate::http::respond::error::ApiError;
 
 /// The schema of a batch, which is read event by event.
 pub(crate) struct BatchShape;
@@ -47,8 +42,8 @@ impl ToSchema for BatchShape {
     responses((status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer), PublicEventErrors),
     security(("public_key" = []))
 )]
-pub(crate) async fn track_alias(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
-    from_public(arguments, BodyKind::Event).await
+pub(crate) async fn track_alias(call: ApiCall) -> Result<HttpResponse, ApiError> {
+    from_public(call, BodyKind::Event).await
 }
 
 /// Records one event (the same as `POST /i`).
@@ -59,19 +54,18 @@ pub(crate) async fn track_alias(arguments: IngestArguments) -> Result<HttpRespon
     responses((status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer), PublicEventErrors),
     security(("public_key" = []))
 )]
-pub(crate) async fn track(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
-    from_public(arguments, BodyKind::Event).await
+pub(crate) async fn track(call: ApiCall) -> Result<HttpResponse, ApiError> {
+    from_public(call, BodyKind::Event).await
 }
 
 /// Records one event that a server sends: its agent and address are fields of the event.
 #[utoipa::path(
     post, path = "/projects/{project_id}/track", tag = "events", operation_id = "server_track",
-    params(ProjectPath),
-    request_body = EventShape,
+    params(ProjectPath), request_body = EventShape,
     responses((status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer), ServerEventErrors),
 )]
-pub(crate) async fn server_track(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
-    from_server(arguments, BodyKind::Event).await
+pub(crate) async fn server_track(call: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+    from_server(call, caller, BodyKind::Event).await
 }
 
 /// Records a batch.
@@ -82,19 +76,18 @@ pub(crate) async fn server_track(arguments: IngestArguments) -> Result<HttpRespo
     responses((status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer), PublicEventErrors),
     security(("public_key" = []))
 )]
-pub(crate) async fn batch(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
-    from_public(arguments, BodyKind::Batch).await
+pub(crate) async fn batch(call: ApiCall) -> Result<HttpResponse, ApiError> {
+    from_public(call, BodyKind::Batch).await
 }
 
 /// Records a batch that a server sends.
 #[utoipa::path(
     post, path = "/projects/{project_id}/batch", tag = "events", operation_id = "server_batch",
-    params(ProjectPath),
-    request_body = BatchShape,
+    params(ProjectPath), request_body = BatchShape,
     responses((status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer), ServerEventErrors),
 )]
-pub(crate) async fn server_batch(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
-    from_server(arguments, BodyKind::Batch).await
+pub(crate) async fn server_batch(call: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+    from_server(call, caller, BodyKind::Batch).await
 }
 
 /// Records a batch that may have rows of an export, which keep everything that was decided about them: visitors, consent, money, companies, agents,
@@ -105,11 +98,10 @@ pub(crate) async fn server_batch(arguments: IngestArguments) -> Result<HttpRespo
 /// `"_import": {"browser", "browser_version", "os", "device", "location_country"}`, all optional.
 #[utoipa::path(
     post, path = "/projects/{project_id}/import", tag = "data", operation_id = "import_events",
-    params(ProjectPath),
-    request_body = BatchShape,
+    params(ProjectPath), request_body = BatchShape,
     responses((status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer), ServerEventErrors),
     security(("api_token" = []), ("session" = []))
 )]
-pub(crate) async fn import(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
-    from_server(arguments, BodyKind::Import).await
+pub(crate) async fn import(call: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+    from_server(call, caller, BodyKind::Import).await
 }

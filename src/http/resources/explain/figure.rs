@@ -2,32 +2,20 @@
 
 use std::hash::Hasher as _;
 
-use actix_web::HttpResponse;
 use headcount_actors::ExplainError;
-use headcount_control::Scope;
 use headcount_domain::figures::{AttributedTo, ExplainQuestion, ExplainedFigure, Explanation};
 use headcount_domain::filter::Filter;
 use headcount_domain::intake::event::Position;
 use headcount_domain::names::NamedValues;
 use headcount_domain::queries::{Dimension, EntityLevel, TouchModel};
 use headcount_domain::time::Window;
-use serde::Serialize;
-use utoipa::ToSchema;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::cursor::ExplainCursor;
-use super::names::{DimensionName, EntityLevelName, FigureName, TouchModelName};
-use super::rows::{ContributingEvent, UncountedEvent};
+use super::rows::{ContributingEvent, DimensionName, EntityLevelName, FigureName, TouchModelName, UncountedEvent};
 use crate::http::client_end::while_client_waits;
-use crate::http::extract::auth::MinRole;
+use crate::http::endpoint::*;
 use crate::http::extract::filters::{self, FilterShape};
-use crate::http::extract::json::{BodyArguments, Fields, json_body};
-use crate::http::extract::path::ProjectPath;
-use crate::http::extract::question::ProjectQuestion;
-use crate::http::openapi::responses::{BodyErrors, GoneErrors, NotFoundErrors, NotModified, QuestionErrors};
-use crate::http::respond::code::ErrorCode;
-use crate::http::respond::decimal::Decimal;
-use crate::http::respond::error::ApiError;
 
 /// The most events of each list on a page, and how many there are unless a question says another number.
 const MAX_EVENTS: usize = 500;
@@ -195,8 +183,7 @@ fn refused(error: ExplainError) -> ApiError {
 /// `result` is what `report` answers to the same question, or for `attribution`, `by-attribution`: the revenue of `value`.
 #[utoipa::path(
     post, path = "/projects/{project_id}/explain", tag = "analytics", operation_id = "explain",
-    params(ProjectPath),
-    request_body = ExplainBody,
+    params(ProjectPath), request_body = ExplainBody,
     responses(
         (status = 200, description = "A page.", body = ExplainAnswer, example = json!({
             "result": 79.5,
@@ -213,12 +200,14 @@ fn refused(error: ExplainError) -> ApiError {
             "next": null, "position": 140, "currency": "EUR",
             "start_date": "2024-03-01", "end_date": "2024-03-31", "timezone": "Europe/Zurich"
         })),
-        NotModified, QuestionErrors, NotFoundErrors, BodyErrors, GoneErrors,
+        NotModified, GoneErrors,
     ),
 )]
-pub(crate) async fn explain((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let (scope, role) = (Scope::AnalyticsRead, MinRole::Member);
-    let mut question = ProjectQuestion::<ExplainBody>::read_body(&state, &request, payload, scope, role).await?;
+pub(crate) async fn explain(
+    ApiCall { state, request, payload }: ApiCall,
+    caller: ProjectCaller,
+) -> Result<HttpResponse, ApiError> {
+    let mut question = ProjectQuestion::<ExplainBody>::read_body(&state, &request, payload, caller).await?;
     if question.parameters.figure.is_of_money() {
         question.subject.check_money().map_err(|error| error.with_param("figure"))?;
     }

@@ -2,5 +2,4 @@
 
 mod cursor;
 pub(crate) mod figure;
-mod names;
 mod rows;

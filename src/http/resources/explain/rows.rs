@@ -1,14 +1,58 @@
-//! The events of an explanation.
+//! The names in questions and explanations, and the rows of explanations.
 
-use headcount_domain::figures::ExplainedEvent;
+use headcount_domain::figures::{ExplainedEvent, ExplainedFigure, Reason};
 use headcount_domain::ids::event_id;
 use headcount_domain::intake::event::Position;
 use headcount_domain::intake::policy::Policy;
-use serde::Serialize;
-use utoipa::ToSchema;
+use headcount_domain::names::NamedValues;
+use headcount_domain::queries::{Dimension, EntityLevel, TouchModel};
+use utoipa::PartialSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
-use super::names::{ContributionReason, OmissionReason};
-use crate::http::respond::decimal::Decimal;
+use crate::http::endpoint::*;
+
+/// Why an event contributes.
+const CONTRIBUTIONS: [Reason; 6] =
+    [Reason::FirstOfUser, Reason::FirstOfSession, Reason::Order, Reason::Refund, Reason::Touch, Reason::Direct];
+/// Why an event is not counted.
+const OMISSIONS: [Reason; 6] =
+    [Reason::NoConsent, Reason::NoSession, Reason::BeganBefore, Reason::ServerOnly, Reason::NoRate, Reason::Refund];
+
+fn names(reasons: &[Reason]) -> Vec<String> {
+    reasons.iter().map(ToString::to_string).collect()
+}
+
+macro_rules! name_schemas {
+    ($($(#[$doc:meta])* $name:ident of $names:expr;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub(crate) struct $name;
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                ObjectBuilder::new().schema_type(Type::String).enum_values(Some($names)).into()
+            }
+        }
+
+        impl ToSchema for $name {}
+    )*};
+}
+
+name_schemas! {
+    /// The name of a figure.
+    FigureName of ExplainedFigure::names();
+    /// The name of an attribution model.
+    TouchModelName of TouchModel::names();
+    /// The name of a level of touches.
+    EntityLevelName of EntityLevel::names();
+    /// The name of a property of a touch.
+    DimensionName of Dimension::names();
+    /// Why an event contributes.
+    ContributionReason of names(&CONTRIBUTIONS);
+    /// Why an event is not counted.
+    OmissionReason of names(&OMISSIONS);
+}
 
 /// An event that contributes to the figure.
 #[derive(Debug, Serialize, ToSchema)]

@@ -2,30 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::HttpResponse;
-use headcount_control::Scope;
 use headcount_domain::figures::{Breakdown, BreakdownQuestion, BreakdownRow, ComparedWindows, EventFigures, OrderBy, Search};
 use headcount_domain::filter::Filter;
 use headcount_domain::intake::fields::Field;
 use headcount_domain::names::NamedValues;
 use headcount_domain::time::Window;
-use serde::Serialize;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use super::compare::{Compare, CompareShape};
-use crate::http::extract::auth::MinRole;
+use crate::http::endpoint::*;
 use crate::http::extract::filters::{self, FilterShape};
-use crate::http::extract::json::{BodyArguments, Fields, json_body};
-use crate::http::extract::path::ProjectPath;
-use crate::http::extract::question::ProjectQuestion;
-use crate::http::extract::share_rules::{NamedField, SharedQuestion, named_by_filters};
-use crate::http::openapi::responses::{BodyErrors, NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::extract::share_rules::named_by_filters;
 use crate::http::resources::aggregate::{GroupValue, read_limit};
-use crate::http::resources::revenue::unconverted::{UnconvertedMoney, unconverted};
-use crate::http::respond::decimal::Decimal;
-use crate::http::respond::error::ApiError;
+use crate::http::resources::revenue::{UnconvertedMoney, unconverted};
 
 json_body! {
     /// Which figures are asked for, and by which property. Events are chosen by the window, the name and the filters.
@@ -75,14 +64,10 @@ impl SharedQuestion for BreakdownBody {
 #[derive(Debug)]
 pub(crate) struct OrderByName;
 
-impl PartialSchema for OrderByName {
-    fn schema() -> RefOr<Schema> {
-        let default = OrderBy::default().as_str();
-        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(OrderBy::names())).default(Some(default.into())).into()
-    }
-}
-
-impl ToSchema for OrderByName {}
+own_schema!(OrderByName, {
+    let default = OrderBy::default().as_str();
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(OrderBy::names())).default(Some(default.into())).into()
+});
 
 fn read_dimension(fields: &Fields<'_>, name: &str) -> Result<Field, ApiError> {
     let text: String = fields.required(name, "a string")?;
@@ -205,8 +190,7 @@ impl FiguresRow {
 /// Figures of chosen events and of the sessions that hold them, by the values of a property.
 #[utoipa::path(
     post, path = "/projects/{project_id}/analytics/breakdown", tag = "analytics", operation_id = "breakdown",
-    params(ProjectPath),
-    request_body = BreakdownBody,
+    params(ProjectPath), request_body = BreakdownBody,
     responses(
         (status = 200, description = "The rows.", body = BreakdownAnswer, example = json!({
             "rows": [
@@ -221,12 +205,11 @@ impl FiguresRow {
             "unconverted": {"CHF": {"revenue": 20, "orders": 1}}, "currency": "EUR", "dimension": "source",
             "start_date": "2024-03-01", "end_date": "2024-03-31", "timezone": "Europe/Zurich"
         })),
-        NotModified, QuestionErrors, NotFoundErrors, BodyErrors,
+        NotModified,
     ),
 )]
-pub(crate) async fn breakdown((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let (scope, role) = (Scope::AnalyticsRead, MinRole::Member);
-    let mut question = ProjectQuestion::<BreakdownBody>::read_shared_body(&state, &request, payload, scope, role).await?;
+pub(crate) async fn breakdown(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+    let mut question = ProjectQuestion::<BreakdownBody>::read_body(&state, &request, payload, asker).await?;
     if question.parameters.order_by.is_money() {
         question.subject.check_money().map_err(|error| error.with_param("order_by"))?;
     }

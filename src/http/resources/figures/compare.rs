@@ -2,15 +2,11 @@
 
 use headcount_domain::figures::ComparedWindows;
 use headcount_domain::time::Window;
-use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{
     AdditionalProperties, KnownFormat, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
 };
-use utoipa::{PartialSchema, ToSchema};
 
-use crate::http::extract::json::Fields;
-use crate::http::extract::question::ProjectQuestion;
-use crate::http::respond::error::ApiError;
+use crate::http::endpoint::*;
 
 const PREVIOUS_PERIOD: &str = "previous_period";
 const PREVIOUS_YEAR: &str = "previous_year";
@@ -30,25 +26,21 @@ pub(crate) enum Compare {
 #[derive(Debug)]
 pub(crate) struct CompareShape;
 
-impl PartialSchema for CompareShape {
-    fn schema() -> RefOr<Schema> {
-        let day = |what: &str| {
-            let format = SchemaFormat::KnownFormat(KnownFormat::Date);
-            ObjectBuilder::new().schema_type(Type::String).format(Some(format)).description(Some(what))
-        };
-        let names = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([PREVIOUS_PERIOD, PREVIOUS_YEAR]));
-        let own = ObjectBuilder::new()
-            .schema_type(Type::Object)
-            .property("start_date", day("The first day."))
-            .property("end_date", day("The last day."))
-            .required("start_date")
-            .required("end_date")
-            .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)));
-        OneOfBuilder::new().item(names).item(own).item(Object::with_type(Type::Null)).into()
-    }
-}
-
-impl ToSchema for CompareShape {}
+own_schema!(CompareShape, {
+    let day = |what: &str| {
+        let format = SchemaFormat::KnownFormat(KnownFormat::Date);
+        ObjectBuilder::new().schema_type(Type::String).format(Some(format)).description(Some(what))
+    };
+    let names = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([PREVIOUS_PERIOD, PREVIOUS_YEAR]));
+    let own = ObjectBuilder::new()
+        .schema_type(Type::Object)
+        .property("start_date", day("The first day."))
+        .property("end_date", day("The last day."))
+        .required("start_date")
+        .required("end_date")
+        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)));
+    OneOfBuilder::new().item(names).item(own).item(Object::with_type(Type::Null)).into()
+});
 
 impl Compare {
     /// Reads the field of a body.

@@ -2,29 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::HttpResponse;
-use headcount_control::Scope;
 use headcount_domain::figures::{ComparedWindows, EventFigures, Report, ReportQuery, ReportQuestion, Series};
 use headcount_domain::filter::{Filter, Predicate};
 use headcount_domain::names::NamedValues;
 use headcount_domain::time::{Bucket, BucketStart, Buckets, Interval, MAX_HOURLY_DAYS, Window};
-use serde::Serialize;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use super::compare::{Compare, CompareShape};
-use crate::http::app::AppState;
-use crate::http::extract::auth::MinRole;
+use crate::http::endpoint::*;
 use crate::http::extract::filters::{self, FilterShape};
-use crate::http::extract::json::{BodyArguments, Fields, json_body};
-use crate::http::extract::path::ProjectPath;
-use crate::http::extract::question::ProjectQuestion;
-use crate::http::extract::share_rules::{NamedField, SharedQuestion, named_by_filters};
-use crate::http::openapi::responses::{BodyErrors, NotFoundErrors, NotModified, QuestionErrors};
-use crate::http::resources::revenue::unconverted::{UnconvertedMoney, unconverted};
-use crate::http::respond::decimal::Decimal;
-use crate::http::respond::error::ApiError;
+use crate::http::extract::share_rules::named_by_filters;
+use crate::http::resources::revenue::{UnconvertedMoney, unconverted};
 
 json_body! {
     /// Which figures are asked for. Events are chosen by the window, the name and the filters.
@@ -62,14 +50,10 @@ impl SharedQuestion for ReportBody {
 #[derive(Debug)]
 pub(crate) struct IntervalName;
 
-impl PartialSchema for IntervalName {
-    fn schema() -> RefOr<Schema> {
-        let default = Interval::default().as_str();
-        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(Interval::names())).default(Some(default.into())).into()
-    }
-}
-
-impl ToSchema for IntervalName {}
+own_schema!(IntervalName, {
+    let default = Interval::default().as_str();
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(Interval::names())).default(Some(default.into())).into()
+});
 
 fn read_interval(fields: &Fields<'_>, name: &str) -> Result<Interval, ApiError> {
     let interval = fields.parsed(name, &format!("one of {}", Interval::names().join(", ")), |text| text.parse().ok())?;
@@ -235,8 +219,7 @@ fn check_hours(interval: Interval, windows: ComparedWindows) -> Result<(), ApiEr
 /// Without name and filters, and not by hour, the days before the project's `retention_floor` are answered about, too.
 #[utoipa::path(
     post, path = "/projects/{project_id}/analytics/report", tag = "analytics", operation_id = "report",
-    params(ProjectPath),
-    request_body = ReportBody,
+    params(ProjectPath), request_body = ReportBody,
     responses(
         (status = 200, description = "The figures.", body = ReportAnswer, example = json!({
             "totals": {
@@ -252,12 +235,11 @@ fn check_hours(interval: Interval, windows: ComparedWindows) -> Result<(), ApiEr
             "previous": null, "unconverted": {}, "currency": "EUR", "interval": "day",
             "start_date": "2024-03-30", "end_date": "2024-03-31", "timezone": "Europe/Zurich"
         })),
-        NotModified, QuestionErrors, NotFoundErrors, BodyErrors,
+        NotModified,
     ),
 )]
-pub(crate) async fn report((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let (scope, role) = (Scope::AnalyticsRead, MinRole::Member);
-    let mut question = ProjectQuestion::<ReportBody>::read_shared_body(&state, &request, payload, scope, role).await?;
+pub(crate) async fn report(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+    let mut question = ProjectQuestion::<ReportBody>::read_body(&state, &request, payload, asker).await?;
     let filters = std::mem::take(&mut question.parameters.filters);
     let ReportBody { start_date, end_date, interval, compare, event_name, .. } = &question.parameters;
     let predicate = filters::predicate(event_name.as_deref(), filters)?;

@@ -8,25 +8,16 @@ use std::task::{Context, Poll};
 use actix_web::body::{BodySize, MessageBody};
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::web::Bytes;
-use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::{AskError, ExportSink};
 use headcount_archive::export::{ExportFormat, RowEncoder};
 use headcount_archive::row::{Currencies, Row};
-use headcount_control::Scope;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::versions::Depends;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::parameters::{Conditions, SentDates};
-use crate::http::app::AppState;
 use crate::http::client_end::while_client_waits;
-use crate::http::extract::auth::MinRole;
-use crate::http::extract::parameters::Choice;
-use crate::http::extract::path::ProjectPath;
-use crate::http::extract::query::query_parameters;
-use crate::http::extract::question::ProjectQuestion;
-use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
-use crate::http::respond::error::ApiError;
+use crate::http::endpoint::*;
 
 /// The size from which on encoded rows are passed on.
 const PART_BYTES: usize = 64 << 10;
@@ -60,12 +51,12 @@ query_parameters! {
                 (String = "application/vnd.apache.parquet"),
             )
         ),
-        NotModified, QuestionErrors, NotFoundErrors,
+        NotModified, UnavailableErrors,
     ),
     security(("api_token" = []), ("session" = []))
 )]
-pub(crate) async fn export(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let question = ProjectQuestion::<ExportParameters>::read(&state, &request, Scope::EventsRead, MinRole::Admin)?;
+pub(crate) async fn export(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+    let question = ProjectQuestion::<ExportParameters>::read(&state, &request, caller)?;
     let ExportParameters { dates, conditions, format: Choice(format) } = &question.parameters;
     let window = match (&dates.start, &dates.end) {
         (None, None) => None,

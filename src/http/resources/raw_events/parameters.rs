@@ -6,10 +6,9 @@ use utoipa::openapi::Required;
 use utoipa::openapi::path::Parameter as Documented;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
+use crate::http::endpoint::*;
 use crate::http::extract::filters;
-use crate::http::extract::parameters::documented;
-use crate::http::extract::query::{Calendar, Parameter, QueryString};
-use crate::http::respond::error::ApiError;
+use crate::http::extract::query::{Parameter, QueryString};
 
 /// The longest list of filters, in bytes.
 const MAX_FILTERS_BYTES: usize = 16 << 10;

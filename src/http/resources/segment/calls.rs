@@ -1,17 +1,173 @@
-//! `POST /v1/track` and the other calls, `/v1/batch` and `/v1/import`, under all their names.
+//! `POST /v1/track` and the other calls, `/v1/batch` and `/v1/import`, under all their names, and their way into the engine.
 
-use actix_web::HttpResponse;
-use actix_web::http::Method;
-use headcount_domain::intake::segment::Call;
+use actix_web::dev::Payload;
+use actix_web::http::{Method, header};
+use headcount_actors::admission_gate::Permit;
+use headcount_actors::ingest::{Prepared, Refusal};
+use headcount_actors::{SegmentRequest, Tracker};
+use headcount_domain::intake::admission::Sender;
+use headcount_domain::intake::json_fields::readable;
+use headcount_domain::intake::policy::Policy;
+use headcount_domain::intake::segment::{Batch, Call, Envelope};
+use headcount_domain::intake::submission::Invalid;
 
-use super::answer::SegmentAnswer;
-use super::ingest::{CallBody, receive};
-use crate::http::openapi::responses::SegmentErrors;
+use super::write_key;
+use crate::http::endpoint::*;
+use crate::http::extract::body::{self, BodyContent, Media};
 use crate::http::openapi::segment::{MessageBatchShape, MessageShape};
+use crate::http::resources::events::answer::{BatchAnswer, BatchError, BatchWarning, EventWarning};
 use crate::http::resources::events::cors;
-use crate::http::resources::events::ingest::IngestArguments;
-use crate::http::respond::error::ApiError;
+use crate::http::resources::events::ingest::{EventDestination, by_public_key, origin, tracker};
 use crate::http::routes::Router;
+
+/// What a call answers.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SegmentAnswer {
+    /// True: all valid messages are on disk, and every later read counts them.
+    success: bool,
+    /// The invalid messages of a batch, and those that a quota refused (`quota_exceeded`). Absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    errors: Vec<BatchError>,
+    /// What was repaired of the messages, and probable mistakes in them: the first 100. Those of a batch have their place. Absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    warnings: Vec<SegmentWarning>,
+}
+
+/// A warning about a message.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+enum SegmentWarning {
+    /// A message of a batch.
+    InBatch(BatchWarning),
+    /// The only message.
+    Single(EventWarning),
+}
+
+impl SegmentAnswer {
+    /// The answer to a message that needs no resending.
+    pub(super) const DONE: Self = Self { success: true, errors: Vec::new(), warnings: Vec::new() };
+
+    /// The answer to one message.
+    pub(super) fn of_message(warnings: Vec<EventWarning>) -> Self {
+        Self { warnings: warnings.into_iter().map(SegmentWarning::Single).collect(), ..Self::DONE }
+    }
+}
+
+impl From<BatchAnswer> for SegmentAnswer {
+    fn from(answer: BatchAnswer) -> Self {
+        let warnings = answer.warnings.into_iter().map(SegmentWarning::InBatch).collect();
+        Self { success: true, errors: answer.errors, warnings }
+    }
+}
+
+/// What a body holds.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum CallBody {
+    /// One message of this call.
+    Message(Call),
+    /// A batch of messages that say what they are.
+    Batch,
+}
+
+/// Records a body. Its key is in the header or in the body itself; then the body is read before the project is known.
+pub(super) async fn receive(call: ApiCall, kind: CallBody) -> Result<HttpResponse, ApiError> {
+    let ApiCall { state, request, payload } = call;
+    let limit_bytes = match kind {
+        CallBody::Message(_) => body::EVENT_LIMIT_BYTES,
+        CallBody::Batch => body::BATCH_LIMIT_BYTES,
+    };
+    let record = async |to: EventDestination<'_>, body: &[u8], permit| {
+        let body = &*readable(body);
+        let answer = match kind {
+            CallBody::Message(call) => record_message(&state, tracker(&request)?, &request, to, (body, call), permit).await?,
+            CallBody::Batch => record_batch(&state, tracker(&request)?, &request, to, body, permit).await?,
+        };
+        Ok(HttpResponse::Ok().json(answer))
+    };
+    let read = async |payload: Payload, project| {
+        body::check_media(&request, Media::JsonOrText)?;
+        let permit = body::admit(&state, &request, BodyContent::Events(project), body::FIRST_BYTES)?;
+        body::read(&request, payload, permit, limit_bytes).await
+    };
+    if let Some(key) = write_key::of_header(&state, &request) {
+        return by_public_key(&state, &request, key, payload, async |to, payload| {
+            let (body, permit) = read(payload, Some(to.project.policy.project)).await?;
+            record(to, &body, permit).await
+        })
+        .await;
+    }
+    let (body, permit) = read(payload, None).await?;
+    let key = write_key::of_body(&state, &body);
+    by_public_key(&state, &request, key, (body, permit), async |to, (body, permit)| {
+        // From now on, the bytes are those of the project.
+        drop(permit);
+        let permit = body::admit(&state, &request, BodyContent::Events(Some(to.project.policy.project)), body.len())?;
+        record(to, &body, permit).await
+    })
+    .await
+}
+
+async fn record_message(
+    state: &AppState,
+    tracker: &Tracker,
+    request: &HttpRequest,
+    to: EventDestination<'_>,
+    (json, call): (&str, Call),
+    permit: Permit,
+) -> Result<SegmentAnswer, ApiError> {
+    to.allowance.take(state, 1)?;
+    let carrier = carrier(state, request, Envelope::default());
+    let (engine, id) = (&state.engine, to.project.policy.project);
+    let prepare = |policy: &Policy| engine.prepare_segment(policy, json, Some(call), &carrier);
+    let is_recorded = |prepared: &Result<Prepared, Refusal>| prepared.as_ref().is_ok_and(Prepared::is_recorded);
+    let prepared = engine.with_pinned_config(to.project, prepare, is_recorded).await??;
+    let warnings = prepared.warnings().iter().cloned().map(EventWarning::from).collect();
+    engine.record(tracker, id, prepared, permit).await?;
+    Ok(SegmentAnswer::of_message(warnings))
+}
+
+async fn record_batch(
+    state: &AppState,
+    tracker: &Tracker,
+    request: &HttpRequest,
+    to: EventDestination<'_>,
+    body: &str,
+    permit: Permit,
+) -> Result<SegmentAnswer, ApiError> {
+    let batch = Batch::parse(body);
+    to.allowance.take(state, batch.as_ref().map_or(1, |batch| batch.messages.len().max(1)))?;
+    let Batch { messages, envelope } = batch?;
+    let carrier = carrier(state, request, envelope);
+    let (engine, id) = (&state.engine, to.project.policy.project);
+    let prepare = |policy: &Policy| -> Vec<Result<Prepared, Refusal>> {
+        let one = |json: &&str| {
+            check_size(json)?;
+            engine.prepare_segment(policy, json, None, &carrier)
+        };
+        messages.iter().map(one).collect()
+    };
+    let is_recorded = |prepared: &Vec<Result<Prepared, Refusal>>| prepared.iter().flatten().any(Prepared::is_recorded);
+    let prepared = engine.with_pinned_config(to.project, prepare, is_recorded).await?;
+    let receipt = engine.record_batch(tracker, id, prepared, permit).await?;
+    Ok(BatchAnswer::from(receipt).into())
+}
+
+/// Returns the request, as it carries messages. Pages name their origin; servers don't.
+fn carrier<'r>(state: &AppState, request: &'r HttpRequest, envelope: Envelope<'r>) -> SegmentRequest<'r> {
+    let is_of_page = request.headers().contains_key(header::ORIGIN);
+    SegmentRequest { origin: origin(state, request, Sender::Public), is_of_page, envelope }
+}
+
+fn check_size(message: &str) -> Result<(), Invalid> {
+    let (length, limit) = (message.len(), body::EVENT_LIMIT_BYTES);
+    if length <= limit {
+        return Ok(());
+    }
+    let message = format!("the message has {length} bytes; at most {limit} are allowed");
+    Err(Invalid { code: "event_too_large", param: None, message })
+}
 
 macro_rules! calls {
     ($($name:ident $id:tt $path:tt ($($further:tt)*) $shape:ident $kind:expr, $summary:tt $example:tt;)*) => {
@@ -26,8 +182,8 @@ macro_rules! calls {
                 ),
                 security(("write_key" = []), ())
             )]
-            pub(crate) async fn $name(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
-                receive(arguments, $kind).await
+            pub(crate) async fn $name(call: ApiCall) -> Result<HttpResponse, ApiError> {
+                receive(call, $kind).await
             }
         )*
 
@@ -35,7 +191,7 @@ macro_rules! calls {
         pub(super) fn add_further_paths(router: &mut Router) {
             $(
                 for path in [concat!($path, "/"), $($further, concat!($further, "/"),)*] {
-                    router.on(path, Method::POST, $name);
+                    router.on(path, Method::POST, |call| Box::pin($name(call)));
                     router.on(path, Method::OPTIONS, cors::segment_preflight);
                 }
                 router.on($path, Method::OPTIONS, cors::segment_preflight);

@@ -1,9 +1,6 @@
 //! Segment's HTTP API: what its SDKs send and ask. `docs/SEGMENT.md` describes it.
 
-mod answer;
 pub(crate) mod calls;
-mod ingest;
-pub(crate) mod sdk_metrics;
 pub(crate) mod settings;
 #[cfg(test)]
 mod tests;
@@ -17,7 +14,7 @@ use crate::http::routes::Router;
 /// Adds the paths that are not in the document: the short names of calls, slashes at the end, and the preflights.
 pub(crate) fn add_further_paths(router: &mut Router) {
     calls::add_further_paths(router);
-    router.on("/v1/m/", Method::POST, sdk_metrics::sdk_metrics);
+    router.on("/v1/m/", Method::POST, |call| Box::pin(settings::sdk_metrics(call)));
     for path in ["/v1/m", "/v1/m/", settings::PATH] {
         router.on(path, Method::OPTIONS, cors::segment_preflight);
     }

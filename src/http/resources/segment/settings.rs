@@ -1,19 +1,13 @@
-//! `GET /v1/projects/{public_key}/settings`
+//! `GET /v1/projects/{public_key}/settings`, and `POST /v1/m` for metrics of the SDKs themselves.
 
 use std::collections::BTreeMap;
 
 use actix_web::http::header::{self, HeaderValue};
-use actix_web::web::Data;
-use actix_web::{HttpRequest, HttpResponse};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::http::app::AppState;
-use crate::http::extract::path::KeyPath;
-use crate::http::openapi::responses::{NotModified, SegmentErrors, SegmentNotFoundErrors};
+use super::calls::SegmentAnswer;
+use crate::http::endpoint::*;
+use crate::http::extract::body::{self, BodyContent};
 use crate::http::resources::events::cors;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::etag;
 
 /// The path, also for its preflights.
 pub(super) const PATH: &str = "/v1/projects/{public_key}/settings";
@@ -75,7 +69,7 @@ struct MetricsSettings {
     responses((status = 200, description = "The settings.", body = SettingsAnswer), NotModified, SegmentErrors, SegmentNotFoundErrors),
     security(())
 )]
-pub(crate) async fn settings(state: Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn settings(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let key = request.match_info().query("public_key");
     if state.engine.registry().public_key(key).is_none() {
         return Err(ApiError::not_found("public key"));
@@ -98,4 +92,17 @@ impl SettingsAnswer {
             metrics: MetricsSettings { sample_rate: 0, host },
         }
     }
+}
+
+/// Takes the metrics of an SDK, and drops them.
+#[utoipa::path(
+    post, path = "/v1/m", tag = "segment", operation_id = "segment_metrics",
+    request_body(content = String, content_type = "text/plain"),
+    responses((status = 200, description = "They were read.", body = SegmentAnswer), SegmentErrors),
+    security(())
+)]
+pub(crate) async fn sdk_metrics(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
+    let permit = body::admit(&state, &request, BodyContent::Other(None), body::FIRST_BYTES)?;
+    body::discard(&request, payload, permit, body::EVENT_LIMIT_BYTES).await?;
+    cors::readable(Ok(HttpResponse::Ok().json(SegmentAnswer::DONE)), &request)
 }

@@ -1,6 +1,5 @@
 //! The write key of a request, which is a public key: the user of HTTP Basic, or a field of the body.
 
-use actix_web::HttpRequest;
 use actix_web::http::header;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,10 +7,8 @@ use headcount_control::PublicKey;
 use headcount_domain::intake::json_fields::readable;
 use headcount_domain::intake::segment::write_key;
 
-use crate::http::app::AppState;
+use crate::http::endpoint::*;
 use crate::http::resources::events::ingest::known_key;
-use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::ApiError;
 
 /// Returns the key of the header. `None`: there is no header, or one without a user.
 pub(super) fn of_header(state: &AppState, request: &HttpRequest) -> Option<Result<PublicKey, ApiError>> {
