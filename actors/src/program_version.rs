@@ -1,13 +1,19 @@
 //! What a version of the program says and writes, so far as machines that run two versions have to know it.
 
-/// The version of what events are folded into. It rises whenever another list of stored types does ([`state_version`](crate::state_version)), so that machines know which of two is the
-/// later one. A partition does not move to a lower one.
-const FOLD_VERSION: u32 = 1;
+use headcount_domain::rollups::STORED_ROWS;
 
-/// Returns the version of what events are folded into.
+/// What [`fold_version`] is beside the versions of rows. Rows that go add theirs here.
+const FOLD_VERSION: u32 = 1;
+/// The sum of the versions of rows in the first version.
+const FIRST_ROWS: u32 = 22;
+
+/// Returns the version of what events are folded into. It rises with the list of stored types
+/// ([`state_version`](crate::state_version)), so that machines know which of two is the later one. A partition does not
+/// move to a lower one.
 #[must_use]
 pub fn fold_version() -> u32 {
-    if is_next() { FOLD_VERSION + 1 } else { FOLD_VERSION }
+    let rows: u32 = STORED_ROWS.iter().map(|rows| u32::from(rows.version)).sum();
+    FOLD_VERSION + u32::from(is_next()) + rows - FIRST_ROWS
 }
 
 /// Returns the version of the code that answers, which is part of each entity tag: a later one may say more about the same data, and clients are to see it.
@@ -35,11 +41,17 @@ pub fn is_next() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state_version;
+    use crate::checkpoint_writer::stored_types;
+    use xxhash_rust::xxh3::xxh3_128;
 
-    /// If this fails, raise `FOLD_VERSION` if a release has the former list, and write both here.
+    /// If this fails, raise `FOLD_VERSION` if a release has the former list, and write both here. Rows raise the fold version
+    /// themselves.
     #[test]
     fn another_list_of_stored_types_is_another_fold() {
-        assert_eq!((fold_version(), state_version().as_str()), (1, "1e237d4963554ac4db601f490e2e8702"));
+        let mut types = stored_types();
+        types.retain(|line| !["rows ", "space 2 ", "space 5 "].iter().any(|rows| line.starts_with(rows)));
+        let hash = format!("{:032x}", xxh3_128(types.join("\n").as_bytes()));
+        assert_eq!((FOLD_VERSION, hash.as_str()), (1, "adcb48417250416891d7677c560f5f31"));
+        assert!(fold_version() >= FOLD_VERSION);
     }
 }
