@@ -13,6 +13,7 @@ mod forgotten;
 mod past;
 mod regressions;
 mod reports;
+mod rows;
 mod saved;
 mod scanned;
 mod senders;
