@@ -47,10 +47,10 @@ pub mod telemetry;
 mod webhooks;
 
 pub use headcount_actors::ingest::{BatchReceipt, Field, NewEvent, Receipt, Refusal, Status};
-pub use headcount_actors::registry;
 pub use headcount_actors::{
     AskError, CheckpointPolicy, Engine, EngineConfig, OpenError, OrganizationProjects, Progress, TrackError, Tracker, Vitals,
-    clock,
 };
+pub use headcount_common::clock;
+pub use headcount_control as registry;
 pub use headcount_domain as domain;
 pub use headcount_domain::queries;

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use headcount_actors::profiles::{ProfileFields, ProfileSource, ReadWebsite, SiteFindings, Website};
-use headcount_actors::registry::BuildError;
+use headcount_control::BuildError;
 use headcount_domain::time::Instant;
 use headcount_outbound::url::Url;
 use headcount_outbound::{AllowList, Outbound};

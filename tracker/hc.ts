@@ -1,13 +1,15 @@
-// The tracker: sends pageviews and events of a page to headcount. docs/TRACKER.md describes its attributes and calls.
+// The tracker sends the pageviews and events of a page to headcount. docs/TRACKER.md describes its
+// attributes and calls.
 //
-// It must stay below 2,200 bytes with gzip, so that it favours few words over structure, and runs in any browser of the last years.
+// It must stay below 2,200 bytes with gzip, so it prefers short code to structure. It runs in all
+// browsers of recent years.
 
 type Fields = Record<string, unknown>;
 type Call = ArrayLike<any>;
 type Headcount = { (...call: any[]): void; q?: Call[]; on?: 1 };
 type Navigated = { headcount?: Headcount; navigation?: EventTarget } & Record<string, unknown>;
 
-/** Parameters that say where a visitor came from: the server reads no others. */
+/** The parameters that name a source. The server reads no others. */
 const ATTRIBUTION =
   /^.(utm_(source|medium|campaign|term|content)|source|ref|[gw]braid|([gy]|fb|t[tw])clid|msclkid|li_fat_id|epik|rdt_cid|sccid|igsh(id)?)=/i;
 const LOCAL = /^($|(0|127)\.[\d.]+$|\[::1)|(^|\.)localhost$/;
@@ -24,7 +26,7 @@ function track(early: Call[]): void {
   const script = (doc.currentScript || doc.querySelector('script[data-key],[src*="key=pk_"]') || doc.body) as HTMLScriptElement;
   const address = new URL(script.src || "i", loc as any);
   const inAddress = address.searchParams;
-  // Google Tag Manager drops attributes: an address that has the key may have them all.
+  // Google Tag Manager drops attributes. If the script's URL has the key, it may have all options.
   const option = (name: string) => {
     const own = script.getAttribute("data-" + name);
     return own == null && inAddress.get("key") ? inAddress.get(name) : own;
@@ -33,16 +35,16 @@ function track(early: Call[]): void {
   const key = option("key");
   const endpoint = new URL(option("api") || "i", address) + "?pk=" + key;
 
-  /** Sends an event that was not acknowledged again. */
+  /** A function for each unacknowledged event, which sends it again. */
   const waiting = new Set<() => void>();
-  /** The fields of every event. */
+  /** The ids and group of every event. */
   let known: Fields;
-  /** Those of them that the page has set, whoever uses it. */
+  /** The fields that the page has set for every event. Signing out keeps them. */
   const settings: Fields = {};
-  /** The path of the last pageview, without a last slash. */
+  /** The path of the last pageview, without a slash at the end. */
   let page: string | undefined;
   let isLeaving: boolean;
-  /** The control of a label that was clicked. */
+  /** The control of the label that was just clicked. */
   let passedOn: unknown;
 
   // Browsers that block storage throw.
@@ -86,11 +88,11 @@ function track(early: Call[]): void {
     let retries = waiting.size < MAX_WAITING ? RETRIES : 0;
     let time: number;
     let isReported: unknown;
-    // A text as the body is `text/plain`, which needs no preflight. The server records an `external_id` once, so that whatever was not
-    // acknowledged may be sent again.
+    // A text body is `text/plain`, which needs no preflight. The server records an `external_id` once,
+    // so a retry counts no event twice.
     const send = async () => {
       const now = Date.now();
-      // The server takes the time between these two: clocks of visitors are often wrong.
+      // The server uses only the difference of these times: visitors' clocks are often wrong.
       const text = time ? JSON.stringify({ timestamp: time, _sent_at: now, ...JSON.parse(body) }) : body;
       time = time || now;
       let status: any;
@@ -106,7 +108,7 @@ function track(early: Call[]): void {
         } catch {}
       }
       if (/429|^5/.test(status) && retries) {
-        // After 1 to 2, 2 to 4, 4 to 8 seconds: visitors don't all come back at the moment at which a server does.
+        // After 1–2, 2–4 and 4–8 seconds. Random delays spread the retries of many visitors.
         setTimeout(send, (1 + Math.random()) * 2 ** (10 + RETRIES - retries--));
       } else {
         waiting.delete(send);
@@ -116,7 +118,7 @@ function track(early: Call[]): void {
     send();
   };
 
-  // The server counts pages without fragment: those of `data-hash` become a part of the path.
+  // The server ignores fragments. With `data-hash`, the fragment becomes a part of the path.
   const path = () => {
     const hash = has("hash") && loc.hash.replace(/^#!?\/?|\?.*/g, "");
     return hash ? loc.pathname.replace(/\/?$/, "/") + hash : loc.pathname;
@@ -127,12 +129,12 @@ function track(early: Call[]): void {
     return kept.replace(/^&/, "?");
   };
 
-  // Only the first pageview has the referrer and the status: they are those of the document. A document that is loaded again, or gone back
-  // to, has not come from there again.
+  // The referrer and the status belong to the document, so only its first pageview has them.
+  // A reload or a return is no new arrival, so it has no referrer.
   const view = (metadata?: object, fields?: Fields): void => {
     const status = option("status");
     const isFirst = page == null;
-    // Shorter than its successor, and all browsers have it: 1 is a reload, 2 a return.
+    // Deprecated, but short and in all browsers: 1 is a reload, 2 a return.
     const { type }: any = performance.navigation || {};
     const isArrival = isFirst && doc.referrer.split("/")[2] != loc.host && !type;
     page = spelling();
@@ -142,14 +144,14 @@ function track(early: Call[]): void {
     });
   };
 
-  // Applications correct their address: `/docs` and `/docs/` are one page.
+  // Applications add or remove a slash at the end: `/docs` and `/docs/` are one page.
   const spelling = () => path().replace(/\/$/, "");
 
   const moved = () => {
     if (page != spelling()) view();
   };
 
-  // What can't be written as JSON must not break the page.
+  // Metadata that can't become JSON must not break the page.
   const run = (call: any): void => {
     const [name, a, b, c, d] = call;
     try {
@@ -170,7 +172,8 @@ function track(early: Call[]): void {
         record(name, b);
         store().headcount_user = known.user_id;
       } else if (known.user_id || call.length < 2) {
-        // Somebody signed out: who comes next is somebody else. A page that knows nobody may say so as often as it likes.
+        // The user signed out: the next one gets a new id.
+        // `identify` with `undefined` keeps the id if no user was known.
         delete store().headcount_user;
         delete store().headcount_id;
         meet();
@@ -180,7 +183,8 @@ function track(early: Call[]): void {
     }
   };
 
-  // An event by attributes: `data-headcount-event` is its name, `data-headcount-plan` its `metadata.plan`.
+  // Builds an event from attributes. `data-headcount-event` is its name, and `data-headcount-plan`
+  // its `metadata.plan`.
   const recordMarked = (element: Element): void => {
     const metadata: Fields = {};
     for (const { name, value } of element.attributes as unknown as Attr[]) {
@@ -194,10 +198,10 @@ function track(early: Call[]): void {
   const acted = ({ type, target, button }: any): void => {
     if (button > 1 || !target.closest) return;
     const marked = target.closest("[data-headcount-event]");
-    // Forms are sent, everything else is clicked.
+    // A form sends its event on submit, any other element on a click.
     if (marked && (marked.tagName == "FORM") == (type == "submit") && target != passedOn) {
       const label = target.closest("label");
-      // A browser passes a click on a label on to its control at once: it is the same click.
+      // The browser repeats a click on a label on its control. Count it once.
       passedOn = label && label.control != target && label.control;
       setTimeout(() => (passedOn = 0));
       recordMarked(marked);
@@ -215,14 +219,14 @@ function track(early: Call[]): void {
 
   const start = (): void => {
     const choice = loc.hash;
-    // A browser's storage may be full.
+    // The storage may be full.
     try {
       if (choice == "#headcount-ignore") storage("local").headcount_ignore = 1;
       if (choice == "#headcount-count") delete storage("local").headcount_ignore;
       meet();
     } catch {}
     take = run;
-    // Before the first pageview, so that it has the user.
+    // Early calls run before the first pageview, so that it has the user.
     early.forEach(run);
     if (!has("manual")) {
       moved();
@@ -261,7 +265,7 @@ function track(early: Call[]): void {
     console.warn("headcount: no data-key");
     return;
   }
-  // Calls while the page is rendered in advance.
+  // Calls made while the browser prerenders the page.
   const held: Call[] = [];
   let take: (call: Call) => void = (call) => held.push(call);
   win.headcount = (...call) => take(call);

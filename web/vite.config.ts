@@ -1,7 +1,7 @@
 import { defineConfig } from "vite";
 
-// The names of the files are always the same, so that the repository keeps few of them. The server puts the hash of all in the place of `_`.
-/** Nothing is painted before the script has chosen the theme, where browsers know how to wait. */
+// Stable file names keep the repository small. The server replaces `_` with a hash of all files.
+/** Delays painting until the script has applied the theme, so the page never flashes. */
 const waitForTheme = {
   name: "wait-for-theme",
   transformIndexHtml: { order: "post" as const, handler: (html: string) => html.replace('<script type="module"', '<script type="module" blocking="render"') },

@@ -11,13 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant as Stopwatch;
 
+use headcount_common::checked_json;
+use headcount_common::clock::Clock;
 use headcount_domain::time::{Day, Instant, MS_PER_DAY, Timezone};
 use headcount_storage::files::{PRIVATE_FILE, create_private_dir, read_if_there, rename, write_atomically};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-
-use crate::checked_json;
-use crate::clock::Clock;
 
 /// The file in a data directory.
 pub(crate) const CLOCK_FILE: &str = "control/clock.json";
@@ -247,7 +246,7 @@ mod tests {
     use headcount_storage::files::switch::{Plan, Switch};
 
     use super::*;
-    use crate::clock::FixedClock;
+    use headcount_common::clock::FixedClock;
 
     const START: Instant = Instant(1_790_000_000_000);
 

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use headcount_common::{SharedLetters, SharedLettersError, partition_of};
 use headcount_domain::erasure::AfterErasure;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Event;
@@ -22,9 +23,6 @@ use headcount_domain::intake::event::Position;
 use headcount_storage::files::{self, PRIVATE_FILE};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-
-use crate::partitions::partition_of;
-use crate::shared_letters::{SharedLetters, SharedLettersError};
 
 /// Where an event is: positions are those of its partition.
 #[derive(Serialize, Deserialize)]

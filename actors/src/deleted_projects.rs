@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use headcount_common::partition_of;
+use headcount_control::{Registry, RegistryError};
 use headcount_domain::ids::ProjectId;
 use parking_lot::{Mutex, RwLock};
 
 use crate::local_remains::LocalRemains;
-use crate::partitions::partition_of;
-use crate::registry::{Registry, RegistryError};
 
 /// The deleted projects whose data may not yet be removed. All readers skip their events.
 ///

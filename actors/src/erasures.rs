@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_archive::row::Row;
+use headcount_common::partition_of;
+use headcount_control::{Erasure, ErasureStage, Registry};
 use headcount_domain::erasure::{AfterErasure, ErasedKeys};
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
 use headcount_domain::intake::event::{Event, Position};
@@ -13,8 +15,6 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::erasure_turns::{ErasureTurn, ErasureTurns};
 use crate::given_up_erasures::GivenUpErasures;
-use crate::partitions::partition_of;
-use crate::registry::{Erasure, ErasureStage, Registry};
 use crate::suppressed::Suppressed;
 use crate::unfinished_erasures::{ErasuresAtStage, Unfinished};
 
@@ -390,7 +390,7 @@ impl Erasures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::ErasedUntil;
+    use headcount_control::ErasedUntil;
 
     #[test]
     fn a_project_is_another_when_its_state_and_when_its_files_lose_an_identity() {

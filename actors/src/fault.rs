@@ -3,6 +3,7 @@
 //! Every `match` is exhaustive, so that a new error needs a kind before it compiles.
 
 use headcount_archive::error::ArchiveError;
+use headcount_common::SharedArchiveError;
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_storage::codec::CodecError;
 use headcount_storage::external_ids::ExternalIdsError;
@@ -10,7 +11,6 @@ use headcount_storage::log::{LogError, RemoteFailure};
 use headcount_storage::store::StoreError;
 
 use crate::history::HistoryError;
-use crate::shared_archive::SharedArchiveError;
 
 /// An error of the store.
 pub(crate) fn of_store(error: StoreError) -> Fault {

@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use headcount_common::checked_json;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::admission::DropReason;
 use headcount_domain::time::{Day, Instant, MS_PER_DAY, Timezone, Window};
@@ -15,8 +16,6 @@ use headcount_storage::files::{PRIVATE_FILE, create_private_dir, list, read_if_t
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-
-use crate::checked_json;
 
 pub use crate::repair_counts::RepairCounts;
 

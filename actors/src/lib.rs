@@ -6,17 +6,14 @@
 //! # Code map
 //! `engine` is the embedded API; `engine/scan` answers from the events themselves. `ingest` gathers and submits events, `shard` folds them
 //! and answers. `checkpoint_writer` and `archiver` write files in the background. `history` reads recorded events from archive and log.
-//! `registry` has organizations, projects, keys and tokens. `verify` and `refolding` compute states a second time (`recompute`), `backup` and
-//! `moving` copy a data directory. `webhooks`, `profiles`, `privacy` and `live` are features. `owners` says which node has a partition;
-//! the `shared_…` files are the traits that a cluster implements. Actors are in `actor.rs` files.
+//! `verify` and `refolding` compute states a second time (`recompute`), `backup` and `moving` copy a data directory. `webhooks`,
+//! `profiles`, `privacy` and `live` are features. Actors are in `actor.rs` files. Organizations, projects, keys and tokens are the crate
+//! `headcount-control`; the traits that a cluster implements are in `headcount-common`.
 
 pub mod admission_gate;
 mod archiver;
 pub mod backup;
-mod checked_files;
-mod checked_json;
 mod checkpoint_writer;
-pub mod clock;
 mod clock_guard;
 mod dead_letters;
 mod deleted_projects;
@@ -41,28 +38,15 @@ mod local_log;
 mod local_remains;
 pub mod memory_budget;
 mod moving;
-mod node_token;
-mod node_vitals;
-mod nodes;
 mod opening_progress;
-mod owners;
-mod partitions;
 mod position_map;
 pub mod privacy;
 pub mod profiles;
-mod program_version;
 mod recompute;
 mod refolding;
-pub mod registry;
 mod repair_counts;
 mod saved_state;
-pub mod secrets;
 mod shard;
-mod shared_archive;
-mod shared_cursors;
-mod shared_documents;
-mod shared_items;
-mod shared_letters;
 mod suppressed;
 pub mod thread_name;
 mod unfinished_erasures;
@@ -70,7 +54,6 @@ mod unknown_appends;
 mod verifier;
 pub mod verify;
 pub mod webhooks;
-mod website;
 
 pub use archiver::{ArchivePolicy, Sealed};
 pub use clock_guard::{ClockJump, ClockState, ConfirmClockError};
@@ -88,16 +71,7 @@ pub use ingest::{QuotaExceeded, Ticket, TrackError, Tracker};
 pub use intake_counts::{DropCounts, RepairCounts};
 pub use live::{LiveEnd, LiveFigures, LiveFrame, LiveMinute, LiveNotification, LiveState, LiveWatch, MAX_WATCHES};
 pub use moving::{LeftBehind, MovedDocument, MovedEvents, MovingError, MovingSource};
-pub use node_token::NodeToken;
-pub use node_vitals::{HeldPartition, NodeVitals};
-pub use nodes::{AskNode, AskNodeError, MAX_ANSWER_BYTES, MAX_REQUEST_BYTES, NodeAnswer, NodeCall};
 pub use opening_progress::Progress;
-pub use owners::{NOT_HERE, Owner, Owners};
 pub use position_map::PositionMap;
-pub use program_version::{answers_version, fold_version, is_next};
 pub use saved_state::{CopiedState, SavedState, state_version};
-pub use shard::{CheckpointPolicy, Outcome, PARTITIONS, home_of, partition_of};
-pub use shared_archive::{DamagedObject, SharedArchive, SharedArchiveError};
-pub use shared_cursors::SharedCursors;
-pub use shared_documents::{DocumentChange, DocumentVisitor, MAX_DOCUMENT_BYTES, SharedDocuments, SharedDocumentsError};
-pub use shared_letters::{SharedLetters, SharedLettersError};
+pub use shard::{CheckpointPolicy, Outcome};

@@ -8,14 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use headcount_common::{ControlError, checked_json, partition_of};
+use headcount_control::{Registry, RegistryError, RemovedAfter};
 use headcount_domain::ids::ProjectId;
 use headcount_storage::files::{self, PRIVATE_FILE};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-
-use crate::checked_json;
-use crate::partitions::partition_of;
-use crate::registry::{ControlError, Registry, RegistryError, RemovedAfter};
 
 const FILE_NAME: &str = "deletions.json";
 /// The version of the file.
@@ -199,7 +197,7 @@ mod tests {
     use headcount_domain::time::Instant;
 
     use super::*;
-    use crate::registry::{ErasedUntil, Erasure, ErasureEnd, ErasureStage, NewProject};
+    use headcount_control::{ErasedUntil, Erasure, ErasureEnd, ErasureStage, NewProject};
 
     const NOW: Instant = Instant(1_700_000_000_000);
 

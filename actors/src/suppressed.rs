@@ -2,12 +2,11 @@
 
 use std::collections::HashSet;
 
+use headcount_control::Erasure;
 use headcount_domain::erasure::address_keys;
 use headcount_domain::identity::SentKeys;
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId, RecordKey};
 use headcount_domain::intake::event::Event;
-
-use crate::registry::Erasure;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -69,7 +68,7 @@ mod tests {
     use headcount_domain::time::{Day, Instant};
 
     use super::*;
-    use crate::registry::ErasedUntil;
+    use headcount_control::ErasedUntil;
 
     fn event(user: Option<&str>, email: Option<&str>) -> Event {
         let who = SentIds { user_id: user.map(Into::into), anonymous_id: Some("device".into()), visitor: None };

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::partitions::PARTITIONS;
+use headcount_common::PARTITIONS;
 
 /// See the module.
 #[derive(Debug)]

@@ -5,12 +5,12 @@
 use std::path::{Path, PathBuf};
 
 use headcount_actors::backup::{BackupFailure, BackupSnapshot};
-use headcount_actors::clock::{Clock, SystemClock};
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::queries::RevenueMetricsQuery;
 use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::ingest::{NewEvent, Status};
 use headcount_actors::{Engine, EngineConfig};
+use headcount_common::clock::{Clock, SystemClock};
 use headcount_storage::backup::{Backup, BackupFolder, restore};
 use headcount_storage::files::switch::{Errno, Plan, Switch};
 

@@ -7,15 +7,15 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_actors::clock::FixedClock;
 use headcount_actors::domain::ids::OrganizationId;
 use headcount_actors::domain::time::Instant;
 use headcount_actors::profiles::{
     BuildRequest, CompanyProfile, NewCompanyProfile, ProfileBuild, ProfileFields, ProfileKind, ProfilePatch, ProfileQuery,
     ReadWebsite, ResearchSettings, SiteFindings, Website,
 };
-use headcount_actors::registry::{ActionsQuery, BuildError, BuildRunId, CompanyProfileId, OrganizationPatch, RegistryError};
 use headcount_actors::{Engine, EngineConfig};
+use headcount_common::clock::FixedClock;
+use headcount_control::{ActionsQuery, BuildError, BuildRunId, CompanyProfileId, OrganizationPatch, RegistryError};
 
 mod support;
 

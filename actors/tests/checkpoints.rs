@@ -9,8 +9,9 @@ use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::queries::{RevenueMetricsQuery, UniqueUsersQuery};
 use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::ingest::{NewEvent, Refusal};
-use headcount_actors::registry::NewProject;
-use headcount_actors::{Engine, EngineConfig, TrackError, partition_of};
+use headcount_actors::{Engine, EngineConfig, TrackError};
+use headcount_common::partition_of;
+use headcount_control::NewProject;
 
 /// 2024-03-01T10:00:00Z
 const BASE_MS: i64 = 1_709_287_200_000;

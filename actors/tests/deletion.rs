@@ -13,14 +13,15 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant as Stopwatch};
 
 use copies::copy;
-use headcount_actors::clock::FixedClock;
 use headcount_actors::domain::ids::{OrganizationId, ProjectId};
 use headcount_actors::domain::queries::{RevenueMetricsQuery, UniqueUsersQuery};
 use headcount_actors::domain::time::{Day, Instant, Window};
 use headcount_actors::domain::versions::Depends;
 use headcount_actors::ingest::{Field, NewEvent, Status};
-use headcount_actors::registry::{NewProject, RegistryError};
-use headcount_actors::{Engine, EngineConfig, partition_of};
+use headcount_actors::{Engine, EngineConfig};
+use headcount_common::clock::FixedClock;
+use headcount_common::partition_of;
+use headcount_control::{NewProject, RegistryError};
 use headcount_storage::backup::{Backup, BackupFolder, restore};
 use headcount_storage::files::switch::{Errno, Plan, Switch};
 use headcount_storage::keyspace::{Key, PartitionId};

@@ -18,8 +18,9 @@ use headcount_actors::domain::records::Source;
 use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::domain::versions::Depends;
 use headcount_actors::ingest::{NewEvent, Origin, Refusal};
-use headcount_actors::registry::NewProject;
-use headcount_actors::{AskError, CheckpointPolicy, Engine, EngineConfig, TrackError, partition_of};
+use headcount_actors::{AskError, CheckpointPolicy, Engine, EngineConfig, TrackError};
+use headcount_common::partition_of;
+use headcount_control::NewProject;
 use serde::{Deserialize, Serialize};
 
 use support::open;

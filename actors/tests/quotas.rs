@@ -13,8 +13,8 @@ use headcount_actors::domain::queries::{Query, Reader};
 use headcount_actors::domain::quota::{Quota, Quotas};
 use headcount_actors::domain::records::Source;
 use headcount_actors::ingest::{Field, NewEvent, Refusal, Status};
-use headcount_actors::registry::NewProject;
 use headcount_actors::{Engine, EngineConfig, TrackError};
+use headcount_control::NewProject;
 use serde::{Deserialize, Serialize};
 
 fn config(dir: &Path, quotas: Quotas) -> EngineConfig {

@@ -10,13 +10,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use copies::copy;
-use headcount_actors::clock::FixedClock;
 use headcount_actors::domain::ids::{OrganizationId, ProjectId};
 use headcount_actors::domain::queries::{RevenueMetricsQuery, UniqueUsersQuery};
 use headcount_actors::domain::time::{Day, Instant, Timezone, Window};
 use headcount_actors::ingest::NewEvent;
-use headcount_actors::registry::NewOrganization;
 use headcount_actors::{Engine, EngineConfig, Reindexed, reindex};
+use headcount_common::clock::FixedClock;
+use headcount_control::NewOrganization;
 use headcount_storage::files::switch::{Errno, Plan, Switch};
 
 /// 2024-03-01T10:00:00Z

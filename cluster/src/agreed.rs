@@ -7,7 +7,7 @@ use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::jetstream::kv::Store;
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::LastRawMessageErrorKind;
-use headcount_actors::answers_version;
+use headcount_common::answers_version;
 use serde::{Deserialize, Serialize};
 
 use crate::connection::Connection;

@@ -7,8 +7,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
-use headcount_actors::registry::{ControlError, ControlLog, Registry, RegistryError};
-use headcount_actors::secrets::{SecretsError, hash_key_digest};
+use headcount_common::secrets::{SecretsError, hash_key_digest};
+use headcount_common::{ControlError, ControlLog};
+use headcount_control::{Registry, RegistryError};
 use headcount_storage::format::{Format, FormatError};
 use headcount_storage::log::{LogError as StorageError, LogFile};
 use parking_lot::Mutex;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_nats::jetstream::kv::{Config, Store, UpdateErrorKind};
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, StorageType};
-use headcount_actors::{SharedCursors, SharedDocumentsError};
+use headcount_common::{DocumentsError, SharedValues};
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
@@ -12,6 +12,8 @@ use tokio::time::timeout;
 use crate::connection::Connection;
 
 const BUCKET: &str = "hc_hooks";
+/// The most bytes of a value, which travels with each step.
+const MAX_BYTES: usize = 200 << 10;
 /// How long brokers may take to answer. A change without an answer may have been made.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -24,8 +26,8 @@ pub(crate) struct Cursors {
     bucket: OnceCell<Store>,
 }
 
-fn unavailable(error: impl std::fmt::Display) -> SharedDocumentsError {
-    SharedDocumentsError::Unavailable(error.to_string())
+fn unavailable(error: impl std::fmt::Display) -> DocumentsError {
+    DocumentsError::Unavailable(error.to_string())
 }
 
 impl Cursors {
@@ -34,7 +36,7 @@ impl Cursors {
         Self { runtime: runtime.clone(), connection: connection.clone(), replicas, bucket: OnceCell::new() }
     }
 
-    async fn bucket(&self) -> Result<&Store, SharedDocumentsError> {
+    async fn bucket(&self) -> Result<&Store, DocumentsError> {
         let open = async || {
             let config = Config {
                 bucket: BUCKET.to_owned(),
@@ -48,7 +50,7 @@ impl Cursors {
         self.bucket.get_or_try_init(open).await
     }
 
-    async fn get(&self, key: &str) -> Result<Option<(Vec<u8>, u64)>, SharedDocumentsError> {
+    async fn get(&self, key: &str) -> Result<Option<(Vec<u8>, u64)>, DocumentsError> {
         let bucket = self.bucket().await?;
         // From the leader. An outdated answer makes the next change fail.
         match bucket.stream.get_last_raw_message_by_subject(&format!("{}{key}", bucket.prefix)).await {
@@ -60,29 +62,38 @@ impl Cursors {
         }
     }
 
-    async fn update(&self, key: &str, value: &[u8], revision: u64) -> Result<u64, SharedDocumentsError> {
-        match self.bucket().await?.update(key, value.to_vec().into(), revision).await {
-            Ok(revision) => Ok(revision),
-            Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Err(SharedDocumentsError::Conflict),
-            Err(error) => Err(SharedDocumentsError::Undecided(error.to_string())),
-        }
-    }
-
-    fn answer<T>(&self, asked: impl Future<Output = Result<T, SharedDocumentsError>>) -> Result<T, SharedDocumentsError> {
+    fn answer<T>(&self, asked: impl Future<Output = Result<T, DocumentsError>>) -> Result<T, DocumentsError> {
         self.runtime.block_on(async { timeout(ANSWER_TIMEOUT, asked).await }).map_err(unavailable)?
     }
 }
 
-impl SharedCursors for Cursors {
-    fn read(&self, key: &str) -> Result<Option<(Vec<u8>, u64)>, SharedDocumentsError> {
+async fn update(bucket: &Store, key: &str, value: &[u8], revision: u64) -> Result<u64, DocumentsError> {
+    match bucket.update(key, value.to_vec().into(), revision).await {
+        Ok(revision) => Ok(revision),
+        Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Err(DocumentsError::Conflict),
+        Err(error) => Err(DocumentsError::Undecided(error.to_string())),
+    }
+}
+
+impl SharedValues for Cursors {
+    fn read(&self, key: &str) -> Result<Option<(Vec<u8>, u64)>, DocumentsError> {
         self.answer(self.get(key))
     }
 
-    fn write(&self, key: &str, value: &[u8], revision: u64) -> Result<u64, SharedDocumentsError> {
-        self.answer(self.update(key, value, revision))
+    fn write(&self, key: &str, value: &[u8], revision: u64) -> Result<u64, DocumentsError> {
+        self.runtime.block_on(async {
+            let bucket = timeout(ANSWER_TIMEOUT, self.bucket()).await.map_err(unavailable)??;
+            // What is not answered may have been written.
+            let written = timeout(ANSWER_TIMEOUT, update(bucket, key, value, revision)).await;
+            written.map_err(|elapsed| DocumentsError::Undecided(elapsed.to_string()))?
+        })
     }
 
-    fn remove(&self, key: &str) -> Result<(), SharedDocumentsError> {
+    fn remove(&self, key: &str) -> Result<(), DocumentsError> {
         self.answer(async { self.bucket().await?.purge(key).await.map_err(unavailable) })
+    }
+
+    fn max_bytes(&self) -> usize {
+        MAX_BYTES
     }
 }

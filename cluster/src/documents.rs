@@ -11,8 +11,7 @@ use std::time::Duration;
 use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use async_nats::jetstream::stream::{Config, DiscardPolicy, RawMessageErrorKind, StorageType, Stream};
-use headcount_actors::registry::ControlError;
-use headcount_actors::{DocumentChange, DocumentVisitor, MAX_DOCUMENT_BYTES, SharedDocuments, SharedDocumentsError};
+use headcount_common::{ControlError, DocumentChange, DocumentVisitor, Documents, DocumentsError, MAX_DOCUMENT_BYTES};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
@@ -78,8 +77,8 @@ pub(crate) struct DocumentStream {
     seen: Arc<Mutex<Seen>>,
 }
 
-fn unavailable(error: impl std::fmt::Display) -> SharedDocumentsError {
-    SharedDocumentsError::Unavailable(error.to_string())
+fn unavailable(error: impl std::fmt::Display) -> DocumentsError {
+    DocumentsError::Unavailable(error.to_string())
 }
 
 impl DocumentStream {
@@ -114,13 +113,13 @@ impl DocumentStream {
         }
     }
 
-    async fn stream(&self) -> Result<&Stream, SharedDocumentsError> {
+    async fn stream(&self) -> Result<&Stream, DocumentsError> {
         let open = async || self.connection.context.get_or_create_stream(self.config()).await.map_err(unavailable);
         timeout(ANSWER_TIMEOUT, self.stream.get_or_try_init(open)).await.map_err(unavailable)?
     }
 
     /// Returns the first message after this one.
-    async fn after(&self, sequence: u64) -> Result<Option<StreamMessage>, SharedDocumentsError> {
+    async fn after(&self, sequence: u64) -> Result<Option<StreamMessage>, DocumentsError> {
         let asked = self.stream().await?.raw_message_builder().sequence(sequence + 1);
         match timeout(ANSWER_TIMEOUT, asked.next_by_subject(format!("{}>", self.prefix())).send()).await.map_err(unavailable)? {
             Ok(message) => Ok(Some(message)),
@@ -130,7 +129,7 @@ impl DocumentStream {
     }
 
     /// Publishes a change as the next message after `expected`.
-    async fn publish(&self, expected: u64, key: &str, content: &[u8]) -> Result<(), SharedDocumentsError> {
+    async fn publish(&self, expected: u64, key: &str, content: &[u8]) -> Result<(), DocumentsError> {
         // It must be there before something is published to it.
         self.stream().await?;
         let change = fastrand::u64(..).to_string();
@@ -153,11 +152,11 @@ impl DocumentStream {
             // It may have been recorded all the same. If another message has its place, it never will be.
             match self.after(expected).await {
                 Ok(Some(found)) if is_change(&found, &change) => return Ok(()),
-                Ok(Some(_)) => return Err(SharedDocumentsError::Conflict),
+                Ok(Some(_)) => return Err(DocumentsError::Conflict),
                 Ok(None) | Err(_) => tokio::time::sleep(PAUSE).await,
             }
         }
-        Err(unknown.map_or(SharedDocumentsError::Conflict, SharedDocumentsError::Undecided))
+        Err(unknown.map_or(DocumentsError::Conflict, DocumentsError::Undecided))
     }
 
     /// Erases what documents were before. What can't be erased is tried again later.
@@ -180,7 +179,7 @@ impl DocumentStream {
 }
 
 /// Erases messages, if they are still there.
-async fn erase(stream: &Stream, messages: &[u64]) -> Result<(), SharedDocumentsError> {
+async fn erase(stream: &Stream, messages: &[u64]) -> Result<(), DocumentsError> {
     for message in messages {
         let erased = timeout(ANSWER_TIMEOUT, stream.delete_message(*message)).await.map_err(unavailable)?;
         if let Err(error) = erased {
@@ -221,7 +220,7 @@ fn is_change(message: &StreamMessage, change: &str) -> bool {
     message.headers.get(CHANGE).is_some_and(|found| found.as_str() == change)
 }
 
-impl SharedDocuments for DocumentStream {
+impl Documents for DocumentStream {
     fn follow(&self, visit: &mut DocumentVisitor<'_>) -> Result<u64, ControlError> {
         let mut seen = self.seen.lock();
         loop {
@@ -236,7 +235,9 @@ impl SharedDocuments for DocumentStream {
                 return Ok(last);
             };
             let key = message.subject.as_str().strip_prefix(&self.prefix()).unwrap_or_default().to_owned();
-            visit(DocumentChange { key: &key, content: Some(&message.payload[..]).filter(|content| !content.is_empty()) })?;
+            // One that can't be read stays: another version of the program may read it.
+            let _visited =
+                visit(DocumentChange { key: &key, content: Some(&message.payload[..]).filter(|content| !content.is_empty()) })?;
             seen.last = message.sequence;
             let former = seen.messages.insert(key, message.sequence);
             // Whoever made the change erases it, unless it has died since.
@@ -244,14 +245,14 @@ impl SharedDocuments for DocumentStream {
         }
     }
 
-    fn put(&self, expected: u64, DocumentChange { key, content }: DocumentChange<'_>) -> Result<(), SharedDocumentsError> {
+    fn put(&self, expected: u64, DocumentChange { key, content }: DocumentChange<'_>) -> Result<(), DocumentsError> {
         let content = content.unwrap_or_default();
         if content.len() > MAX_DOCUMENT_BYTES {
-            return Err(SharedDocumentsError::TooLarge { bytes: content.len() });
+            return Err(DocumentsError::TooLarge { bytes: content.len() });
         }
         let former = self.seen.lock().messages.get(key).copied();
         let published = self.runtime.block_on(self.publish(expected, key, content));
-        if let Err(SharedDocumentsError::Undecided(_)) = &published {
+        if let Err(DocumentsError::Undecided(_)) = &published {
             self.seen.lock().has_undecided = true;
         }
         published?;
@@ -264,5 +265,10 @@ impl SharedDocuments for DocumentStream {
         drop(seen);
         self.erase_former();
         Ok(())
+    }
+
+    /// Publishes a mark. That it is the next message shows that no other change came after `expected`, whatever a broker says.
+    fn prove(&self, expected: u64, by: &str) -> Result<(), DocumentsError> {
+        self.put(expected, DocumentChange { key: by, content: Some(b"mark") })
     }
 }

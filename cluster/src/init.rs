@@ -7,9 +7,10 @@
 use std::path::{Path, PathBuf};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use headcount_actors::registry::{Registry, RegistryError};
-use headcount_actors::secrets::{self, SecretsError, hash_key_digest, visitor_salts};
-use headcount_actors::{MovingSource, PARTITIONS};
+use headcount_actors::MovingSource;
+use headcount_common::secrets::{SecretsError, hash_key_digest, visitor_salts};
+use headcount_common::{PARTITIONS, secrets};
+use headcount_control::{Registry, RegistryError};
 use headcount_storage::files;
 use headcount_storage::format::{Format, FormatError, Incarnation};
 use headcount_storage::lock::{DirLock, LockError};

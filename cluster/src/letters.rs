@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_nats::jetstream::kv::Store;
-use headcount_actors::{SharedLetters, SharedLettersError};
+use headcount_common::{SharedLetters, SharedLettersError};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;

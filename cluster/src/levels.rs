@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use headcount_actors::registry::latest_record_version;
-use headcount_actors::{fold_version, is_next};
+use headcount_common::{fold_version, is_next, latest_record_version};
 use serde::{Deserialize, Serialize};
 
 /// What the formats are versions of that nodes have in common, and what they fold events into. Each number counts by itself.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use headcount_actors::backup::{self, BackupSnapshot, TakenErasures};
-use headcount_actors::clock::{Clock, SystemClock};
+use headcount_common::clock::{Clock, SystemClock};
 use headcount_storage::backup::{Backup, BackupFolder, BackupManifest, unpack};
 use serde::Serialize;
 

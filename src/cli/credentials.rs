@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use headcount_actors::registry::Initial;
+use headcount_control::Initial;
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
 use serde::{Deserialize, Serialize};
 

@@ -4,10 +4,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use headcount_actors::Engine;
-use headcount_actors::clock::{Clock, SystemClock};
-use headcount_actors::registry::{
-    Actor, ActorKind, Author, Initial, MAX_NAME_CHARACTERS, NewOrganization, Registry, RegistryError,
-};
+use headcount_common::clock::{Clock, SystemClock};
+use headcount_control::{Actor, ActorKind, Author, Initial, MAX_NAME_CHARACTERS, NewOrganization, Registry, RegistryError};
 use headcount_domain::money::Currency;
 use headcount_domain::time::Timezone;
 use headcount_storage::format::Format;

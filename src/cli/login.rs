@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use headcount_actors::Engine;
-use headcount_actors::registry::{Principal, SIGN_IN_CODE_SECONDS};
+use headcount_control::{Principal, SIGN_IN_CODE_SECONDS};
 use serde::{Deserialize, Serialize};
 
 use super::client::{Client, ServerFlags, is_held};

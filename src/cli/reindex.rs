@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use headcount_actors::clock::{Clock as _, SystemClock};
-use headcount_actors::registry::{Actor, ActorKind, Author, Registry};
 use headcount_actors::{Reindexed, reindex};
+use headcount_common::clock::{Clock as _, SystemClock};
+use headcount_control::{Actor, ActorKind, Author, Registry};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Timezone;
 use serde::Serialize;

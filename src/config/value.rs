@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use actix_web::http::header::HeaderName;
-use headcount_actors::registry::normal_origin;
+use headcount_control::normal_origin;
 use ipnet::IpNet;
 
 /// The bits before the IPv4 address in an IPv6 address that stands for one, `::ffff:0:0/96` (RFC 4291 §2.5.5.2).

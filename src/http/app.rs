@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use actix_web::http::header::{self, HeaderName};
 use actix_web::{HttpMessage, HttpRequest};
 use headcount_actors::Engine;
-use headcount_actors::registry::{OperatorToken, normal_origin};
+use headcount_control::{OperatorToken, normal_origin};
 use headcount_domain::intake::country::Country;
 use ipnet::IpNet;
 

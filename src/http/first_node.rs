@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::net::IpAddr;
 
 use actix_web::http::header::{HeaderName, HeaderValue};
-use headcount_actors::NodeToken;
+use headcount_common::NodeToken;
 use headcount_domain::intake::country::Country;
 
 /// The header, which never goes to clients.

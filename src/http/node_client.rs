@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use headcount_actors::{AskNode, AskNodeError, MAX_ANSWER_BYTES, NodeAnswer, NodeCall};
+use headcount_common::nodes::{AskNode, AskNodeError, MAX_ANSWER_BYTES, NodeAnswer, NodeCall};
 use parking_lot::Mutex;
 
 use crate::http::resources::node::{ASK_PATH, NO_ANSWER, NODE_TOKEN, ORGANIZATION, refused};

@@ -24,8 +24,8 @@ use actix_web::middleware::{Next, from_fn};
 use actix_web::rt::net::TcpStream;
 use actix_web::web::{self, Bytes};
 use actix_web::{App, Error, HttpRequest, ResponseError};
-use headcount_actors::registry::OperatorToken;
 use headcount_actors::{Engine, Progress, thread_name};
+use headcount_control::OperatorToken;
 use ipnet::IpNet;
 use parking_lot::Mutex;
 

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use actix_web::rt;
 use headcount_actors::ingest::{Field, NewEvent};
-use headcount_actors::registry::NewProject;
-use headcount_actors::{Engine, EngineConfig, Owners, partition_of};
+use headcount_actors::{Engine, EngineConfig};
+use headcount_common::{Owners, partition_of};
+use headcount_control::NewProject;
 use headcount_domain::ids::ProjectId;
 
 use crate::http::node_client::NodeClient;
@@ -131,6 +132,6 @@ fn assert_only_nodes_may_ask(engine: &Engine, url: &str) {
     assert_eq!((status, why.starts_with("other_version ")), (409, true), "{why}");
 }
 
-fn engine_projects(engine: &Engine, keys: &headcount_actors::registry::Initial) -> Vec<ProjectId> {
+fn engine_projects(engine: &Engine, keys: &headcount_control::Initial) -> Vec<ProjectId> {
     engine.registry().projects(keys.organization_id).unwrap().iter().map(|project| project.id).collect()
 }

@@ -112,13 +112,13 @@ test("a person is found by a user id or an e-mail address, whatever it looks lik
   reader.refused = [];
   for (const [name, events] of [["odd@acme.com", 4], ["mail@acme.com", 3], ["ada", 5]]) {
     await reader.open("people");
-    await reader.page.getByLabel("Find by e-mail or user id").fill(name);
+    await reader.page.getByLabel("Find a person by e-mail or user ID").fill(name);
     await reader.page.keyboard.press("Enter");
     await reader.page.getByRole("heading", { level: 2, name, exact: true }).waitFor();
     assert.equal(await reader.figure("events"), String(events));
   }
   await reader.open("people");
-  await reader.page.getByLabel("Find by e-mail or user id").fill("nobody");
+  await reader.page.getByLabel("Find a person by e-mail or user ID").fill("nobody");
   await reader.page.keyboard.press("Enter");
-  assert.match(await reader.page.getByRole("alert").innerText(), /Nobody has .* nobody/);
+  assert.match(await reader.page.getByRole("alert").innerText(), /No one has .* nobody/);
 });

@@ -50,7 +50,7 @@ async function newContext(options = {}) {
 
 async function signIn(page) {
   await page.goto(server.url);
-  await page.getByLabel("Code or token").fill(server.initial.api_token);
+  await page.getByLabel("Sign-in code or API token").fill(server.initial.api_token);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
 }
@@ -91,15 +91,15 @@ test("a token signs in, a wrong one is refused, and signing out ends it", async 
   const context = await newContext();
   const page = await context.newPage();
   await page.goto(server.url);
-  await page.getByLabel("Code or token").fill("sk_00000000000000000000000000000000");
+  await page.getByLabel("Sign-in code or API token").fill("sk_00000000000000000000000000000000");
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("alert").waitFor();
   await signIn(page);
   assert.equal(await page.evaluate(() => localStorage.length + sessionStorage.length + document.cookie.length), 0);
   await page.getByRole("button", { name: "Sign out" }).click();
-  await page.getByLabel("Code or token").waitFor();
+  await page.getByLabel("Sign-in code or API token").waitFor();
   await page.reload();
-  await page.getByLabel("Code or token").waitFor();
+  await page.getByLabel("Sign-in code or API token").waitFor();
   await context.close();
 });
 
@@ -123,20 +123,20 @@ test("the overview shows what report and breakdown answer", async () => {
   const days = report.series.toReversed();
   const columns = (day) => [whole.format(day.unique_users), whole.format(day.sessions), whole.format(day.pageviews), whole.format(day.events), share(day.bounce_rate), duration(day.duration_avg_sec), money(day.revenue)];
   rows.forEach((row, index) => assert.deepEqual(row.slice(1), columns(days[index]), days[index].bucket));
-  assert.ok(rows[0][0].includes("not over yet"));
+  assert.ok(rows[0][0].includes("in progress"));
   await close(page);
 });
 
 const BREAKDOWNS = [
   ["Acquisition", "Sources", "source", "unique_users"],
   ["Acquisition", "Channels", "acquisition_channel", "unique_users"],
-  ["Acquisition", "Media", "medium", "unique_users"],
+  ["Acquisition", "Mediums", "medium", "unique_users"],
   ["Acquisition", "Campaigns", "campaign", "unique_users"],
   ["Content", "Pages", "path", "pageviews"],
-  ["Content", "Entries", "entry_url", "sessions"],
-  ["Content", "Exits", "exit_url", "sessions"],
+  ["Content", "Entry pages", "entry_url", "sessions"],
+  ["Content", "Exit pages", "exit_url", "sessions"],
   ["Devices", "Browsers", "browser", "unique_users"],
-  ["Devices", "Systems", "os", "unique_users"],
+  ["Devices", "OS", "os", "unique_users"],
 ];
 
 test("the cards show what breakdown answers", async () => {
@@ -171,6 +171,20 @@ test("a filter holds for all figures, and lives in the address", async () => {
   await close(page);
 });
 
+test("a filter on events without a value follows the condition", async () => {
+  const page = await open("overview");
+  for (const [condition, operator] of [["is_not", "is_set"], ["is", "is_not_set"]]) {
+    await page.getByRole("button", { name: "Filter", exact: true }).click();
+    const dialog = page.getByRole("dialog", { name: "Add a filter" });
+    await dialog.getByLabel("Field").selectOption("path");
+    await dialog.getByLabel("Condition").selectOption(condition);
+    await dialog.getByRole("button", { name: "(none)" }).click();
+    await dialog.waitFor({ state: "detached" });
+    assert.equal(new URL(page.url()).searchParams.getAll("f").at(-1), `path~${operator}~`);
+  }
+  await close(page);
+});
+
 test("revenue shows what its four questions answer, and what has no rate", async () => {
   const query = new URLSearchParams(last28());
   const metrics = await (await server.ask(`/revenue/metrics?${query}`)).json();
@@ -199,9 +213,9 @@ test("revenue shows what its four questions answer, and what has no rate", async
 
 /** Opens what explains a figure by the keyboard, and returns its dialog. */
 async function why(page, name) {
-  await page.getByRole("button", { name: `Why: ${name}`, exact: true }).focus();
+  await page.getByRole("button", { name: `${name}: why this number?`, exact: true }).focus();
   await page.keyboard.press("Enter");
-  const dialog = page.getByRole("dialog", { name: `Why: ${name}` });
+  const dialog = page.getByRole("dialog", { name: `${name}: why this number?` });
   await dialog.locator("[data-result]").waitFor();
   return dialog;
 }
@@ -225,7 +239,7 @@ test("each figure says why it is what it is, event by event", async () => {
   assert.deepEqual(await ids(), sessions.not_counted.map(({ event_id }) => event_id));
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
-  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), "Why: Sessions");
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), "Sessions: why this number?");
   for (const name of ["Visitors", "Bounce rate", "Session duration", "Revenue"]) {
     const opened = await why(page, name);
     await page.keyboard.press("Escape");
@@ -239,12 +253,12 @@ test("each figure says why it is what it is, event by event", async () => {
   assert.equal(await shown.locator("[data-result]").innerText(), money(revenue.result));
   const first = revenue.rows[0];
   const row = (await cells(shown.locator("table")))[0];
-  assert.deepEqual([row[0], row[2], row.at(-1)], [first.name, first.why === "order" ? "an order" : "a refund", money(first.contributes)]);
+  assert.deepEqual([row[0], row[2], row.at(-1)], [first.name, first.why, money(first.contributes)]);
   await page.keyboard.press("Escape");
   const block = page.getByRole("region", { name: "First touch, by account" });
   const value = await block.locator("li span").first().innerText();
-  await block.getByRole("button", { name: /: why$/ }).first().click();
-  const touch = page.getByRole("dialog", { name: `Why: ${value}, first touch, by account` });
+  await block.getByRole("button", { name: /: why this number\?$/ }).first().click();
+  const touch = page.getByRole("dialog", { name: `${value}, first touch, by account: why this number?` });
   const attributed = await explain("attribution", { value });
   assert.equal(await touch.locator("[data-result]").innerText(), money(attributed.result));
   await close(page);
@@ -279,14 +293,16 @@ test("companies lead to their people, and those to what they did", async () => {
   const acme = await server.get(`/companies/lookup?domain=acme.com&range_days=${COMPANY_DAYS}`);
   for (const id of ["users", "sessions", "events", "orders"]) assert.equal(await figure(page, id), whole.format(acme[id]));
   const { users } = await server.get(`/companies/${acme.company_id}/top-users?range_days=${COMPANY_DAYS}&limit=50`);
-  await page.getByRole("group", { name: "Its people" }).last().waitFor();
-  assert.deepEqual((await cells(page.getByRole("group", { name: "Its people" }).last())).map((row) => row.slice(0, 2)), users.map(({ resolved_identifier, events }) => [resolved_identifier, whole.format(events)]));
+  await page.getByRole("group", { name: "People" }).last().waitFor();
+  assert.deepEqual((await cells(page.getByRole("group", { name: "People" }).last())).map((row) => row.slice(0, 2)), users.map(({ resolved_identifier, events }) => [resolved_identifier, whole.format(events)]));
   await page.getByRole("link", { name: users[0].resolved_identifier }).click();
   await page.getByRole("heading", { name: users[0].user_id }).waitFor();
   const query = new URLSearchParams({ user_id: users[0].user_id, ...last28() });
   const person = await server.get(`/identities/profile?${query}`);
   for (const id of ["events", "pageviews", "sessions", "active_days"]) assert.equal(await figure(page, id), whole.format(person[id]));
   assert.equal(await figure(page, "revenue"), money(person.revenue));
+  const heads = (title) => page.getByRole("group", { name: title }).locator("th").allInnerTexts();
+  assert.deepEqual([await heads("Pages"), await heads("Referrers")].filter((names) => names.length), [["Pages", "Pageviews"]]);
   await close(page);
 });
 
@@ -368,7 +384,7 @@ test("keys choose the period, search, compare and close", async () => {
   await page.locator("[aria-roledescription=chart]").focus();
   // Until the answer without a comparison is there, the chart shows the one before.
   let spoken;
-  for (const since = Date.now(); !/not over yet: \d+$/.test(spoken); ) {
+  for (const since = Date.now(); !/in progress: \d+$/.test(spoken); ) {
     assert.ok(Date.now() - since < PATIENCE_MS, spoken);
     await page.keyboard.press("Home");
     await page.keyboard.press("End");
@@ -383,7 +399,7 @@ test("keys choose the period, search, compare and close", async () => {
     await page.keyboard.press("Tab");
     reached.add(await page.evaluate(() => document.activeElement.getAttribute("aria-label") ?? document.activeElement.innerText));
   }
-  for (const name of ["Skip to the figures", "Companies", "Download Events as CSV", "Show the table"]) assert.ok([...reached].some((one) => one?.includes(name)), `${name}: ${[...reached].join("; ")}`);
+  for (const name of ["Skip to main content", "Companies", "Download Events as CSV", "Show the table"]) assert.ok([...reached].some((one) => one?.includes(name)), `${name}: ${[...reached].join("; ")}`);
   await close(page);
 });
 
@@ -418,20 +434,20 @@ test("what a token may not see names the scope, and an outage keeps the figures"
   const context = await newContext();
   const page = await context.newPage();
   await page.goto(server.url);
-  await page.getByLabel("Code or token").fill(token);
+  await page.getByLabel("Sign-in code or API token").fill(token);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
   await settled(page);
   assert.equal(await page.locator("[data-figure=revenue]").count(), 0);
   await page.goto(`${server.url}/ui/${server.initial.project_id}/companies`);
-  await page.getByText("You may not see this").first().waitFor();
+  await page.getByText("You don't have access").first().waitFor();
   assert.match(await page.locator("main").innerText(), /companies:read|owner|admin/);
   await page.goto(`${server.url}/ui/${server.initial.project_id}/overview`);
   await settled(page);
   const users = await figure(page, "unique_users");
   await page.route("**/analytics/report", (route) => route.fulfill({ status: 503, contentType: "application/json", body: '{"error":{"code":"overloaded","message":"later"}}' }));
   await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
-  await page.getByText("Earlier figures").first().waitFor();
+  await page.getByText("Showing earlier figures").first().waitFor();
   assert.equal(await figure(page, "unique_users"), users);
   await context.close();
 });
@@ -459,8 +475,8 @@ test("an address of another organization asks before it replaces the session", a
   const page = await context.newPage();
   await signIn(page);
   const own = await whoever(page);
-  const question = page.getByRole("heading", { name: "Sign in as somebody else?" });
-  for (const answer of ["Stay signed in", "Sign out, and sign in there"]) {
+  const question = page.getByRole("heading", { name: "Sign in as someone else?" });
+  for (const answer of ["Stay signed in", "Sign out and switch"]) {
     await page.goto(`${server.url}/#code=${code}`);
     await question.waitFor();
     const text = await page.getByRole("main").innerText();
@@ -518,7 +534,7 @@ test("a frame shows nobody who is signed in", async () => {
       // The browser shows an error of its own.
       assert.match(page.frames()[1].url(), /^chrome-error:/, path);
     } else {
-      await page.frameLocator("iframe").getByText("Nothing is shared here").waitFor();
+      await page.frameLocator("iframe").getByText("This share isn't available").waitFor();
       assert.equal(await whoever(page.frames()[1]), 401, path);
     }
   }
@@ -580,6 +596,19 @@ test("groups and data health show what the server answers", async () => {
   await close(page);
 });
 
+test("data health waits for its figures before it says that events are missing", async () => {
+  const page = await open("live");
+  await page.route("**/intake?*", async (route) => {
+    await pause(500);
+    await route.continue();
+  });
+  await page.goto(`${server.url}/ui/${server.initial.project_id}/health`);
+  await page.getByRole("button", { name: "Copy snippet" }).waitFor();
+  assert.doesNotMatch(await card(page, "Installation").innerText(), /events/i);
+  await card(page, "Installation").getByText("Events are arriving").waitFor();
+  await close(page);
+});
+
 test("a project without events says what to do, and shows the first one at once", async () => {
   const { project_id, public_key } = await server.manage("POST", "/projects", { name: "new one" });
   const page = await open("overview");
@@ -598,7 +627,7 @@ test("settings list the hosts that are no sources", async () => {
   const path = `/projects/${server.initial.project_id}`;
   const lists = ({ own_domains, ignored_referrers }) => [own_domains, ignored_referrers];
   const page = await open("settings/tracking");
-  const save = () => Promise.all([page.waitForResponse((answer) => answer.request().method() === "PATCH"), page.getByRole("button", { name: "Save the hosts" }).click()]);
+  const save = () => Promise.all([page.waitForResponse((answer) => answer.request().method() === "PATCH"), page.getByRole("button", { name: "Save hosts" }).click()]);
   await page.getByLabel("Own domains").fill("Blog.example docs.example,");
   await page.getByLabel("Ignored referrers").fill("https://pay.example/");
   await save();
@@ -618,8 +647,8 @@ test("settings list the hosts that are no sources", async () => {
 test("settings make tokens that are shown once, and revoke them", async () => {
   const page = await open("settings/tokens");
   await page.getByLabel("Name", { exact: true }).fill("robot");
-  await page.getByRole("button", { name: "Make the token" }).click();
-  const token = (await page.getByRole("status").filter({ hasText: "not shown again" }).locator("code").innerText()).trim();
+  await page.getByRole("button", { name: "Create token" }).click();
+  const token = (await page.getByRole("status").filter({ hasText: "You won't see it again" }).locator("code").innerText()).trim();
   const ask = () => fetch(`${server.url}/projects/${server.initial.project_id}/analytics/count-unique-users-per-day`, { method: "POST", headers: { authorization: `Bearer ${token}`, "content-type": "application/json" }, body: "{}" });
   assert.equal((await ask()).status, 200);
   await page.reload();

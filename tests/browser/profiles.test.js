@@ -35,7 +35,7 @@ before(async () => {
   page = await context.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
   await page.goto(server.url);
-  await page.getByLabel("Code or token").fill(server.initial.api_token);
+  await page.getByLabel("Sign-in code or API token").fill(server.initial.api_token);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
   await page.goto(`${server.url}/ui/${server.initial.project_id}/companies`);
@@ -67,7 +67,7 @@ const card = () => page.getByRole("region", { name: "Company profiles" });
 async function add(label, address) {
   await card().getByLabel("Label").fill(label);
   await card().getByLabel("Website").fill(address);
-  await card().getByRole("button", { name: "Add a target account" }).click();
+  await card().getByRole("button", { name: "Add target account" }).click();
 }
 
 test("without the capability, the server's refusal is shown, and what was typed stays", async () => {
@@ -91,32 +91,32 @@ test("a target account is made and listed", async () => {
 test("a build shows that it is under way, and then what it found", async () => {
   await card().getByRole("link", { name: "Globex" }).click();
   await page.getByRole("heading", { level: 2, name: "Globex" }).waitFor();
-  assert.equal((await facts()).Description, "not known");
-  await page.getByRole("button", { name: "Read the website" }).click();
+  assert.equal((await facts()).Description, "unknown");
+  await page.getByRole("button", { name: "Research" }).click();
   await page.getByRole("progressbar").waitFor();
-  assert.ok(await page.getByRole("button", { name: "Read the website" }).isDisabled());
+  assert.ok(await page.getByRole("button", { name: "Research" }).isDisabled());
   go();
-  await page.getByText("The profile is filled. It took 1 Action.").waitFor();
+  await page.getByText("Research finished. It cost 1 Action.").waitFor();
   await page.getByRole("heading", { level: 2, name: "Globex Corporation" }).waitFor();
   assert.equal(await page.getByRole("progressbar").count(), 0);
   const [profile] = (await server.get("/company-profiles")).company_profiles;
   const shown = await facts();
-  assert.equal(shown.Figures, "not known", "an address has no domain");
-  assert.deepEqual([shown.Description, shown["E-mail"], shown.Elsewhere], [profile.description, profile.emails.join(", "), Object.keys(profile.social).join(" ")]);
+  assert.equal(shown.Activity, "unknown", "an address has no domain");
+  assert.deepEqual([shown.Description, shown["E-mail"], shown["Social profiles"]], [profile.description, profile.emails.join(", "), Object.keys(profile.social).join(" ")]);
   assert.equal(profile.description, "Weather machines, and other ambitions.");
-  const read = await page.getByRole("region", { name: "Pages that were read" }).locator("tbody tr").count();
+  const read = await page.getByRole("region", { name: "Sources" }).locator("tbody tr").count();
   assert.deepEqual([read, read > 0], [profile.sources.length, true]);
   await assertAccessible();
 });
 
 test("a build that fails says why, and changes nothing", async () => {
   const before = (await server.get("/company-profiles")).company_profiles;
-  await page.getByRole("button", { name: "Read the website" }).click();
+  await page.getByRole("button", { name: "Research" }).click();
   assert.match(await page.getByRole("alert").innerText(), /Action/, "the only one is spent");
   await server.manage("PATCH", "/organization", { actions_balance: 1 });
   site.close();
   site.closeAllConnections();
-  await page.getByRole("button", { name: "Read the website" }).click();
+  await page.getByRole("button", { name: "Research" }).click();
   await page.getByRole("alert").filter({ hasText: website }).waitFor();
   const after = (await server.get("/company-profiles")).company_profiles;
   assert.deepEqual(after.map(({ description, name }) => [description, name]), before.map(({ description, name }) => [description, name]));
@@ -132,9 +132,9 @@ test("a profile leads to what was recorded of the company", async () => {
   await server.ask("/batch", { events: [{ name: "visit", user_id: "ada", metadata: { email: "ada@acme.com" } }] });
   await page.reload();
   await open("Initech");
-  await page.getByText("nothing recorded").waitFor();
+  await page.getByText("no events recorded").waitFor();
   await open("Acme");
-  await page.getByRole("link", { name: "1 events of 1 people in 30 days" }).click();
+  await page.getByRole("link", { name: "1 event from 1 person in the last 30 days" }).click();
   await page.getByRole("heading", { level: 2, name: "acme.com" }).waitFor();
   for (const { id, label } of (await server.get("/company-profiles")).company_profiles) if (label !== "Globex") await server.manage("DELETE", `/company-profiles/${id}`);
 });

@@ -15,7 +15,7 @@ export class Reader {
     reader.page.on("response", (response) => response.status() >= 400 && reader.refused.push(`${response.status()} ${response.url()} ${response.request().postData() ?? ""}`));
     reader.page.on("pageerror", (error) => reader.refused.push(String(error)));
     await reader.page.goto(server.url);
-    await reader.page.getByLabel("Code or token").fill(server.initial.api_token);
+    await reader.page.getByLabel("Sign-in code or API token").fill(server.initial.api_token);
     await reader.page.getByRole("button", { name: "Sign in" }).click();
     await reader.page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
     // Whoever isn't signed in is told so.

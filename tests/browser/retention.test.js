@@ -41,15 +41,15 @@ after(async () => {
 });
 
 const long = (day) => new Date(day).toLocaleDateString("en-US", { timeZone: "UTC", year: "numeric", month: "short", day: "numeric" });
-const notice = () => `Events before ${long(floor)} are no longer kept`;
-const byAll = () => `Not every project keeps events before ${long(floor)}`;
+const notice = () => `Events before ${long(floor)} are no longer stored`;
+const byAll = () => `Some projects no longer store events before ${long(floor)}`;
 const report = async (body) => (await server.ask("/analytics/report", { end_date: today(), interval: "day", ...body })).json();
 
 for (const path of PATHS) {
   test(`nothing that is gone is asked for: ${path}`, async () => {
     await reader.open(path);
     assert.deepEqual(reader.refused, []);
-    assert.doesNotMatch(await reader.text(), /can't be answered/);
+    assert.doesNotMatch(await reader.text(), /Couldn't load this/);
   });
 }
 
@@ -75,7 +75,7 @@ test("figures count all days, and are compared; lists count those that are kept"
   assert.ok(totals.pageviews > kept.totals.pageviews);
   assert.equal(await reader.figure("pageviews"), whole.format(totals.pageviews));
   assert.equal(await reader.figure("revenue"), briefMoney(totals.revenue));
-  assert.ok((await reader.text()).includes(`${notice()}: what follows is of the days since`));
+  assert.ok((await reader.text()).includes(`${notice()}, so the lists below begin on that day`));
   const { rows } = await (await server.ask("/analytics/breakdown", { start_date: floor, end_date: today(), dimension: "path", order_by: "pageviews", limit: 9 })).json();
   const shown = await reader.card("Content").locator("ul").last().locator("li").evaluateAll((items) => items.map((item) => item.children[1].innerText));
   assert.deepEqual(shown, rows.filter(({ value }) => value !== null).map(({ pageviews }) => whole.format(pageviews)));
@@ -94,7 +94,7 @@ test("with a filter, figures count the days that are kept, and are not compared 
   assert.equal(await reader.change("pageviews"), "");
   const text = await reader.text();
   assert.equal(text.split(notice()).length, 2, "it is said once");
-  assert.ok(text.includes(`${notice()}: there is nothing to compare with`), text);
+  assert.ok(text.includes(`${notice()}, so there is nothing to compare with`), text);
   await reader.open(`overview?${NEWS}`);
   assert.ok((await reader.text()).includes("there is nothing to compare with"), "the days are kept, those before are not");
   await reader.open(`overview?period=7d&${NEWS}`);
@@ -104,19 +104,19 @@ test("with a filter, figures count the days that are kept, and are not compared 
 
 test("days of which nothing is kept say so", async () => {
   await reader.open(`overview?${BEFORE}&${NEWS}`);
-  assert.ok((await reader.text()).includes("Events of these days are no longer kept"));
+  assert.ok((await reader.text()).includes("Events from this period are no longer stored"));
   assert.equal(await reader.page.locator("[data-figure]").count(), 0);
 });
 
 test("what explains a figure is of the days that are kept", async () => {
   await reader.open("revenue?period=91d");
-  await reader.page.getByRole("button", { name: "Why: Revenue", exact: true }).click();
-  const dialog = reader.page.getByRole("dialog", { name: "Why: Revenue" });
+  await reader.page.getByRole("button", { name: "Revenue: why this number?", exact: true }).click();
+  const dialog = reader.page.getByRole("dialog", { name: "Revenue: why this number?" });
   await dialog.locator("[data-result]").waitFor();
   assert.ok((await dialog.innerText()).includes(notice()));
   await reader.open(`revenue?${BEFORE}`);
-  await reader.page.getByRole("button", { name: "Why: Revenue", exact: true }).click();
-  await dialog.getByText("Events of these days are no longer kept").waitFor();
+  await reader.page.getByRole("button", { name: "Revenue: why this number?", exact: true }).click();
+  await dialog.getByText("Events from this period are no longer stored").waitFor();
   assert.deepEqual(reader.refused, []);
 });
 
@@ -129,5 +129,5 @@ test("a floor that rises while the page is open is followed", async () => {
   await reader.settled();
   const { totals } = await report({ start_date: floor, filters: news });
   assert.equal(await reader.figure("pageviews"), whole.format(totals.pageviews));
-  assert.doesNotMatch(await reader.text(), /can't be answered/);
+  assert.doesNotMatch(await reader.text(), /Couldn't load this/);
 });

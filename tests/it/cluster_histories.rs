@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use chrono::NaiveDate;
-use headcount_actors::partition_of;
+use headcount_common::partition_of;
 use headcount_histories::{BatchReply, Coverage, History, Rng, Served, Step, Subject, TrackReply, model_of, run};
 use headcount_model::subject::{Method, Request};
 use headcount_model::{Json, Question, Rates};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use headcount_actors::home_of;
+use headcount_common::home_of;
 use headcount_domain::ids::OrganizationId;
 use serde_json::{Value, json};
 

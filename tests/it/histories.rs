@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use headcount_actors::PARTITIONS;
+use headcount_common::PARTITIONS;
 use headcount_domain::cells::StoredCells as _;
 use headcount_domain::cells::packed::Packed;
 use headcount_domain::ids::ProjectId;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use headcount_actors::partition_of;
+use headcount_common::partition_of;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -90,6 +90,11 @@ def try_states(tree, name=""):
 
 def try_explain(tree, name=""):
     """Compares explanations of random histories with the model, and their pages with one another."""
+    if name.startswith("a floor"):
+        # Few clocks of histories jump by just the days that matter.
+        passed, output = run_tests(tree, "-p", "headcount-actors", "--lib", "--", "clock_guard::")
+        if not passed:
+            return passed, output
     return run_tests(tree, "-p", "headcount-actors", "--test", "explain", "--", "--skip", "by_sorts_on_disk")
 
 
@@ -97,7 +102,7 @@ def try_nodes(tree, name=""):
     """Compares the answers of two nodes with those of one, and lists of the bytes between them with what they have to be."""
     passed, output = run_tests(tree, "-p", "headcount-actors", "--test", "nodes")
     if passed and name:
-        passed, output = run_tests(tree, "-p", "headcount-actors", "--lib", "--", "nodes::", "active_identities")
+        passed, output = run_tests(tree, "-p", "headcount-actors", "-p", "headcount-common", "--lib", "--", "nodes::", "active_identities")
     return passed, output
 
 
@@ -105,7 +110,7 @@ def try_handover(tree, name=""):
     """Has engines take partitions over from each other, in one process."""
     passed, output = run_tests(tree, "-p", "headcount-actors", "--test", "handover")
     if passed and name:
-        passed, output = run_tests(tree, "-p", "headcount-actors", "--lib", "--", "owners::", "secrets::", "verifying_nodes::")
+        passed, output = run_tests(tree, "-p", "headcount-actors", "-p", "headcount-common", "--lib", "--", "owners::", "secrets::", "verifying_nodes::")
     return passed, output
 
 
@@ -175,33 +180,36 @@ def parts_of(crate):
 
 
 class Suite:
-    """Bugs of one crate, the crate whose tests are its trial, and the trial."""
+    """Bugs of some crates, the crate whose tests are its trial, and the trial."""
 
-    def __init__(self, crate, bugs, tested, trial):
-        self.crate, self.bugs, self.tested, self.trial = crate, bugs, tested, trial
+    def __init__(self, crates, bugs, tested, trial):
+        self.crates, self.bugs, self.tested, self.trial = crates, bugs, tested, trial
 
     def sources(self, root):
-        return {path: path.read_text() for path in (root / self.crate / "src").rglob("*.rs")}
+        return {path: path.read_text() for crate in self.crates for path in (root / crate / "src").rglob("*.rs")}
 
+
+# The crates that an engine consists of, besides the domain and what keeps files.
+ENGINE = ("common", "control", "actors")
 
 SUITES = [
-    Suite("domain", bugs.BUGS, "domain", try_domain),
-    Suite("actors", engine_bugs.BUGS, "actors", try_engine),
-    Suite("actors", engine_bugs.STATE_BUGS, "actors", try_states),
-    Suite("actors", explain_bugs.BUGS, "actors", try_explain),
-    Suite("domain", explain_bugs.DOMAIN_BUGS, "actors", try_explain),
-    Suite("actors", node_bugs.BUGS, "actors", try_nodes),
-    Suite("actors", node_bugs.HANDOVER_BUGS, "actors", try_handover),
-    Suite("actors", node_bugs.PRIVACY_BUGS, "cluster", try_privacy),
-    Suite("cluster", cluster_bugs.BUGS, "cluster", try_cluster),
-    Suite("actors", cluster_bugs.ERASURE_BUGS, "cluster", try_erasures),
-    Suite("actors", cluster_bugs.LOST_BUGS, "cluster", try_lost),
-    Suite("actors", cluster_bugs.BACKUP_BUGS, "cluster", try_backups),
-    Suite("actors", node_bugs.MOVING_BUGS, PROGRAM, try_moving),
-    Suite("cluster", node_bugs.MOVING_NODE_BUGS, PROGRAM, try_moving),
-    Suite("cluster", version_bugs.BUGS, PROGRAM, try_versions),
-    Suite("actors", version_bugs.ENGINE_BUGS, PROGRAM, try_versions),
-    Suite(PROGRAM, forward_bugs.BUGS, PROGRAM, try_forward),
+    Suite(("domain",), bugs.BUGS, "domain", try_domain),
+    Suite(ENGINE, engine_bugs.BUGS, "actors", try_engine),
+    Suite(ENGINE, engine_bugs.STATE_BUGS, "actors", try_states),
+    Suite(ENGINE, explain_bugs.BUGS, "actors", try_explain),
+    Suite(("domain",), explain_bugs.DOMAIN_BUGS, "actors", try_explain),
+    Suite(ENGINE, node_bugs.BUGS, "actors", try_nodes),
+    Suite(ENGINE, node_bugs.HANDOVER_BUGS, "actors", try_handover),
+    Suite(ENGINE, node_bugs.PRIVACY_BUGS, "cluster", try_privacy),
+    Suite(("cluster",), cluster_bugs.BUGS, "cluster", try_cluster),
+    Suite(ENGINE, cluster_bugs.ERASURE_BUGS, "cluster", try_erasures),
+    Suite(ENGINE, cluster_bugs.LOST_BUGS, "cluster", try_lost),
+    Suite(ENGINE, cluster_bugs.BACKUP_BUGS, "cluster", try_backups),
+    Suite(ENGINE, node_bugs.MOVING_BUGS, PROGRAM, try_moving),
+    Suite(("cluster",), node_bugs.MOVING_NODE_BUGS, PROGRAM, try_moving),
+    Suite(("cluster",), version_bugs.BUGS, PROGRAM, try_versions),
+    Suite(ENGINE, version_bugs.ENGINE_BUGS, PROGRAM, try_versions),
+    Suite((PROGRAM,), forward_bugs.BUGS, PROGRAM, try_forward),
 ]
 
 
@@ -215,7 +223,7 @@ def make_copy(suite, is_tested):
         # New times: cargo would take the copy for older than the build of the last planted bug.
         for folder in OF_PROGRAM if part == PROGRAM else (part,):
             shutil.copytree(ROOT / folder, tree / folder, copy_function=shutil.copyfile)
-    for path in (tree / suite.crate / "tests").rglob("*.rs"):
+    for path in [path for crate in suite.crates for path in (tree / crate / "tests").rglob("*.rs")]:
         # What a bug prevents is not waited for as long as what a loaded machine delays.
         path.write_text(path.read_text().replace("PATIENCE: Duration = Duration::from_secs(60)", "PATIENCE: Duration = Duration::from_secs(15)"))
     root = (ROOT / "Cargo.toml").read_text()
@@ -314,7 +322,7 @@ def main():
         tree = make_copy(suite, is_tested)
         passed, output = (True, "") if is_tested else suite.trial(tree)
         if not passed:
-            print(f"{suite.crate} as it is does not pass:", output[-3000:])
+            print(" and ".join(suite.crates), "as they are do not pass:", output[-3000:])
             return 1
         count += len(chosen)
         failed += [name for name, *changes in chosen if not plant(suite, tree, name, changes)]

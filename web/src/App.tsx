@@ -6,14 +6,14 @@ import { Failure, State } from "./parts/Card";
 import { Shell } from "./Shell";
 import { Replace, SignIn } from "./SignIn";
 
-/** A sign-in by an address: what came of it. */
+/** The result of opening a sign-in link. */
 type Invitation = { refused?: string; question?: { text: string; code: string } };
 type Start = Invitation & { session?: Session; error?: Refusal; isKnown: boolean };
 
-/** Whoever signs in next sees nothing of what this one saw. */
+/** Drops all state, so that the next person to sign in sees none of it. */
 const forgetAll = () => location.reload();
 
-/** A one-time code or the secret of a share comes behind `#`, which is sent to no server and kept in no log. */
+/** Sign-in codes and share secrets come after `#`: browsers don't send it, so no log has it. */
 async function takeInvitation(): Promise<Invitation> {
   const parts = new URLSearchParams(location.hash.slice(1));
   const [code, share] = [parts.get("code"), parts.get("share")];
@@ -70,7 +70,7 @@ export function App() {
   if (!start.isKnown) return null;
   if (start.error) return <Failure error={start.error} again={again} />;
   if (start.question) return <Replace {...start.question} onDone={again} />;
-  if (!session && SHARE) return <State title="Nothing is shared here">The address is incomplete, or the share has ended.</State>;
+  if (!session && SHARE) return <State title="This share isn't available">The link is incomplete, or the share has expired or was revoked.</State>;
   if (!session) return <SignIn refused={start.refused} onSignedIn={again} />;
   if (!project || !isPlaced(project)) return null;
   const signOut = async () => {

@@ -24,7 +24,7 @@ interface ShellProps {
   onSignOut: () => void;
 }
 
-/** What of the address goes along to another page. */
+/** The parameters that links to other pages keep. */
 const SHARED = ["period", "from", "to", "compare", "f"];
 
 export function Shell({ session, project, place, onSignOut }: ShellProps) {
@@ -40,7 +40,7 @@ export function Shell({ session, project, place, onSignOut }: ShellProps) {
     const kept = new URLSearchParams([...place.query].filter(([name]) => SHARED.includes(name)));
     return address(project, id, null, kept);
   };
-  // A browser reports late that a dialog closed. Another may be open by then.
+  // Browsers report late that a dialog closed. Another one may be open by then.
   const closed = (one: "keys" | "filter") => setDialog((open) => (open === one ? null : open));
   liveDay(today);
 
@@ -66,7 +66,7 @@ export function Shell({ session, project, place, onSignOut }: ShellProps) {
   return (
     <SceneContext.Provider value={scene}>
       <a class={css.skip} href="#main">
-        Skip to the figures
+        Skip to main content
       </a>
       <div class={css.shell}>
         <header class={css.side} data-open={isOpen}>
@@ -106,7 +106,7 @@ export function Shell({ session, project, place, onSignOut }: ShellProps) {
             </div>
           </div>
           <page.View key={`${project} ${page.id} ${place.of}`} />
-          <p class={css.notice}>Days are those of {timezone}, the organization's timezone.</p>
+          <p class={css.notice}>Times are in {timezone}, the organization's timezone.</p>
         </main>
       </div>
       {dialog === "keys" && <KeysDialog onClose={() => closed("keys")} />}
@@ -126,7 +126,7 @@ function openSearch(otherwise: () => void): void {
   else otherwise();
 }
 
-/** A page that stays open sees the next day. */
+/** Today's date, updated while the page stays open past midnight. */
 function useToday(timezone: string): string {
   const [today, setToday] = useState(() => dayOf(timezone));
   useEffect(() => {
@@ -139,7 +139,7 @@ function useToday(timezone: string): string {
 const STATUS: Record<LiveStatus, string> = {
   waiting: "Connecting",
   live: "Live",
-  polling: "Asked every 5 seconds",
+  polling: "Updates every 5 seconds",
   lost: "Reconnecting",
   refused: "Not live",
 };
@@ -175,10 +175,10 @@ function Foot({ onKeys, onSignOut }: { onKeys: () => void; onSignOut?: () => voi
   const icons: Record<string, IconName> = { light: "sun", dark: "moon", auto: "auto" };
   return (
     <div class={css.foot}>
-      <button type="button" class={css.footButton} title={`Theme: ${theme}`} aria-label={`Theme: ${theme}. Change it.`} onClick={next}>
+      <button type="button" class={css.footButton} title={`Theme: ${theme}`} aria-label={`Theme: ${theme}. Switch theme.`} onClick={next}>
         <Icon name={icons[theme]!} />
       </button>
-      <button type="button" class={css.footButton} title="Keyboard" aria-label="Keyboard shortcuts" onClick={onKeys}>
+      <button type="button" class={css.footButton} title="Keyboard shortcuts" aria-label="Keyboard shortcuts" onClick={onKeys}>
         <Icon name="keyboard" />
       </button>
       {onSignOut && (
@@ -191,17 +191,17 @@ function Foot({ onKeys, onSignOut }: { onKeys: () => void; onSignOut?: () => voi
 }
 
 const KEYS: [string, string][] = [
-  ["/", "Search, or add a filter"],
-  ["?", "This list"],
+  ["/", "Search or add a filter"],
+  ["?", "Show these shortcuts"],
   ["Esc", "Close"],
-  ["R", "Live"],
-  ["X", "Compare, or not"],
+  ["R", "Go to Live"],
+  ["X", "Turn comparison on or off"],
 ];
 
 function KeysDialog({ onClose }: { onClose: () => void }) {
   const keys = [...KEYS, ...PERIODS.map(({ key, name }): [string, string] => [key, name])];
   return (
-    <Dialog title="Keyboard" isNarrow onClose={onClose}>
+    <Dialog title="Keyboard shortcuts" isNarrow onClose={onClose}>
       <dl class={css.keys}>
         {keys.map(([key, name]) => (
           <>

@@ -5,7 +5,7 @@ import { FormError, Input, form } from "./parts/Form";
 import { Mark } from "./parts/Mark";
 import css from "./SignIn.module.css";
 
-/** A pasted address of a one-time code counts as the code. */
+/** Accepts a token, a sign-in code, or a pasted sign-in link. */
 function credential(text: string): { token: string } | { code: string } {
   const trimmed = text.trim();
   const code = /[#&]code=([^&\s]+)/.exec(trimmed)?.[1];
@@ -13,22 +13,22 @@ function credential(text: string): { token: string } | { code: string } {
   return trimmed.startsWith("sk_") ? { token: trimmed } : { code: trimmed };
 }
 
-/** An address would sign in as somebody else: whoever follows it may not know. */
+/** Asks before a sign-in link replaces the session: you may have followed it unaware. */
 export function Replace({ text, code, onDone }: { text: string; code: string; onDone: () => void }) {
   const [error, setError] = useState<string>();
   const replace = () => change("POST", "/session", { code, replace: true }).then(onDone, (error: Refusal) => setError(error.message));
   return (
     <main class={css.page}>
       <div class={css.box}>
-        <h1 class={css.title}>Sign in as somebody else?</h1>
-        <p class={css.lead}>The address that was opened says so: {text}.</p>
+        <h1 class={css.title}>Sign in as someone else?</h1>
+        <p class={css.lead}>You opened a sign-in link. {text}</p>
         <div class={form.form}>
           <FormError>{error}</FormError>
           <button type="button" class={buttons.primary} onClick={onDone}>
             Stay signed in
           </button>
           <button type="button" class={buttons.danger} onClick={replace}>
-            Sign out, and sign in there
+            Sign out and switch
           </button>
         </div>
       </div>
@@ -60,9 +60,9 @@ export function SignIn({ refused, onSignedIn }: { refused?: string; onSignedIn: 
           headcount
         </div>
         <h1 class={css.title}>Sign in</h1>
-        <p class={css.lead}>With a one-time code, or an API token of your organization.</p>
+        <p class={css.lead}>Use a sign-in code or an API token.</p>
         <form class={form.form} onSubmit={submit}>
-          <Input label="Code or token" type="password" value={text} onText={setText} autocomplete="current-password" spellcheck={false} autofocus required />
+          <Input label="Sign-in code or API token" type="password" value={text} onText={setText} autocomplete="current-password" spellcheck={false} autofocus required />
           <FormError>{error}</FormError>
           <button type="submit" class={buttons.primary} disabled={isBusy || !text.trim()}>
             {isBusy ? "Signing in…" : "Sign in"}
@@ -70,9 +70,9 @@ export function SignIn({ refused, onSignedIn }: { refused?: string; onSignedIn: 
         </form>
         <div class={css.help}>
           <p>
-            On the server, <code>headcount login</code> makes a code. It holds for five minutes and for one use.
+            To get a code, run <code>headcount login</code> on the server. It works once, within five minutes.
           </p>
-          <p>The browser keeps a cookie for 14 days, and never the token.</p>
+          <p>Your browser stores a cookie for 14 days. It never stores the token.</p>
         </div>
       </div>
     </main>

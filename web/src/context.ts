@@ -3,16 +3,17 @@ import { useContext } from "preact/hooks";
 import type { Session } from "./api/types";
 import { today } from "./lib/days";
 
-/** What every page needs to know. */
+/** The state that every page shares. */
 export interface Scene {
   session: Session;
   project: string;
   timezone: string;
-  /** The organization's day. */
+  /** Today in the organization's timezone. */
   today: string;
-  /** The first day of which the project keeps events; null if it keeps all. */
+  /** The first day with stored events; null if the project stores all of them. */
   floor: string | null;
   query: URLSearchParams;
+  /** The id of the company, person or group that the page shows. */
   of: string | null;
 }
 
@@ -26,7 +27,7 @@ export function useScene(): Scene {
 
 export const isAdmin = ({ role, share }: Session) => !share && role !== "member";
 
-/** Money is for owners and admins with the scope, and for shares that have it. */
+/** Revenue needs the scope, and unless it is a share, the role of an owner or admin. */
 export const readsMoney = (session: Session) => session.scopes.includes("revenue:read") && (session.share || isAdmin(session));
 
 export const dayOf = (timezone: string) => today(timezone);

@@ -140,6 +140,12 @@ test("numbers are short where they are long, and say how they changed", () => {
   assert.equal(lib.money(1, "XXXX"), "1 XXXX");
 });
 
+test("nouns follow their numbers, and messages are sentences", () => {
+  assert.deepEqual([lib.counted(1, "event"), lib.counted(1_200, "event"), lib.counted(1, "person", "people"), lib.counted(0, "person", "people")], ["1 event", "1,200 events", "1 person", "0 people"]);
+  assert.deepEqual(["the code has expired", "Try again."].map((text) => lib.sentence(text)), ["The code has expired.", "Try again."]);
+  assert.equal(lib.sentence("start_date must be a day", true), "start_date must be a day.");
+});
+
 test("axes have round values that hold all points", () => {
   for (const [least, most] of [[0, 0], [0, 1], [0, 7], [0, 321], [-120, 2_310], [0, 0.247], [-5, 0]]) {
     const lines = lib.ticks(least, most);

@@ -1,6 +1,7 @@
 //! Writes the saved state of a project as its base, and lists it in place of the former one.
 
 use headcount_archive::archive::Archive;
+use headcount_common::partition_of;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
@@ -8,7 +9,6 @@ use headcount_domain::intake::event::Position;
 use super::sources::Sources;
 use crate::checkpoint_writer::BaseSource;
 use crate::fault;
-use crate::partitions::partition_of;
 
 /// Writes a base that reaches the position `last` at least, unless there are fewer than `spare_bytes` beside it. Returns whether it is listed: else a replay, a checkpoint, space,
 /// a backup, or the fold of the project without erased people must be waited for.

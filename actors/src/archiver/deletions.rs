@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_archive::archive::Archive;
+use headcount_common::partition_of;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
@@ -27,7 +28,6 @@ use super::sources::{Sources, Trimming};
 use crate::admission_gate::Holder;
 use crate::dead_letters::DeadLetters;
 use crate::fault;
-use crate::partitions::partition_of;
 use crate::shard::clear_unused;
 
 /// How long a checkpoint without the project is waited for before one is asked for again.

@@ -8,6 +8,8 @@ use std::io;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_archive::base::BaseEntry;
+use headcount_common::partition_of;
+use headcount_control::Erasure;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
@@ -20,9 +22,7 @@ use super::file_rewriting::FileRewriting;
 use super::sealing::seal_all;
 use super::sources::Sources;
 use crate::fault;
-use crate::partitions::partition_of;
 use crate::refolding::Folding;
-use crate::registry::Erasure;
 use crate::shard::clear_unused;
 use crate::unfinished_erasures::erased_keys_of;
 

@@ -1,6 +1,7 @@
 //! The errors of sealing.
 
 use headcount_archive::error::ArchiveError;
+use headcount_common::SharedArchiveError;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
@@ -9,7 +10,6 @@ use headcount_storage::log::LogError;
 
 use crate::fault;
 use crate::history::HistoryError;
-use crate::shared_archive::SharedArchiveError;
 
 /// The reason for which events could not be sealed. They are still in the log, and sealing is retried.
 #[derive(Debug, thiserror::Error)]

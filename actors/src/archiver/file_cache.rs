@@ -10,12 +10,11 @@ use headcount_archive::cache::{CachedFile, cached_files};
 use headcount_archive::error::ArchiveError;
 use headcount_archive::manifest::Manifest;
 use headcount_archive::source::ListedFile;
+use headcount_common::{PARTITIONS, SharedArchive};
 use headcount_domain::ids::ProjectId;
 
 use super::sources::{EngineSources, Trimming};
 use super::work::ArchiveWork;
-use crate::partitions::PARTITIONS;
-use crate::shared_archive::SharedArchive;
 
 /// How often files are counted.
 const INTERVAL: Duration = Duration::from_secs(60);

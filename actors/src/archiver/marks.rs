@@ -1,5 +1,6 @@
 //! Has messages leave the log of brokers: they go in their order, some hours after they were sealed, and the last one that is sealed stays.
 
+use headcount_common::partition_of;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
@@ -7,7 +8,6 @@ use headcount_domain::intake::event::Position;
 use super::error::SealingError;
 use super::sealing::seal_all;
 use super::sources::Sources;
-use crate::partitions::partition_of;
 
 /// See the module.
 #[derive(Debug, Default)]

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_common::partition_of;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
@@ -13,7 +14,6 @@ use super::error::SealingError;
 use super::sealing::seal_all;
 use super::sources::Sources;
 use crate::history::{HistoryPiece, Wanted};
-use crate::partitions::partition_of;
 
 /// The pause after an attempt, also after a failed one: everything is sealed for it.
 const PAUSE: Duration = Duration::from_secs(60 * 60);

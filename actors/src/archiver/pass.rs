@@ -15,6 +15,7 @@ use headcount_archive::error::ArchiveError;
 use headcount_archive::manifest::MANIFEST_NAME;
 use headcount_archive::row::{Currencies, Row};
 use headcount_archive::seal::Sealer;
+use headcount_common::partition_of;
 use headcount_domain::floor::FloorMove;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
@@ -25,7 +26,6 @@ use super::error::SealingError;
 use super::sources::Sources;
 use crate::erasures::erase_row;
 use crate::history::{HistoryPiece, Wanted};
-use crate::partitions::partition_of;
 
 /// The bytes of rows that wait at most while the file of their project is open.
 const OPEN_WAITING_BYTES: usize = 256 << 10;

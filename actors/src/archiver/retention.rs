@@ -10,6 +10,7 @@ use headcount_archive::archive::Archive;
 use headcount_archive::error::ArchiveError;
 use headcount_archive::file::FileEntry;
 use headcount_archive::removal::{OldFiles, remove_files, replace_file, rewrite_file};
+use headcount_common::partition_of;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::time::Day;
@@ -20,7 +21,6 @@ use super::old_logged_events::OldLoggedEvents;
 use super::sources::Sources;
 use crate::checkpoint_writer::{ProjectMeta, meta_key, read_meta};
 use crate::fault;
-use crate::partitions::partition_of;
 
 /// How often all projects are looked at.
 const INTERVAL: Duration = Duration::from_secs(10 * 60);

@@ -7,6 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_common::{SharedArchiveError, home_of, partition_of};
+use headcount_control::{ErasureStage, RegistryError};
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 
@@ -17,10 +19,7 @@ use super::sources::{Sources, Trimming};
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::fault;
-use crate::partitions::{home_of, partition_of};
 use crate::refolding::Folding;
-use crate::registry::{ErasureStage, RegistryError};
-use crate::shared_archive::SharedArchiveError;
 use crate::unfinished_erasures::ErasuresAtStage;
 
 /// How often what is in the log is sealed for erasures: clients choose how many there are.
@@ -319,7 +318,7 @@ mod tests {
 
     use super::*;
     use crate::local_remains::LocalRemains;
-    use crate::registry::{ErasedUntil, Erasure, ErasureEnd, Registry};
+    use headcount_control::{ErasedUntil, Erasure, ErasureEnd, Registry};
 
     #[test]
     fn what_this_machine_has_is_removed_also_if_a_former_owner_ended_the_erasure() {

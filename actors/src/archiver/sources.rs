@@ -11,6 +11,9 @@ use headcount_archive::compact::CompactOptions;
 use headcount_archive::error::ArchiveError;
 use headcount_archive::file::WriterOptions;
 use headcount_archive::seal::{MAX_FILE_ROWS, SealOptions};
+use headcount_common::clock::Clock;
+use headcount_common::{SharedArchive, partition_of};
+use headcount_control::Registry;
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_storage::external_ids::{ExternalIdsView, Purge, Written};
@@ -22,17 +25,13 @@ use tokio::sync::Semaphore;
 use super::ArchivePolicy;
 use crate::admission_gate::Gate;
 use crate::checkpoint_writer::CheckpointWriter;
-use crate::clock::Clock;
 use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::history::{LoggedEvents, SealedEvents};
 use crate::memory_budget::recomputation_bytes;
-use crate::partitions::partition_of;
 use crate::refolding::{FoldSources, FoldedShards, StopFlags};
-use crate::registry::Registry;
 use crate::shard::Floors;
-use crate::shared_archive::SharedArchive;
 
 /// The shards, as far as sealing asks them. Calls block.
 pub(crate) trait ShardBarrier: Send + Sync {

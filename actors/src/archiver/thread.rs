@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use headcount_common::{PARTITIONS, SharedArchive};
 use headcount_domain::fault::Fault;
 use headcount_domain::intake::event::Position;
 use headcount_storage::background::{self, Tempo};
@@ -23,8 +24,6 @@ use super::sealing::Sealed;
 use super::sources::{EngineSources, Sources, Trimming};
 use super::work::ArchiveWork;
 use crate::history::SealedEvents;
-use crate::partitions::PARTITIONS;
-use crate::shared_archive::SharedArchive;
 
 const TICK: Duration = Duration::from_secs(1);
 /// While an identity is being erased, which somebody waits for.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use headcount_archive::error::{ArchiveError, Damage};
 use headcount_archive::manifest::{MANIFEST_NAME, Manifest};
+use headcount_common::checked_files::CheckedFiles;
 use headcount_domain::ids::ProjectId;
 use headcount_storage::backup::{BackupError, BackupTarget, BackupWriter};
 use headcount_storage::files::{File, create_private_dir, hard_link, list, remove_dir_all};
@@ -16,7 +17,7 @@ use super::staging::Staging;
 use crate::intake_counts::{INTAKE_DIR, IntakeCounts};
 use crate::privacy::{PRIVACY_DIR, PrivacyFiles};
 use crate::profiles::{PROFILES_DIR, ProfileFiles};
-use crate::webhooks::{WEBHOOKS_DIR, WebhookFiles};
+use crate::webhooks::{DeliveryProgress, WEBHOOKS_DIR, Webhook};
 
 const ARCHIVE_DIR: &str = "archive";
 /// How often a project's list is read again because a file that it names was merged meanwhile.
@@ -128,7 +129,10 @@ impl<'a> Collector<'a> {
     /// Takes the webhooks, with their secrets.
     pub(super) fn take_webhooks(&mut self) -> Result<(), BackupFailure> {
         let dir = self.data_dir.join(WEBHOOKS_DIR);
-        for name in WebhookFiles::names(&dir).map_err(BackupFailure::io("list", &dir))? {
+        let names =
+            CheckedFiles::<Webhook>::names(&dir).and_then(|names| Ok((names, CheckedFiles::<DeliveryProgress>::names(&dir)?)));
+        let (webhooks, progress) = names.map_err(BackupFailure::io("list", &dir))?;
+        for name in webhooks.into_iter().chain(progress) {
             self.take(&format!("{WEBHOOKS_DIR}/{name}"), None, None)?;
         }
         Ok(())

@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use headcount_archive::error::ArchiveError;
+use headcount_control::RegistryError;
 use headcount_domain::ids::OrganizationId;
 use headcount_storage::backup::BackupError;
 use headcount_storage::format::FormatError;
 use headcount_storage::lock::LockError;
 use headcount_storage::log::LogError;
-
-use crate::registry::RegistryError;
 
 /// Why a backup could not be made.
 #[derive(Debug, thiserror::Error)]

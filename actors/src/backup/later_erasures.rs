@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use headcount_control::{ErasedUntil, Erasure, Registry};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_storage::files::read;
@@ -14,7 +15,6 @@ use headcount_storage::lock::DirLock;
 
 use super::error::RestoreFailure;
 use crate::privacy::{PRIVACY_DIR, PrivacyFiles};
-use crate::registry::{ErasedUntil, Erasure, Registry};
 
 const KEY_NAME: &str = "keys/hash.key";
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use headcount_control::Registry;
 use headcount_domain::intake::event::Position;
 use headcount_storage::backup::{BackupTarget, BackupWriter};
 use headcount_storage::format::Format;
@@ -10,7 +11,6 @@ use super::collector::Collector;
 use super::error::BackupFailure;
 use super::snapshot::projects;
 use super::staging::Staging;
-use crate::registry::Registry;
 
 /// The directory, which is removed when this is dropped.
 #[derive(Debug)]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use headcount_control::Registry;
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
 use headcount_storage::backup::{BackupError, BackupManifest, BackupProject, BackupTarget, BackupWriter};
@@ -14,7 +15,6 @@ use super::collector::{CollectedFile, Collector};
 use super::error::BackupFailure;
 use super::staging::Staging;
 use crate::clock_guard::CLOCK_FILE;
-use crate::registry::Registry;
 
 /// The files of a data directory at one moment.
 #[derive(Debug)]

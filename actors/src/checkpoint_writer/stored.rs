@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use headcount_common::is_next;
 use headcount_domain::cells::packed::Packed;
 use headcount_domain::cells::{self, StoredRows};
 use headcount_domain::fault::Fault;
@@ -24,7 +25,6 @@ use serde::{Deserialize, Serialize};
 
 use super::entries::Entries;
 use crate::fault;
-use crate::program_version::is_next;
 
 /// Versions of the values beside the domain's records, and of the fingerprints in the index of external ids. Raise one when its shape changes:
 /// stores of an earlier version are rebuilt.

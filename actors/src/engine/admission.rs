@@ -4,11 +4,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use headcount_common::partition_of;
 use headcount_domain::ids::ProjectId;
 
 use super::disk_guard::DiskGuard;
 use crate::admission_gate::{Gate, Holder, Permit, Refused};
-use crate::shard::{CheckpointProgress, PartitionHealth, partition_of};
+use crate::shard::{CheckpointProgress, PartitionHealth};
 
 /// What an event must pass before anything of it is read.
 pub(super) struct Admission {

@@ -1,5 +1,7 @@
 //! Answers what other nodes ask about projects of this one.
 
+use headcount_common::Owner;
+use headcount_common::nodes::{AskNodeError, NodeAnswer, NodeRequest, encode_answer, tag_of};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::queries::{Travels, WithQuery, with_query};
 use serde::de::DeserializeOwned;
@@ -12,8 +14,6 @@ use super::scan::{ACTIVE, ActiveQuestion};
 use super::sealing::SEAL;
 use super::shard_client::AskError;
 use super::verifying_nodes::VERIFY;
-use crate::nodes::{AskNodeError, NodeAnswer, NodeRequest, encode_answer, tag_of};
-use crate::owners::Owner;
 
 /// Answers a query whose type the tag tells.
 struct AnswerQuery<'r> {

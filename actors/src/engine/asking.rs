@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use headcount_common::Owner;
+use headcount_common::nodes::{AskNode, AskNodeError, MAX_PROJECTS, NodeCall, NodeRequest, decode_answer};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,8 +13,6 @@ use tokio::task::JoinSet;
 
 use super::handle::Engine;
 use super::shard_client::AskError;
-use crate::nodes::{AskNode, AskNodeError, MAX_PROJECTS, NodeCall, NodeRequest, decode_answer};
-use crate::owners::Owner;
 
 /// How long a node may take to answer what it need not scan events for.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);

@@ -1,10 +1,10 @@
 //! Builds of company profiles: asked for, and looked at.
 
+use headcount_control::{Author, BuildRun, BuildRunId, RegistryError};
 use headcount_domain::ids::OrganizationId;
 
 use super::handle::Engine;
 use crate::profiles::{BuildRequest, ProfileBuild};
-use crate::registry::{Author, BuildRun, BuildRunId, RegistryError};
 
 impl Engine {
     /// Begins to build a company profile from a website, and returns the run. It goes on by itself, also after a restart.

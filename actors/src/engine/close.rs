@@ -82,7 +82,7 @@ impl Drop for Inner {
         self.admission.health.stop();
         // If it was closed, the lock on the directory is released: the files may be those of another engine.
         let Some(threads) = self.threads.get_mut().take() else { return };
-        self.webhooks.save_files(self.config.clock.now());
+        self.webhooks.save(self.config.clock.now(), true);
         self.close_intake();
         threads.stop();
     }

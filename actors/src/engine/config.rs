@@ -4,20 +4,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use headcount_common::Owners;
+use headcount_common::clock::{Clock, SystemClock};
+use headcount_common::nodes::AskNode;
+use headcount_common::secrets::SecretsError;
+use headcount_control::RegistryError;
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::quota::Quotas;
 use headcount_storage::log::{GroupOptions, LogOptions};
 
 use crate::archiver::{ArchivePolicy, StepProbe};
-use crate::clock::{Clock, SystemClock};
 use crate::geo::GeoError;
 use crate::memory_budget::MemoryShares;
-use crate::nodes::AskNode;
 use crate::opening_progress::Progress;
-use crate::owners::Owners;
 use crate::profiles::ResearchSettings;
-use crate::registry::RegistryError;
-use crate::secrets::SecretsError;
 use crate::shard::{CheckpointPolicy, Probe};
 use crate::webhooks::WebhookSettings;
 

@@ -1,9 +1,9 @@
 //! The deletion of a project.
 
+use headcount_control::{Author, RegistryError};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 
 use super::handle::Engine;
-use crate::registry::{Author, RegistryError};
 
 impl Engine {
     /// Deletes a project, with its keys and tokens. When this returns, that is durable, and the project counts nowhere. What is recorded of it is removed in

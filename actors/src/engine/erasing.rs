@@ -5,6 +5,8 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_common::partition_of;
+use headcount_control::{ErasedUntil, Erasure, MadeFor, RegistryError};
 use headcount_domain::company::normalise_email;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
@@ -15,9 +17,7 @@ use super::open::last_position;
 use crate::archiver::ShardBarrier;
 use crate::checkpoint_writer::for_each_identity;
 use crate::erasure_turns::ErasureTurn;
-use crate::partitions::partition_of;
 use crate::privacy::PrivacyKeys;
-use crate::registry::{ErasedUntil, Erasure, MadeFor, RegistryError};
 use headcount_domain::identity::IdentitySlot;
 
 /// How long the state may take to be saved, so that all links are known.

@@ -7,6 +7,9 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_common::nodes::{AskNodeError, NodeRequest, encode_answer};
+use headcount_common::{Owner, partition_of};
+use headcount_control::{ErasedUntil, Erasure, ErasureEnd, ErasureStage, MadeFor, RegistryError};
 use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
 use headcount_domain::queries::{EmailKeysQuery, SubjectFigures, SubjectFiguresQuery};
 use serde::de::DeserializeOwned;
@@ -16,11 +19,7 @@ use tokio::runtime::Handle;
 use super::erasing::{BegunErasure, ErasureError, ErasureSubject, NewErasure, SAVE_TIMEOUT, check_known};
 use super::handle::Engine;
 use super::shard_client::AskError;
-use crate::nodes::{AskNodeError, NodeRequest, encode_answer};
-use crate::owners::Owner;
-use crate::partitions::partition_of;
 use crate::privacy::PrivacyKeys;
-use crate::registry::{ErasedUntil, Erasure, ErasureEnd, ErasureStage, MadeFor, RegistryError};
 
 /// The tag of the question for the identities with an e-mail address.
 pub(super) const OWNERS_OF_EMAIL: u16 = 1060;
@@ -396,7 +395,7 @@ fn unavailable(error: &AskError) -> ErasureError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nodes::decode_answer;
+    use headcount_common::nodes::decode_answer;
 
     /// Nodes of other versions read these bytes.
     #[test]

@@ -6,6 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use headcount_common::clock::Clock;
+use headcount_common::secrets::Secrets;
+use headcount_common::{NodeToken, Owners, SharedArchive, partition_of};
+use headcount_control::Registry;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::country::Country;
@@ -32,7 +36,6 @@ use super::verifications::Verifications;
 use crate::admission_gate::{Gate, Permit, Refused};
 use crate::archiver::{ArchiveSettings, Archiver, EngineSources, RemovalSources, Trimming};
 use crate::checkpoint_writer::CheckpointWriter;
-use crate::clock::Clock;
 use crate::clock_guard::ClockGuard;
 use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
@@ -44,18 +47,12 @@ use crate::intake_counts::IntakeCounts;
 use crate::live::Watches;
 use crate::local_log::LocalLog;
 use crate::memory_budget::MemoryShares;
-use crate::node_token::NodeToken;
-use crate::owners::Owners;
-use crate::partitions::partition_of;
 use crate::privacy::PrivacyRequests;
 use crate::profiles::CompanyProfiles;
-use crate::registry::Registry;
-use crate::secrets::Secrets;
 use crate::shard::{CheckpointProgress, Floors, MemoryUsage, PartitionHealth, QuotaTable, Shard, ShardMap, Versions};
-use crate::shared_archive::SharedArchive;
 use crate::unknown_appends::UnknownAppends;
 use crate::verifier::DamageNote;
-use crate::webhooks::{SharedWebhooks, Webhooks};
+use crate::webhooks::Webhooks;
 
 /// How many scans run at once; each keeps a core busy, and may have helpers.
 pub(super) const MAX_SCANS: usize = 2;
@@ -213,9 +210,13 @@ impl Engine {
         let profiles = membership.as_ref().map(|membership| Arc::clone(&membership.profiles));
         let webhooks = membership.as_ref().map(|membership| membership.webhooks.clone());
         let opened = open::open(&config, membership)?;
-        let webhooks =
-            webhooks.map(|(documents, cursors)| SharedWebhooks::new(documents, cursors, opened.secrets.webhook_key().clone()));
-        let files = (open::open_company_profiles(&config.data_dir, profiles)?, open::open_webhooks(&config.data_dir, webhooks)?);
+        let is_alone = webhooks.is_none();
+        let webhooks = webhooks.map_or_else(|| open::local_webhooks(&config.data_dir), Ok)?;
+        let webhooks = Webhooks::new(webhooks, opened.secrets.signer().clone());
+        if is_alone {
+            webhooks.follow().map_err(|error| OpenError::Directory(format!("the webhooks can't be read: {error}")))?;
+        }
+        let files = (open::open_company_profiles(&config.data_dir, profiles)?, webhooks);
         let engine = Self::start(config, (opened, files), geo)?;
         engine.start_known_time();
         engine.start_retention();

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_common::secrets::SecretsError;
+use headcount_control::RegistryError;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
@@ -16,9 +18,7 @@ use super::shard_client::AskError;
 use crate::fault;
 use crate::history::SealedEvents;
 use crate::living_files::LivingFiles;
-use crate::registry::RegistryError;
 use crate::saved_state::CopiedState;
-use crate::secrets::SecretsError;
 use crate::shard::{Condition, Shard};
 
 /// How long a partition that is released may take to be applied and saved.

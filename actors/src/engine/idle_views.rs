@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix::System;
+use headcount_control::Registry;
 
 use super::scan::Views;
-use crate::registry::Registry;
 
 /// How often idle views are removed.
 const CHECKED_EVERY: Duration = Duration::from_secs(30);

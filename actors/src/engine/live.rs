@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_common::partition_of;
 use headcount_domain::ids::ProjectId;
 
 use super::handle::Engine;
 use super::looker::{Look, Looker, Unseen};
 use crate::live::{LiveEnd, LiveState, LiveWatch, Publisher};
-use crate::partitions::partition_of;
 
 /// The pause between two looks at a project.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

@@ -282,9 +282,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::clock::FixedClock;
     use crate::engine::EngineConfig;
     use crate::ingest::NewEvent;
+    use headcount_common::clock::FixedClock;
 
     const NOW: Instant = Instant(1_790_000_000_000);
     const ROUND: i64 = 60;

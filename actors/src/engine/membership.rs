@@ -3,17 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use headcount_common::{Documents, Owners, SharedArchive, SharedLetters, SharedValues};
+use headcount_control::Registry;
 use headcount_storage::format::Incarnation;
 use headcount_storage::log::{Commit, Outcome as LogOutcome, ReadLog};
 
 use super::config::OpenError;
 use crate::ingest::Ticket;
-use crate::owners::Owners;
-use crate::registry::Registry;
-use crate::shared_archive::SharedArchive;
-use crate::shared_cursors::SharedCursors;
-use crate::shared_documents::SharedDocuments;
-use crate::shared_letters::SharedLetters;
 
 /// Receives the outcomes of submissions to the log.
 pub type LogSink = Box<dyn Fn(Vec<LogOutcome<Ticket>>) + Send + Sync>;
@@ -39,11 +35,11 @@ pub struct Membership {
     /// Keeps which events were set aside where all reach it.
     pub letters: Arc<dyn SharedLetters>,
     /// Keeps the company profiles that all have.
-    pub profiles: Arc<dyn SharedDocuments>,
+    pub profiles: Arc<dyn Documents>,
     /// Keeps the webhooks that all have, and how far each has come.
-    pub webhooks: (Arc<dyn SharedDocuments>, Arc<dyn SharedCursors>),
+    pub webhooks: (Arc<dyn Documents>, Arc<dyn SharedValues>),
     /// Keeps the privacy requests that all have.
-    pub privacy: Arc<dyn SharedDocuments>,
+    pub privacy: Arc<dyn Documents>,
     /// Says which partitions this engine has, and where the others are. It begins without any.
     pub owners: Arc<Owners>,
 }

@@ -5,6 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::{JoinHandle, ScopedJoinHandle};
 
+use headcount_common::local::{LocalDocuments, LocalValues};
+use headcount_common::secrets::{KEYS_DIR, Secrets};
+use headcount_common::{Documents, PARTITIONS, SharedArchive, SharedLetters};
+use headcount_control::Registry;
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
@@ -33,17 +37,12 @@ use crate::memory_budget::MemoryShares;
 use crate::privacy::{AtStart, EXPORTS_DIR, PRIVACY_DIR, PrivacyRequests, SharedPrivacy};
 use crate::profiles::{CompanyProfiles, PROFILES_DIR};
 use crate::recompute::remove_scratch;
-use crate::registry::Registry;
-use crate::secrets::{KEYS_DIR, Secrets};
 use crate::shard::{
-    Applier, CheckpointProgress, Checkpoints, Evictor, Floors, MemoryUsage, PARTITIONS, PartitionContext, PartitionHealth,
-    QuotaTable, Shard, ShardMap, Versions,
+    Applier, CheckpointProgress, Checkpoints, Evictor, Floors, MemoryUsage, PartitionContext, PartitionHealth, QuotaTable, Shard,
+    ShardMap, Versions,
 };
-use crate::shared_archive::SharedArchive;
-use crate::shared_documents::SharedDocuments;
-use crate::shared_letters::SharedLetters;
 use crate::verifier::{DamageNote, Unchecked, Verifier, before_serving};
-use crate::webhooks::{SharedWebhooks, WEBHOOKS_DIR, Webhooks};
+use crate::webhooks::{PROGRESS_SUFFIX, WEBHOOKS_DIR, WebhookPlaces};
 
 /// Opens everything under `config.data_dir`, with the shards brought up to the end of the log. One of several engines begins without partitions.
 pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Result<Opened, OpenError> {
@@ -200,7 +199,7 @@ fn open_letters(dir: &Path, shared: Option<Arc<dyn SharedLetters>>) -> Result<De
 }
 
 /// Opens the company profiles of a data directory that is open.
-pub(super) fn open_company_profiles(dir: &Path, shared: Option<Arc<dyn SharedDocuments>>) -> Result<CompanyProfiles, OpenError> {
+pub(super) fn open_company_profiles(dir: &Path, shared: Option<Arc<dyn Documents>>) -> Result<CompanyProfiles, OpenError> {
     let dir = dir.join(PROFILES_DIR);
     let opened = match shared {
         Some(documents) => CompanyProfiles::open_shared(&dir, documents),
@@ -209,13 +208,13 @@ pub(super) fn open_company_profiles(dir: &Path, shared: Option<Arc<dyn SharedDoc
     opened.map_err(|error| OpenError::Directory(format!("the company profiles can't be opened: {error}")))
 }
 
-/// Opens the webhooks of a data directory that is open.
-pub(super) fn open_webhooks(dir: &Path, shared: Option<SharedWebhooks>) -> Result<Webhooks, OpenError> {
-    if let Some(shared) = shared {
-        return Ok(Webhooks::open_shared(shared));
-    }
-    Webhooks::open(&dir.join(WEBHOOKS_DIR))
-        .map_err(|error| OpenError::Directory(format!("the webhooks can't be opened: {error}")))
+/// Opens where the webhooks of a data directory are, and how far each has come.
+pub(super) fn local_webhooks(dir: &Path) -> Result<WebhookPlaces, OpenError> {
+    let dir = dir.join(WEBHOOKS_DIR);
+    let failed = |error: std::io::Error| OpenError::Directory(format!("the webhooks can't be opened: {error}"));
+    let documents = LocalDocuments::open(&dir).map_err(failed)?;
+    // The documents first: a value without one is removed.
+    Ok((Arc::new(documents), Arc::new(LocalValues::open(&dir, PROGRESS_SUFFIX).map_err(failed)?)))
 }
 
 /// Checks that the log does not end before what the store reflects.

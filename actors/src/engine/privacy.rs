@@ -5,17 +5,17 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use headcount_common::{ControlError, home_of};
+use headcount_control::{Author, Erasure, MadeFor, PrivacyRequestId, RegistryError};
 use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
 use headcount_domain::queries::SubjectFigures;
 
 use super::erasing::{BegunErasure, ErasureError, ErasureState, ErasureSubject};
 use super::handle::Engine;
-use crate::partitions::home_of;
 use crate::privacy::{
     AtStart, ErasedProject, ExportState, PrivacyAudit, PrivacyAuditEvent, PrivacyKeys, PrivacyOutcome, PrivacyPage, PrivacyQuery,
     PrivacyRequest, PrivacyRequestKind, PrivacyStatus, PrivacySubject,
 };
-use crate::registry::{Author, ControlError, Erasure, MadeFor, PrivacyRequestId, RegistryError};
 
 /// The pause between two looks at requests that are being done.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

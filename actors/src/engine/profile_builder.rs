@@ -4,13 +4,13 @@ use std::io;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use headcount_common::PARTITIONS;
+use headcount_control::{BuildError, BuildRun, RegistryError};
 use headcount_domain::time::Instant;
 use tokio::task::JoinSet;
 
 use super::handle::{Engine, Inner};
-use crate::partitions::PARTITIONS;
 use crate::profiles::{BuildQueue, ResearchSettings, SiteFindings};
-use crate::registry::{BuildError, BuildRun, RegistryError};
 
 /// How many websites are read at a time.
 const MAX_RUNNING: usize = 8;

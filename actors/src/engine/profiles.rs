@@ -1,10 +1,10 @@
 //! Company profiles.
 
+use headcount_control::{Author, CompanyProfileId, RegistryError};
 use headcount_domain::ids::OrganizationId;
 
 use super::handle::Engine;
 use crate::profiles::{CompanyProfile, NewCompanyProfile, ProfilePage, ProfilePatch, ProfileQuery};
-use crate::registry::{Author, CompanyProfileId, RegistryError};
 
 impl Engine {
     /// Applies what other members have changed of company profiles and webhooks up to now. Returns the numbers of the last changes. Blocking; asks the brokers.

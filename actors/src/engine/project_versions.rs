@@ -1,5 +1,6 @@
 //! The versions and floors of projects on several nodes.
 
+use headcount_common::answers_version;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Day;
@@ -9,7 +10,6 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::handle::Engine;
 use super::shard_client::AskError;
-use crate::program_version::answers_version;
 
 /// The tag of the question for [`ProjectVersion`]s.
 pub(super) const VERSIONS: u16 = 1000;
@@ -54,7 +54,7 @@ mod tests {
     use headcount_domain::ids::OrganizationId;
 
     use super::*;
-    use crate::nodes::{NodeRequest, decode_answer, encode_answer};
+    use headcount_common::{nodes::NodeRequest, nodes::decode_answer, nodes::encode_answer};
 
     /// Nodes of other versions read these bytes.
     #[test]

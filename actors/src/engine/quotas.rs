@@ -3,6 +3,7 @@
 //! Whether a quota is reached is known after an event is applied, and checked before one is logged. So a project can exceed a
 //! quota by what was under way when it was reached; the admission gate bounds that. Logged events always count.
 
+use headcount_common::partition_of;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Event;
 use headcount_domain::quota::{Mentions, Quota, Quotas, Reached};
@@ -10,7 +11,7 @@ use headcount_domain::quota::{Mentions, Quota, Quotas, Reached};
 use super::handle::Engine;
 use super::shard_client::AskError;
 use crate::ingest::{QuotaExceeded, TrackError};
-use crate::shard::{QuotaCheck, partition_of};
+use crate::shard::QuotaCheck;
 
 /// Maximum number of events of one request, so that a shard can do other work in between.
 const TOGETHER: usize = 256;

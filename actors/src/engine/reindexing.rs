@@ -11,6 +11,8 @@ use headcount_archive::catalog::Catalog;
 use headcount_archive::error::ArchiveError;
 use headcount_archive::removal::{replace_file, rewrite_rows};
 use headcount_archive::seal::{MAX_FILE_ROWS, SealOptions};
+use headcount_common::secrets::{KEYS_DIR, Secrets};
+use headcount_control::{Author, Registry, RegistryError};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::time::Timezone;
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
@@ -25,8 +27,6 @@ use super::handle::Engine;
 use super::open::store_options;
 use crate::archiver::writer_options;
 use crate::fault;
-use crate::registry::{Author, Registry, RegistryError};
-use crate::secrets::{KEYS_DIR, Secrets};
 
 /// Why days were not counted anew.
 #[derive(Debug, Error)]

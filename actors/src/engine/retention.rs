@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use headcount_common::partition_of;
 use headcount_domain::floor::FloorMove;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Event;
@@ -12,7 +13,6 @@ use super::handle::Engine;
 use super::shard_client::AskError;
 use crate::admission_gate::Holder;
 use crate::ingest::TrackError;
-use crate::partitions::partition_of;
 
 /// When it is tried again after a failure.
 const PAUSE: Duration = Duration::from_secs(60);

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use headcount_common::nodes::{AskNodeError, encode_answer};
+use headcount_common::{Owner, PARTITIONS};
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use serde::{Deserialize, Serialize};
@@ -11,9 +13,6 @@ use tokio::task::JoinSet;
 
 use super::handle::Engine;
 use crate::archiver::Sealed;
-use crate::nodes::{AskNodeError, encode_answer};
-use crate::owners::Owner;
-use crate::partitions::PARTITIONS;
 
 /// The tag of the request to seal what a node has.
 pub(super) const SEAL: u16 = 1010;

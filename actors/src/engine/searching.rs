@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use headcount_common::secrets::{KEYS_DIR, Secrets};
+use headcount_control::Registry;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_storage::format::Format;
@@ -19,8 +21,6 @@ use crate::erased_search::{
 use crate::fault;
 use crate::history::SealedEvents;
 use crate::privacy::EXPORTS_DIR;
-use crate::registry::Registry;
-use crate::secrets::{KEYS_DIR, Secrets};
 use crate::verify::VerifyError;
 
 /// Looks for erased ids and for `texts` in a data directory that no process has open. Nothing but an unfinished write at the end of the log is changed in it.

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Addr;
+use headcount_common::nodes::AskNodeError;
+use headcount_common::partition_of;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
@@ -14,9 +16,8 @@ use tokio::sync::oneshot;
 
 use crate::admission_gate::{Gate, Holder, Permit};
 use crate::archiver::ShardBarrier;
-use crate::nodes::AskNodeError;
 use crate::refolding::FoldedShards;
-use crate::shard::{Ask, Drain, Replaceable, Shard, ShardActor, ShardMap, ShardRequest, partition_of};
+use crate::shard::{Ask, Drain, Replaceable, Shard, ShardActor, ShardMap, ShardRequest};
 
 /// How long an answer may take.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use actix::{Actor, Addr, Arbiter, ArbiterHandle, System};
+use headcount_common::partition_of;
 use headcount_storage::lock::DirLock;
 use headcount_storage::log::Outcome as LogOutcome;
 use tokio::runtime::{self, Handle};
@@ -16,7 +17,6 @@ use super::config::OpenError;
 use crate::archiver::Archiver;
 use crate::checkpoint_writer::CheckpointWriter;
 use crate::ingest::{Gathering, Ticket, Tracker};
-use crate::partitions::partition_of;
 use crate::shard::{Apply, Shard, ShardActor, ShardMap, Work};
 use crate::thread_name;
 use crate::unknown_appends::UnknownAppends;

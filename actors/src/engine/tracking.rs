@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use headcount_archive::export::parse_row;
+use headcount_control::ProjectConfig;
 use headcount_domain::agent::Agent;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::admission::{Client, DropReason, Sender, Verdict, admit, needs_salt};
@@ -23,7 +24,6 @@ use crate::ingest::{
     BatchPlace, BatchReceipt, NewEvent, Origin, Prepared, QuotaExceeded, Receipt, Refusal, TrackError, Tracker, with_agent,
 };
 use crate::intake_counts::DropCounts;
-use crate::registry::ProjectConfig;
 
 /// The rest of a user agent is neither parsed nor stored; the longest honest ones have some 400 bytes.
 const MAX_AGENT_BYTES: usize = 512;

@@ -6,6 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_common::PARTITIONS;
+use headcount_common::secrets::{KEYS_DIR, Secrets};
+use headcount_control::{Registry, RegistryError};
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
@@ -26,10 +29,7 @@ use crate::erasures::Erasures;
 use crate::fault;
 use crate::history::{History, LoggedEvents, PartitionArchives, Past, SealedEvents};
 use crate::memory_budget::{MemoryShares, recomputation_bytes};
-use crate::partitions::PARTITIONS;
 use crate::recompute::remove_scratch;
-use crate::registry::{Registry, RegistryError};
-use crate::secrets::{KEYS_DIR, Secrets};
 use crate::shard::Shard;
 use crate::verify::{HeldCheck, StoredPlaces, VerifiedEvents, VerifyError, VerifyReport, VerifySources, verify};
 

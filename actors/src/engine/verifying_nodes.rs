@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_common::nodes::{AskNodeError, NodeRequest, encode_answer};
+use headcount_common::{Owner, PARTITIONS};
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::OrganizationId;
 use tokio::sync::oneshot;
@@ -15,9 +17,6 @@ use tokio::task::JoinSet;
 use super::asking::Node;
 use super::foreign_verification::{ForeignVerification, NodeReport, VerifyProgress, VerifyQuestion, VerifyStep};
 use super::handle::Engine;
-use crate::nodes::{AskNodeError, NodeRequest, encode_answer};
-use crate::owners::Owner;
-use crate::partitions::PARTITIONS;
 use crate::verify::{UnverifiedPartition, VerifyError, VerifyReport};
 
 /// The tag of requests about a verification of what a node has.

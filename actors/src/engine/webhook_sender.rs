@@ -5,6 +5,8 @@ use std::io;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_common::partition_of;
+use headcount_control::WebhookId;
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 use headcount_domain::versions::Depends;
@@ -13,8 +15,6 @@ use tokio::task::JoinSet;
 use super::handle::{Engine, Inner};
 use super::scan::NextNotifications;
 use super::shard_client::AskError;
-use crate::partitions::partition_of;
-use crate::registry::WebhookId;
 use crate::webhooks::{DeliveryAttempt, Notification, Outlook, SignedRequest, WebhookSettings, Webhooks, signature};
 
 /// How many webhooks send at a time.

@@ -1,13 +1,12 @@
 //! Webhooks: their management.
 
+use headcount_common::{ControlError, NOT_HERE, partition_of};
+use headcount_control::{Author, RegistryError, Secret, WebhookId};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
 
 use super::handle::Engine;
 use super::open::last_position;
-use crate::owners::NOT_HERE;
-use crate::partitions::partition_of;
-use crate::registry::{Author, ControlError, RegistryError, Secret, WebhookId};
 use crate::webhooks::{
     DeliveryPage, DeliveryQuery, NewWebhook, Rotation, Webhook, WebhookPage, WebhookPatch, WebhookQuery, WebhookReplay,
 };

@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use aho_corasick::{AhoCorasick, BuildError, MatchKind};
+use headcount_control::{ErasedUntil, Erasure};
 use headcount_domain::erasure::address_keys;
 use headcount_domain::identity::SentKeys;
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId, RecordKey};
 use headcount_domain::intake::event::{Event, Position, SentIds};
-
-use crate::registry::{ErasedUntil, Erasure};
 
 /// The keyed hashes of erased ids and addresses, and texts.
 pub(crate) struct Needles {
@@ -179,7 +178,7 @@ pub(super) fn text(number: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::{ErasureEnd, ErasureStage};
+    use headcount_control::{ErasureEnd, ErasureStage};
 
     /// Who has opted in again is found up to where the erasure ends in each project.
     #[test]

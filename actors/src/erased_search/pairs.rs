@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use headcount_common::PARTITIONS;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 use headcount_storage::keyspace::{Key, PartitionId};
@@ -10,7 +11,6 @@ use headcount_storage::store::{DiskStore, Store};
 use super::needles::{Needles, text};
 use super::report::ErasedSearch;
 use crate::fault;
-use crate::partitions::PARTITIONS;
 
 /// Looks into a pair. A base has no partitions in its keys.
 pub(super) fn look(needles: &Needles, place: &str, key: &[u8], value: &[u8], found: &mut ErasedSearch) {

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use headcount_common::PARTITIONS;
 use parking_lot::{Mutex, RwLock};
 
 use super::Wanted;
 use super::sealed::SealedEvents;
-use crate::partitions::PARTITIONS;
 
 /// See the module.
 #[derive(Debug)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use headcount_archive::base::BaseReader;
 use headcount_archive::error::ArchiveError;
+use headcount_common::partition_of;
 use headcount_domain::erasure::ErasedKeys;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
@@ -12,7 +13,6 @@ use parking_lot::{ArcRwLockReadGuard, RawRwLock};
 use super::sealed::SealedEvents;
 use super::{Bases, PartitionArchives};
 use crate::erasures::Erasures;
-use crate::partitions::partition_of;
 
 /// The bases of the projects in the archive, which stay as they are while this exists.
 pub(super) struct HeldBases {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use headcount_archive::catalog::Catalog;
 use headcount_archive::error::ArchiveError;
+use headcount_common::partition_of;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::log::LogMark;
@@ -16,7 +17,6 @@ use super::{
     Bases, History, HistoryError, HistoryPart, HistoryPiece, LatestVisitor, PartVisitor, PartitionArchives, PieceOrigin, Wanted,
 };
 use crate::erasures::Erasures;
-use crate::partitions::partition_of;
 
 /// All recorded events: the sealed ones, then those of the log.
 pub(crate) struct Past {

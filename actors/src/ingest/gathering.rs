@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use headcount_common::partition_of;
 use headcount_domain::floor::FloorMove;
 use headcount_domain::ids::ProjectId;
 use headcount_storage::codec::CodecError;
@@ -14,7 +15,7 @@ use super::refusal::TrackError;
 use crate::admission_gate::Permit;
 use crate::event_codec::{self, Events, LogRecord};
 use crate::import_mark::ImportMark;
-use crate::shard::{PartitionHealth, partition_of};
+use crate::shard::PartitionHealth;
 
 /// From this many events on, what a project has gathered is submitted at once. The log and the shard work on them while the
 /// thread parses the next ones; with all that a turn brings in one submission, each would wait for the others.

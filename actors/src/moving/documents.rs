@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use headcount_common::checked_files::{Filed, ReadItems, read_all};
+use headcount_common::{MAX_DOCUMENT_BYTES, checked_json};
+
 use super::error::MovingError;
-use crate::checked_files::{Filed, ReadItems, read_all};
-use crate::checked_json;
 use crate::privacy::{self, PRIVACY_DIR, PrivacyRequest};
 use crate::profiles::{CompanyProfile, PROFILES_DIR};
-use crate::shared_documents::MAX_DOCUMENT_BYTES;
 use crate::webhooks::MovedWebhook;
 
 /// A document.

@@ -4,6 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use headcount_archive::error::ArchiveError;
+use headcount_common::secrets::SecretsError;
+use headcount_control::RegistryError;
 use headcount_domain::ids::ProjectId;
 use headcount_storage::backup::BackupError;
 use headcount_storage::codec::CodecError;
@@ -12,8 +14,6 @@ use headcount_storage::lock::LockError;
 use headcount_storage::log::LogError;
 
 use crate::history::HistoryError;
-use crate::registry::RegistryError;
-use crate::secrets::SecretsError;
 
 /// Why an installation can't move into a cluster.
 #[derive(Debug, thiserror::Error)]

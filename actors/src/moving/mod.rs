@@ -14,6 +14,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use headcount_common::{PARTITIONS, partition_of, secrets};
+use headcount_control::{CONTROL_DIR, Registry, RegistryError};
 use headcount_domain::floor::FloorMove;
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::event::Position;
@@ -30,10 +32,7 @@ use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::event_codec::{Events, LogRecord, encode_in_parts};
 use crate::history::{History as _, HistoryPiece, LoggedEvents, PartitionArchives, Past, SealedEvents, Wanted};
-use crate::partitions::{PARTITIONS, partition_of};
 use crate::position_map::PositionMap;
-use crate::registry::{CONTROL_DIR, Registry, RegistryError};
-use crate::secrets;
 use crate::webhooks::{MovedWebhook, WebhookDocuments};
 use documents::MovedItems;
 pub use documents::{LeftBehind, MovedDocument};
@@ -211,16 +210,12 @@ impl MovingSource {
         positions
     }
 
-    /// The webhooks, where events have these positions.
+    /// The webhooks, where events have these positions, and a value has at most `max_bytes`.
     ///
     /// # Errors
-    /// [`MovingError::Secrets`] without the key that is to seal their secrets, and [`MovingError::Io`].
-    pub fn webhooks(&self, positions: &PositionMap) -> Result<Vec<WebhookDocuments>, MovingError> {
-        if self.items.webhooks.is_empty() {
-            return Ok(Vec::new());
-        }
-        let key = secrets::webhook_key(&self.from)?;
-        let documents = |webhook: &MovedWebhook| webhook.documents(positions, &key);
+    /// [`MovingError::Io`].
+    pub fn webhooks(&self, positions: &PositionMap, max_bytes: usize) -> Result<Vec<WebhookDocuments>, MovingError> {
+        let documents = |webhook: &MovedWebhook| webhook.documents(positions, max_bytes);
         let all: io::Result<Vec<_>> = self.items.webhooks.iter().map(documents).collect();
         all.map_err(MovingError::io("encode the webhooks of", &self.from))
     }

@@ -8,13 +8,13 @@ use std::path::Path;
 use headcount_archive::base::BaseEntry;
 use headcount_archive::catalog::Catalog;
 use headcount_archive::manifest::Manifest;
+use headcount_common::partition_of;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::files;
 
 use super::error::MovingError;
 use crate::history::SealedEvents;
-use crate::partitions::partition_of;
 
 /// The projects that have lost events.
 #[derive(Debug, Default)]

@@ -1,8 +1,8 @@
+use headcount_control::{ErasedUntil, Erasure};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 
 use super::*;
-use crate::registry::{ErasedUntil, Erasure};
 
 const NOW: Instant = Instant(1_700_000_000_000);
 

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use headcount_control::PrivacyRequestId;
 use headcount_storage::files::{File, create_private_dir, list, remove_file, rename, sync_dir};
 use sha2::{Digest, Sha256};
 
 use super::request::PrivacyRequest;
-use crate::registry::PrivacyRequestId;
 
 /// The directory of the artifacts in a data directory.
 pub(crate) const EXPORTS_DIR: &str = "exports";

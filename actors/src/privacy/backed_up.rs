@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
+use headcount_common::ControlError;
+use headcount_control::Erasure;
+
 use super::files::{PRIVACY_DIR, PrivacyFiles};
 use super::place::PrivacyPlace;
 use super::request::{PrivacyKeys, PrivacyRequest, PrivacyRequestKind};
 use super::requests::PrivacyRequests;
-use crate::registry::{ControlError, Erasure};
 
 impl PrivacyRequests {
     /// Returns all requests as they are now. Blocks.
@@ -71,7 +73,7 @@ mod tests {
 
     use super::super::request::tests::request;
     use super::*;
-    use crate::registry::{ErasedUntil, ErasureEnd, ErasureStage};
+    use headcount_control::{ErasedUntil, ErasureEnd, ErasureStage};
 
     fn erasure(number: u64, user: u128, is_done: bool) -> Erasure {
         let end = ErasureEnd { project: ProjectId(1), until: 9, stage: ErasureStage::Begun };

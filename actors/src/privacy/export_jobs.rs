@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_control::PrivacyRequestId;
 use headcount_domain::ids::OrganizationId;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::request::PrivacyRequest;
-use crate::registry::PrivacyRequestId;
 
 /// How many exports are made at once, each of another organization.
 const MAX_RUNNING: usize = 2;

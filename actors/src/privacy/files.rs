@@ -1,8 +1,9 @@
 //! The files of privacy requests: one for each.
 
+use headcount_common::checked_files::{CheckedFiles, Filed};
+use headcount_control::PrivacyRequestId;
+
 use super::request::PrivacyRequest;
-use crate::checked_files::{CheckedFiles, Filed};
-use crate::registry::PrivacyRequestId;
 
 /// The directory of the requests in a data directory.
 pub(crate) const PRIVACY_DIR: &str = "control/privacy";

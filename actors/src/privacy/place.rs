@@ -4,15 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
+use headcount_common::{DocumentSet, Documents, Owners, home_of};
 use headcount_domain::ids::OrganizationId;
 use parking_lot::Mutex;
 
 use super::files::PrivacyFiles;
 use super::request::PrivacyRequest;
-use crate::owners::Owners;
-use crate::partitions::home_of;
-use crate::shared_documents::SharedDocuments;
-use crate::shared_items::SharedItems;
 
 /// See the module.
 #[derive(Debug)]
@@ -24,7 +21,7 @@ pub(super) enum PrivacyPlace {
 /// The requests that all members have. Those of an organization are looked after by one of them, its home: the owner of one partition.
 #[derive(Debug)]
 pub(crate) struct SharedPrivacy {
-    pub(super) items: SharedItems<PrivacyRequest>,
+    pub(super) items: DocumentSet<PrivacyRequest>,
     pub(super) owners: Arc<Owners>,
     pub(super) homes: Mutex<Homes>,
     /// Whether a request may be missing whose erasure is recorded.
@@ -43,9 +40,9 @@ pub(super) struct Homes {
 }
 
 impl SharedPrivacy {
-    pub(crate) fn new(documents: Arc<dyn SharedDocuments>, owners: Arc<Owners>) -> Self {
+    pub(crate) fn new(documents: Arc<dyn Documents>, owners: Arc<Owners>) -> Self {
         Self {
-            items: SharedItems::new(documents),
+            items: DocumentSet::new(documents),
             owners,
             homes: Mutex::default(),
             is_unsure: AtomicBool::new(false),

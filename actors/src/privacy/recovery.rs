@@ -2,13 +2,13 @@
 
 use std::io;
 
+use headcount_control::Erasure;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::time::Instant;
 
 use super::export_state::{ArtifactGone, PrivacyFailure};
 use super::request::{PrivacyKeys, PrivacyRequest, PrivacyRequestKind};
 use super::requests::PrivacyRequests;
-use crate::registry::Erasure;
 
 /// What is known when requests are opened, or looked after from now on.
 pub(crate) struct AtStart<'s> {
@@ -82,7 +82,7 @@ mod tests {
     use super::super::request::tests::request;
     use super::super::request::{PrivacyStatus, PrivacySubject};
     use super::*;
-    use crate::registry::{ErasedUntil, PrivacyRequestId};
+    use headcount_control::{ErasedUntil, PrivacyRequestId};
 
     const ORGANIZATION: OrganizationId = OrganizationId(1);
 

@@ -1,5 +1,6 @@
 //! A privacy request, as stored and as shown.
 
+use headcount_control::{PrivacyRequestId, TokenId};
 use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
 use headcount_domain::money::Currency;
 use headcount_domain::named_values;
@@ -8,7 +9,6 @@ use headcount_domain::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::export_state::{Artifact, ArtifactGone, ExportState, PrivacyFailure};
-use crate::registry::{PrivacyRequestId, TokenId};
 
 /// The most entries of a request's audit view. Of more, those after the first are left out.
 const MAX_AUDIT: usize = 100;

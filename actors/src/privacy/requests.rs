@@ -5,6 +5,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use headcount_common::ControlError;
+use headcount_control::{PrivacyRequestId, RegistryError};
 use headcount_domain::ids::{OrganizationId, RecordKey};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
@@ -14,7 +16,6 @@ use super::export_jobs::ExportJobs;
 use super::files::PrivacyFiles;
 use super::place::PrivacyPlace;
 use super::request::{PrivacyKeys, PrivacyRequest, PrivacyRequestKind, PrivacyStatus};
-use crate::registry::{ControlError, PrivacyRequestId, RegistryError};
 
 /// The most privacy requests of an organization.
 pub const MAX_PRIVACY_REQUESTS: usize = 10_000;

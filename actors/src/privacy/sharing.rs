@@ -6,6 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use headcount_common::{ControlError, NOT_HERE, PARTITIONS, follow_made, home_of};
+use headcount_control::{PrivacyRequestId, RegistryError};
 use headcount_domain::ids::OrganizationId;
 
 use super::artifacts::Artifacts;
@@ -13,10 +15,6 @@ use super::place::{PrivacyPlace, SharedPrivacy};
 use super::recovery::AtStart;
 use super::request::{PrivacyRequest, PrivacyRequestKind};
 use super::requests::PrivacyRequests;
-use crate::owners::NOT_HERE;
-use crate::partitions::{PARTITIONS, home_of};
-use crate::registry::{ControlError, PrivacyRequestId, RegistryError};
-use crate::shared_items::follow_made;
 
 /// How many linked anonymous ids a document has at most: those of an erasure are in its own record, too.
 const MAX_SHARED_OTHERS: usize = 5_000;
@@ -160,7 +158,7 @@ impl PrivacyRequests {
         loop {
             let expected = self.follow(shared)?;
             check_progress(&mut last, expected)?;
-            if shared.items.mark(expected, &format!("home.{partition:03}"))? {
+            if shared.items.prove(expected, &format!("home.{partition:03}"))? {
                 self.follow(shared)?;
                 return Ok(());
             }
@@ -274,9 +272,9 @@ mod tests {
     use super::super::request::tests::request;
     use super::super::request::{PrivacyRequestKind, PrivacyStatus};
     use super::*;
-    use crate::owners::Owners;
-    use crate::registry::{ErasedUntil, Erasure};
-    use crate::shared_documents::{DocumentChange, DocumentVisitor, SharedDocuments, SharedDocumentsError};
+    use headcount_common::Owners;
+    use headcount_common::{DocumentChange, DocumentVisitor, Documents, DocumentsError};
+    use headcount_control::{ErasedUntil, Erasure};
 
     const ORGANIZATION: OrganizationId = OrganizationId(1);
 
@@ -291,7 +289,7 @@ mod tests {
         is_silent: Mutex<bool>,
     }
 
-    impl SharedDocuments for SeenChanges {
+    impl Documents for SeenChanges {
         fn follow(&self, visit: &mut DocumentVisitor<'_>) -> Result<u64, ControlError> {
             let (all, mut seen) = (self.all.lock(), self.seen.lock());
             for (key, content) in &all[*seen..] {
@@ -301,16 +299,20 @@ mod tests {
             Ok(*seen as u64)
         }
 
-        fn put(&self, expected: u64, change: DocumentChange<'_>) -> Result<(), SharedDocumentsError> {
+        fn put(&self, expected: u64, change: DocumentChange<'_>) -> Result<(), DocumentsError> {
             if *self.is_silent.lock() {
-                return Err(SharedDocumentsError::Unavailable("no answer".to_owned()));
+                return Err(DocumentsError::Unavailable("no answer".to_owned()));
             }
             let mut all = self.all.lock();
             if all.len() as u64 != expected {
-                return Err(SharedDocumentsError::Conflict);
+                return Err(DocumentsError::Conflict);
             }
             all.push((change.key.to_owned(), change.content.unwrap_or_default().to_owned()));
             Ok(())
+        }
+
+        fn prove(&self, expected: u64, by: &str) -> Result<(), DocumentsError> {
+            self.put(expected, DocumentChange { key: by, content: Some(b"mark") })
         }
     }
 
@@ -325,7 +327,7 @@ mod tests {
         fn new(all: &Arc<Mutex<Vec<Change>>>) -> Self {
             let (dir, owners) = (tempfile::tempdir().unwrap(), Arc::new(Owners::unknown()));
             let changes = Arc::new(SeenChanges { all: Arc::clone(all), ..SeenChanges::default() });
-            let shared = SharedPrivacy::new(Arc::clone(&changes) as Arc<dyn SharedDocuments>, Arc::clone(&owners));
+            let shared = SharedPrivacy::new(Arc::clone(&changes) as Arc<dyn Documents>, Arc::clone(&owners));
             let requests = PrivacyRequests::open_shared(shared, dir.path()).unwrap();
             Self { dir, owners, changes, requests }
         }

@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use headcount_control::{BuildRun, BuildRunId, Registry};
 use headcount_domain::ids::OrganizationId;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
-
-use crate::registry::{BuildRun, BuildRunId, Registry};
 
 /// Builds since the start, and those under way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -3,14 +3,14 @@
 //! A run is a record of the control data, in one record with its payment. It is there before its website is read, and ends in one record with its refund if
 //! it failed; the profile is written before that. A run that a stop cut off is repeated: it fills what is still empty, and pays nothing again.
 
+use headcount_common::ControlError;
+use headcount_control::{Author, BuildError, BuildRun, CompanyProfileId, NewBuild, Registry, RegistryError, Website};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 
 use super::profile::CompanyProfile;
 use super::research::SiteFindings;
 use super::store::{CompanyProfiles, Planned};
-use crate::registry::{Author, BuildError, BuildRun, CompanyProfileId, ControlError, NewBuild, Registry, RegistryError};
-use crate::website::Website;
 
 /// What a build costs, in Actions. The first profile of an organization is free.
 const PRICE: u64 = 1;
@@ -160,7 +160,7 @@ mod tests {
 
     use super::*;
     use crate::profiles::{NewCompanyProfile, PROFILES_DIR, ProfileFields, ProfilePatch};
-    use crate::registry::{ActionsQuery, OrganizationPatch};
+    use headcount_control::{ActionsQuery, OrganizationPatch};
 
     const NOW: Instant = Instant(1_700_000_000_000);
 

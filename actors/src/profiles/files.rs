@@ -1,8 +1,9 @@
 //! The files of company profiles: one for each.
 
+use headcount_common::checked_files::{CheckedFiles, Filed};
+use headcount_control::CompanyProfileId;
+
 use super::profile::CompanyProfile;
-use crate::checked_files::{CheckedFiles, Filed};
-use crate::registry::CompanyProfileId;
 
 /// The directory of the profiles in a data directory.
 pub(crate) const PROFILES_DIR: &str = "control/profiles";

@@ -9,9 +9,9 @@ mod profile;
 mod research;
 mod store;
 
-pub use crate::website::Website;
 pub use build_queue::BuildFigures;
 pub use builds::{BuildRequest, ProfileBuild};
+pub use headcount_control::Website;
 pub use profile::{
     CompanyProfile, MAX_PROFILE_ENTRIES, NewCompanyProfile, ProfileFields, ProfileKind, ProfilePatch, ProfileSource,
 };

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use headcount_control::{CompanyProfileId, FieldChange, RegistryError, Website};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::named_values;
 use headcount_domain::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-
-use crate::registry::{CompanyProfileId, FieldChange, RegistryError};
-use crate::website::Website;
 
 /// The most entries of `social`, `emails` and `technologies`, each.
 pub const MAX_PROFILE_ENTRIES: usize = 50;

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use headcount_control::{BuildError, Website};
+
 use super::profile::{ProfileFields, ProfileSource};
-use crate::registry::BuildError;
-use crate::website::Website;
 
 /// What a website tells of its company.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -5,6 +5,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use headcount_common::{ControlError, DocumentSet, Documents, follow_made};
+use headcount_control::{AuditAction, Author, CompanyProfileId, FieldChange, Registry, RegistryError};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 use headcount_storage::files;
@@ -13,9 +15,6 @@ use parking_lot::{Mutex, RwLock};
 use super::build_queue::BuildQueue;
 use super::files::{PROFILES_DIR, ProfileFiles};
 use super::profile::{CompanyProfile, NewCompanyProfile, ProfileKind, ProfilePatch};
-use crate::registry::{AuditAction, Author, CompanyProfileId, ControlError, FieldChange, Registry, RegistryError};
-use crate::shared_documents::SharedDocuments;
-use crate::shared_items::{SharedItems, follow_made};
 
 /// The most company profiles of an organization.
 pub const MAX_COMPANY_PROFILES: usize = 10_000;
@@ -45,7 +44,7 @@ pub struct ProfilePage {
 struct Indexed {
     created_at: Instant,
     kind: ProfileKind,
-    /// Of its website: [`Website::place`](crate::website::Website::place).
+    /// Of its website: [`Website::place`](headcount_control::Website::place).
     place: Option<Box<str>>,
 }
 
@@ -77,7 +76,7 @@ type Index = BTreeMap<OrganizationId, BTreeMap<CompanyProfileId, Indexed>>;
 pub(crate) struct CompanyProfiles {
     files: ProfileFiles,
     /// What all members have, of which the files are a copy; `None`: the files are all there is.
-    shared: Option<SharedItems<CompanyProfile>>,
+    shared: Option<DocumentSet<CompanyProfile>>,
     index: RwLock<Index>,
     /// Held while a profile changes, and while a build begins or ends.
     pub(super) changes: Mutex<()>,
@@ -100,11 +99,11 @@ impl CompanyProfiles {
     ///
     /// # Errors
     /// The directory can't be emptied.
-    pub(crate) fn open_shared(dir: &Path, documents: Arc<dyn SharedDocuments>) -> io::Result<Self> {
+    pub(crate) fn open_shared(dir: &Path, documents: Arc<dyn Documents>) -> io::Result<Self> {
         if dir.try_exists()? {
             files::remove_dir_all(dir)?;
         }
-        Ok(Self { shared: Some(SharedItems::new(documents)), ..Self::open(dir)? })
+        Ok(Self { shared: Some(DocumentSet::new(documents)), ..Self::open(dir)? })
     }
 
     /// Waits with `propagate` after each change, until all others have applied that with this number.

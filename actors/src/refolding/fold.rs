@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_common::partition_of;
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::event::Position;
@@ -19,7 +20,6 @@ use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::free_space::free_bytes;
 use crate::history::{LoggedEvents, PartitionArchives, Past, SealedEvents};
-use crate::partitions::partition_of;
 use crate::recompute::{Recomputation, Replay, Scratch};
 use crate::shard::Replaceable;
 

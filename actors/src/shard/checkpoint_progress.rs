@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
-use crate::partitions::PARTITIONS;
+use headcount_common::PARTITIONS;
 
 /// See the module.
 #[derive(Debug)]

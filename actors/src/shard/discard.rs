@@ -4,6 +4,7 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 
+use headcount_common::PARTITIONS;
 use headcount_domain::fault::Fault;
 use headcount_storage::keyspace::PartitionId;
 use headcount_storage::store::{Store, StoreError};
@@ -14,7 +15,6 @@ use super::rebuild::Released;
 use super::shard::Shard;
 use crate::checkpoint_writer::{PartitionMeta, position_key, read_meta};
 use crate::fault;
-use crate::partitions::PARTITIONS;
 
 /// The state of a partition that is to be removed. Nobody opens the partition meanwhile.
 pub(crate) struct Discard {

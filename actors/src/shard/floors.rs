@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use dashmap::DashMap;
+use headcount_common::partition_of;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::time::Day;
 use parking_lot::Mutex;
-
-use crate::partitions::partition_of;
 
 /// The floor of each project that is loaded and has one. Written by the shards, read by everybody.
 #[derive(Debug, Default)]

@@ -4,12 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
+use headcount_common::{NOT_HERE, Owners, PARTITIONS, partition_of};
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::ids::ProjectId;
 use parking_lot::{Mutex, RwLock};
-
-use crate::owners::{NOT_HERE, Owners};
-use crate::partitions::{PARTITIONS, partition_of};
 
 /// What is said of a partition that is rebuilt, and of a project whose state is replaced.
 const REBUILT: &str = "the figures of this project are being rebuilt";

@@ -33,7 +33,6 @@ mod tests;
 mod weight;
 mod work;
 
-pub use crate::partitions::{PARTITIONS, home_of, partition_of};
 pub(crate) use actor::{Apply, Ask, Drain, ShardActor};
 pub(crate) use applier::{Applier, Probe};
 pub(crate) use checkpoint_progress::CheckpointProgress;

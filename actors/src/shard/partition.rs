@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::Arc;
 
+use headcount_common::PARTITIONS;
 use headcount_domain::fault::Fault;
 use headcount_domain::floor::FloorMove;
 use headcount_domain::identity::SentKeys;
@@ -26,7 +27,6 @@ use crate::checkpoint_writer::Entries;
 use crate::checkpoint_writer::{Collect, PartitionMeta, ProjectMeta, Records, highest_key, meta_key, position_key, read_meta};
 use crate::fault;
 use crate::history::PieceOrigin;
-use crate::partitions::PARTITIONS;
 
 /// Partitions by number.
 pub(super) type Partitions = BTreeMap<u16, Partition>;

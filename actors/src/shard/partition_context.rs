@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use dashmap::DashMap;
+use headcount_common::partition_of;
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::versions::DayVersions;
 use headcount_storage::external_ids::ExternalIdsOptions;
@@ -18,7 +19,6 @@ use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::live::Feeds;
 use crate::opening_progress::Progress;
-use crate::partitions::partition_of;
 use crate::verifier::{DamageNote, Unchecked};
 
 /// The versions of each project that is loaded, from which `ETag`s are made. Written by the shards, read by everybody.

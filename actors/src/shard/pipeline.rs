@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant as Stopwatch;
 
+use headcount_common::partition_of;
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::identity::SentKeys;
 use headcount_domain::ids::ProjectId;
@@ -20,7 +21,6 @@ use super::work::{QueuedWork, Work};
 use crate::checkpoint_writer::CancelledJobs;
 use crate::event_codec::LogRecord;
 use crate::history::History;
-use crate::partitions::partition_of;
 use crate::saved_state::CopiedState;
 
 /// The number of events whose records are read ahead together. Of 8, 16 and 32, the last two took the least processor time.

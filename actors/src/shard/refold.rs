@@ -1,6 +1,7 @@
 //! Takes the state of a project away while its partition is opened, so that it is folded anew from history without erased identities. While it is served, that is done beside it
 //! (see `crate::refolding`).
 
+use headcount_common::partition_of;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
@@ -13,7 +14,6 @@ use super::partition_context::PartitionContext;
 use crate::checkpoint_writer::{Collect, Entries, PartitionMeta, ProjectMeta, highest_key, meta_key, position_key, read_meta};
 use crate::fault;
 use crate::history::Wanted;
-use crate::partitions::partition_of;
 
 /// The projects of a partition that are folded anew.
 #[derive(Debug, Clone, Default)]

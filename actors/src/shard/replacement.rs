@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use headcount_common::partition_of;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
@@ -14,7 +15,6 @@ use headcount_storage::keyspace::PartitionId;
 use super::partition::{Partition, Replacement};
 use super::shard::Shard;
 use crate::checkpoint_writer::{Claim, ProjectMeta, meta_key, read_meta};
-use crate::partitions::partition_of;
 
 /// A project that is held, so that its state can be replaced.
 pub(crate) struct Replaceable {

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_common::partition_of;
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
@@ -27,7 +28,6 @@ use super::quota_table::QuotaCheck;
 use super::work::Work;
 use crate::checkpoint_writer::Hurry;
 use crate::history::History;
-use crate::partitions::partition_of;
 
 /// How long a start waits for checkpoints that can't be written, if memory does not allow it to continue without.
 const MAX_WAIT_FOR_STUCK: Duration = Duration::from_secs(120);

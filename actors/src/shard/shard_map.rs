@@ -1,6 +1,6 @@
 //! The shard that hosts each partition.
 
-use crate::partitions::PARTITIONS;
+use headcount_common::PARTITIONS;
 
 /// Assigns partitions to shards.
 #[derive(Debug, Clone, Copy)]

@@ -2,13 +2,14 @@
 //!
 //! A partition may be given up meanwhile. What is read then may be anything, so that it counts only if the partition was here all the time.
 
+use headcount_common::{SharedArchive, SharedArchiveError};
+
 use super::error::VerifyError;
 use super::file_checks::check_archive;
 use super::run::{HeldCheck, VerifyRun};
 use crate::fault;
 use crate::history::{PartitionArchives, SealedEvents, Wanted};
 use crate::recompute::Scratch;
-use crate::shared_archive::{SharedArchive, SharedArchiveError};
 
 /// Why a partition was not verified that was here before.
 const MOVED: &str = "it is on another node now, or was meanwhile";

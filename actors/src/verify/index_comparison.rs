@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use headcount_common::partition_of;
 use headcount_domain::ids::{ProjectId, external_ids_of};
 use headcount_domain::intake::event::Position;
 use headcount_storage::external_ids::{ExternalIdsError, ExternalIdsView};
@@ -11,7 +12,6 @@ use super::comparison::ComparisonError;
 use super::report::{DifferingCell, VerifyReport};
 use crate::dead_letters::DeadLetters;
 use crate::fault;
-use crate::partitions::partition_of;
 use crate::recompute::Bound;
 
 fn stored(error: ExternalIdsError) -> ComparisonError {

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use headcount_common::partition_of;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use serde::{Deserialize, Serialize};
-
-use crate::partitions::partition_of;
 
 /// The number of differing cells that are described; all of them are counted.
 const MAX_CELLS: usize = 1_000;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use headcount_common::{SharedArchive, partition_of};
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_storage::external_ids::ExternalIdsView;
@@ -22,9 +23,7 @@ use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::free_space::free_bytes;
 use crate::history::{History, PartitionArchives, SealedEvents};
-use crate::partitions::partition_of;
 use crate::recompute::{Bound, BoundedHistory, Recomputation, Replay, Scratch, StopCheck};
-use crate::shared_archive::SharedArchive;
 
 /// Partitions are recomputed together, in one pass over the log, while their stored states take at most this.
 const GROUP_BYTES: u64 = 64 << 20;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use headcount_common::checked_files::Filed;
+use headcount_control::WebhookId;
 use headcount_domain::intake::event::Position;
 use headcount_domain::named_values;
 use headcount_domain::time::Instant;
@@ -9,12 +11,13 @@ use serde::{Deserialize, Serialize};
 
 use super::message::{Notification, delivery_id};
 use super::webhook::Webhook;
-use crate::registry::WebhookId;
 
 /// The most deliveries that are listed of a webhook: the latest.
 pub const MAX_DELIVERIES: usize = 1_000;
-/// Of a member: its list travels with each step.
-pub(super) const MAX_SHARED_DELIVERIES: usize = 200;
+/// The room for a delivery in a value that holds as many as fit.
+const DELIVERY_BYTES: usize = 1_024;
+/// The end of the name of a file that says how far a webhook has come.
+pub(crate) const PROGRESS_SUFFIX: &str = ".progress.json";
 /// How long a delivery is listed.
 const LISTED_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
 
@@ -30,6 +33,11 @@ named_values! {
         /// It was given up.
         Dead = "dead",
     }
+}
+
+/// The most deliveries in a value of at most `bytes`.
+pub(super) fn most_deliveries(bytes: usize) -> usize {
+    bytes / DELIVERY_BYTES
 }
 
 /// What became of a notification. It holds nothing of the event but its id.
@@ -81,13 +89,23 @@ pub struct DeliveryPage {
 /// How far a webhook has come.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct DeliveryProgress {
+pub(crate) struct DeliveryProgress {
     /// All notifications up to here are done.
     pub(super) done: Position,
     /// The last erasure of the project that the deliveries reflect.
     pub(super) reflected: u64,
     /// What became of the last ones, by position.
     pub(super) deliveries: BTreeMap<Position, Delivery>,
+}
+
+impl Filed for DeliveryProgress {
+    type Id = WebhookId;
+    const WHAT: &'static str = "webhook's progress";
+    const SUFFIX: &'static str = PROGRESS_SUFFIX;
+
+    fn is_of(&self, _: &WebhookId) -> bool {
+        true
+    }
 }
 
 impl DeliveryProgress {

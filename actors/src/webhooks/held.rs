@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use headcount_control::WebhookId;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
 
 use super::delivery::DeliveryProgress;
 use super::webhook::Webhook;
-use crate::registry::WebhookId;
 
 /// A webhook, and how far it has come.
 #[derive(Debug)]
@@ -109,7 +109,7 @@ mod tests {
             status: WebhookStatus::Active,
             created_at: Instant(1),
             created_after: 0,
-            secret: SigningSecret::random().unwrap().0,
+            secret: SigningSecret::random().unwrap(),
             former: None,
         };
         HeldWebhook::new(webhook, DeliveryProgress::default())

@@ -1,5 +1,6 @@
 //! What is sent: the body, its id and its signature.
 
+use headcount_control::WebhookId;
 use headcount_domain::ids::public_id;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::Instant;
@@ -9,7 +10,6 @@ use sha2::Sha256;
 
 use super::webhook::{SigningSecret, Webhook};
 use crate::live::LiveNotification;
-use crate::registry::WebhookId;
 
 /// How much earlier than its receipt an event may have happened, to be sent.
 const MAX_AGE_MS: i64 = 24 * 60 * 60 * 1_000;

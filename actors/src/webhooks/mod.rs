@@ -5,15 +5,13 @@
 //!
 //! `engine/webhook_sender.rs` sends. When a receiver fails, `store.rs` (`tried`) retries or gives up; `transport.rs` has the pauses.
 
+mod changes;
 mod delivery;
-mod files;
 mod held;
 mod key;
 mod message;
 mod moved;
 mod outlook;
-mod place;
-mod sharing;
 mod store;
 mod transport;
 mod webhook;
@@ -25,10 +23,8 @@ pub use store::MAX_WEBHOOKS;
 pub use transport::{Deliver, DeliveryFailure, SignedRequest, WebhookSettings};
 pub use webhook::{NewWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookStatus};
 
-pub(crate) use files::{WEBHOOKS_DIR, WebhookFiles};
-pub(crate) use key::WebhookKey;
+pub(crate) use delivery::{DeliveryProgress, PROGRESS_SUFFIX};
 pub(crate) use message::{Notification, signature};
 pub(crate) use moved::{MovedWebhook, write_moved};
 pub(crate) use outlook::{DeliveryAttempt, Outlook};
-pub(crate) use place::SharedWebhooks;
-pub(crate) use store::Webhooks;
+pub(crate) use store::{WEBHOOKS_DIR, WebhookPlaces, Webhooks};

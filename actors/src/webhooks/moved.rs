@@ -4,21 +4,18 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
+use headcount_common::checked_files::{CheckedFiles, Filed as _, ReadItems, read_all};
+use headcount_common::{ControlError, checked_json};
+use headcount_control::WebhookId;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 
-use super::delivery::{Delivery, DeliveryProgress, MAX_SHARED_DELIVERIES};
-use super::files::{WEBHOOKS_DIR, WebhookFiles};
-use super::key::WebhookKey;
-use super::place::{SharedWebhooks, WebhookPlace};
-use super::store::Webhooks;
-use super::webhook::{FormerSecret, SigningSecret, Webhook};
-use crate::checked_files::{Filed as _, ReadItems, read_all};
-use crate::checked_json;
+use super::delivery::{Delivery, DeliveryProgress, most_deliveries};
+use super::store::{WEBHOOKS_DIR, Webhooks};
+use super::webhook::Webhook;
 use crate::position_map::PositionMap;
-use crate::registry::{ControlError, WebhookId};
 
-/// A webhook with the secrets that sign, and how far it has come.
+/// A webhook, and how far it has come.
 #[derive(Debug)]
 pub(crate) struct MovedWebhook {
     webhook: Webhook,
@@ -34,23 +31,17 @@ impl Webhooks {
         self.follow()?;
         let held = self.held.read();
         let wanted = held.all().filter(|held| is_wanted(held.webhook.project));
-        let wanted: Vec<_> = wanted.map(|held| (held.webhook.clone(), held.progress.clone())).collect();
+        let wanted: Vec<_> = wanted.map(|held| held.webhook.clone()).collect();
         drop(held);
-        wanted.into_iter().map(|(webhook, held)| self.backed_up(webhook, held)).collect()
+        wanted.into_iter().map(|webhook| self.backed_up(webhook)).collect()
     }
 
-    fn backed_up(&self, webhook: Webhook, held: DeliveryProgress) -> Result<MovedWebhook, ControlError> {
-        let WebhookPlace::Shared(SharedWebhooks { cursors, key, .. }) = &self.place else {
-            return Ok(MovedWebhook { webhook, progress: held });
-        };
-        let read = cursors.read(&webhook.id.to_string()).map_err(|error| ControlError::Documents(error.to_string()))?;
+    fn backed_up(&self, webhook: Webhook) -> Result<MovedWebhook, ControlError> {
+        let read = self.progress.read(&webhook.id.to_string()).map_err(|error| ControlError::Documents(error.to_string()))?;
         // What its owner does with one that can't be read.
         let decoded = read.and_then(|(bytes, _)| checked_json::decode(DeliveryProgress::VERSION, &bytes));
         let progress = decoded.unwrap_or_else(|| DeliveryProgress::of(&webhook));
-        let secret_of = |number: &SigningSecret| SigningSecret::of(&key.secret_of(number));
-        let secret = secret_of(&webhook.secret);
-        let former = webhook.former.as_ref().map(|former| FormerSecret { secret: secret_of(&former.secret), ..former.clone() });
-        Ok(MovedWebhook { webhook: Webhook { secret, former, ..webhook }, progress })
+        Ok(MovedWebhook { webhook, progress })
     }
 }
 
@@ -86,20 +77,16 @@ impl MovedWebhook {
         Ok((webhooks.into_iter().map(with_progress).collect(), damaged))
     }
 
-    /// Returns what several machines with a key have of it in their log.
+    /// Returns what several machines with the same key have of it, where values have at most `max_bytes`.
     ///
     /// # Errors
     /// It can't be encoded.
-    pub(crate) fn documents(&self, positions: &PositionMap, key: &WebhookKey) -> io::Result<WebhookDocuments> {
-        let (mut webhook, progress) = self.moved(positions);
-        webhook.secret = key.sealed(&webhook.secret);
-        if let Some(former) = &mut webhook.former {
-            former.secret = key.sealed(&former.secret);
-        }
+    pub(crate) fn documents(&self, positions: &PositionMap, max_bytes: usize) -> io::Result<WebhookDocuments> {
+        let (webhook, progress) = self.moved(positions);
         Ok(WebhookDocuments {
             key: webhook.id.to_string(),
             webhook: checked_json::encode(Webhook::VERSION, &webhook)?,
-            cursor: checked_json::encode(DeliveryProgress::VERSION, &progress.shortened(MAX_SHARED_DELIVERIES))?,
+            cursor: checked_json::encode(DeliveryProgress::VERSION, &progress.shortened(most_deliveries(max_bytes)))?,
         })
     }
 
@@ -136,11 +123,13 @@ pub(crate) fn write_moved<'w>(
     webhooks: impl IntoIterator<Item = &'w MovedWebhook>,
     positions: &PositionMap,
 ) -> io::Result<()> {
-    let (files, _) = WebhookFiles::open(&data_dir.join(WEBHOOKS_DIR))?;
+    let dir = data_dir.join(WEBHOOKS_DIR);
+    let (files, of_progress) =
+        (CheckedFiles::open(&dir, |_, _: Webhook| ())?, CheckedFiles::open(&dir, |_, _: DeliveryProgress| ())?);
     for webhook in webhooks {
         let (webhook, progress) = webhook.moved(positions);
-        files.write_progress(&webhook.id, &progress)?;
-        files.write(&webhook)?;
+        of_progress.write(&webhook.id, &progress)?;
+        files.write(&webhook.id, &webhook)?;
     }
     Ok(())
 }
@@ -151,7 +140,7 @@ mod tests {
     use headcount_domain::time::Instant;
 
     use super::super::delivery::DeliveryStatus;
-    use super::super::webhook::WebhookStatus;
+    use super::super::webhook::{FormerSecret, SigningSecret, WebhookStatus};
     use super::*;
 
     fn delivery(position: Position) -> Delivery {
@@ -169,10 +158,10 @@ mod tests {
         }
     }
 
-    /// From several machines to one and back: nothing is sent twice, and the secrets are the same.
+    /// From several machines to one and back: nothing is sent twice, and the numbers of the secrets are the same.
     #[test]
     fn a_webhook_goes_on_in_another_log_where_it_was() {
-        let (secret, former) = (SigningSecret::random().unwrap().0, SigningSecret::random().unwrap().0);
+        let (secret, former) = (SigningSecret::random().unwrap(), SigningSecret::random().unwrap());
         let webhook = Webhook {
             id: WebhookId::random().unwrap(),
             organization: OrganizationId(1),
@@ -206,18 +195,13 @@ mod tests {
         read[0].want(&mut back);
         back.pass(ProjectId(2), &[1, 2, 7, 8, 9], 8192);
         back.finish();
-        let key = WebhookKey::new([5; 16]);
-        let documents = read[0].documents(&back, &key).unwrap();
-        assert_eq!(documents, read[0].documents(&back, &key).unwrap(), "an attempt that is made again writes the same");
+        let documents = read[0].documents(&back, 2_048).unwrap();
+        assert_eq!(documents, read[0].documents(&back, 2_048).unwrap(), "an attempt that is made again writes the same");
         let shared: Webhook = checked_json::decode(Webhook::VERSION, &documents.webhook).unwrap();
         let cursor: DeliveryProgress = checked_json::decode(DeliveryProgress::VERSION, &documents.cursor).unwrap();
         assert_eq!((shared.created_after, cursor.done, cursor.deliveries.len()), (8193, 8195, 2));
-        let text = String::from_utf8_lossy(&documents.webhook).into_owned();
-        for (signs, number) in [(&secret, &shared.secret), (&former, &shared.former.unwrap().secret)] {
-            let signs = String::from_utf8_lossy(signs.key()).into_owned();
-            assert_eq!(key.secret_of(number).expose(), signs);
-            assert_ne!(WebhookKey::new([6; 16]).secret_of(number).expose(), signs, "only with the key");
-            assert!(!text.contains(&signs), "the brokers do not have it");
-        }
+        assert_eq!((shared.secret, shared.former.map(|former| former.secret)), (secret, Some(former)));
+        let fewer = read[0].documents(&back, 1_024).unwrap().cursor;
+        assert_eq!(checked_json::decode::<DeliveryProgress>(DeliveryProgress::VERSION, &fewer).unwrap().deliveries.len(), 1);
     }
 }

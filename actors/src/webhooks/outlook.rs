@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use headcount_control::{Secret, WebhookId};
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
 
 use super::webhook::Webhook;
-use crate::registry::{Secret, WebhookId};
 
 /// The webhooks to list.
 #[derive(Debug, Clone, Default)]

@@ -1,11 +1,14 @@
-//! All webhooks: in memory, and in their files.
+//! All webhooks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_common::secrets::Signer;
+use headcount_common::{ControlError, DocumentSet, Documents, SharedValues};
+use headcount_control::{AuditAction, Author, Registry, RegistryError, Secret, WebhookId};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
@@ -13,17 +16,18 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
 use super::delivery::{DeliveryPage, DeliveryProgress, DeliveryQuery, DeliveryStatus};
-use super::files::{WEBHOOKS_DIR, WebhookFiles};
 use super::held::{HeldWebhook, HeldWebhooks};
+use super::key::WebhookKey;
 use super::message::Notification;
 use super::outlook::{DeliveryAttempt, Outlook, Rotation, WebhookFigures, WebhookPage, WebhookQuery, WebhookReplay};
-use super::place::{PlannedWebhook, WebhookPlace};
 use super::transport::WebhookSettings;
 use super::webhook::{
-    BOTH_SIGN_MS, FormerSecret, NewWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookStatus, check_events, check_url,
+    BOTH_SIGN_MS, FormerSecret, NewWebhook, PlannedWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookStatus, check_events,
+    check_url,
 };
-use crate::registry::{AuditAction, Author, ControlError, Registry, RegistryError, Secret, WebhookId};
 
+/// The directory of the webhooks in a data directory: `wh_….json` is a webhook, `wh_….progress.json` how far it has come.
+pub(crate) const WEBHOOKS_DIR: &str = "control/webhooks";
 /// The most webhooks of an organization.
 pub const MAX_WEBHOOKS: usize = 100;
 /// How long progress may be in memory alone. A stop in between repeats what was sent since.
@@ -33,10 +37,16 @@ const SAVE_PATIENCE: Duration = Duration::from_secs(2);
 
 const NOT_FOUND: RegistryError = RegistryError::NotFound { what: "webhook" };
 
+/// Where webhooks are, and how far each has come.
+pub(crate) type WebhookPlaces = (Arc<dyn Documents>, Arc<dyn SharedValues>);
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Webhooks {
-    pub(super) place: WebhookPlace,
+    pub(super) items: DocumentSet<Webhook>,
+    /// How far each has come.
+    pub(super) progress: Arc<dyn SharedValues>,
+    pub(super) key: WebhookKey,
     pub(super) held: RwLock<HeldWebhooks>,
     /// Held while a webhook changes.
     changes: Mutex<()>,
@@ -53,23 +63,13 @@ pub(crate) struct Webhooks {
 }
 
 impl Webhooks {
-    /// Reads the webhooks in `dir`.
-    ///
-    /// # Errors
-    /// A file can't be read.
-    pub(crate) fn open(dir: &Path) -> io::Result<Self> {
-        let (files, webhooks) = WebhookFiles::open(dir)?;
-        let mut held = HeldWebhooks::default();
-        for (webhook, progress) in webhooks {
-            held.insert(HeldWebhook::new(webhook, progress));
-        }
-        Ok(Self::with(WebhookPlace::Files(files), held))
-    }
-
-    pub(super) fn with(place: WebhookPlace, held: HeldWebhooks) -> Self {
+    /// Uses the documents of webhooks and the values with their progress. None is known before [`Self::follow`].
+    pub(crate) fn new((documents, progress): WebhookPlaces, signer: Signer) -> Self {
         Self {
-            place,
-            held: RwLock::new(held),
+            items: DocumentSet::new(documents),
+            progress,
+            key: WebhookKey::new(signer),
+            held: RwLock::default(),
             changes: Mutex::default(),
             saving: Mutex::default(),
             woken: Mutex::default(),

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use headcount_common::checked_files::Filed;
+use headcount_control::{AuditAction, FieldChange, RegistryError, Secret, WEBHOOK_SECRET_PREFIX, WebhookId};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_domain::named_values;
 use headcount_domain::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-
-use crate::registry::{FieldChange, RegistryError, Secret, WEBHOOK_SECRET_PREFIX, WebhookId};
 
 /// The most bytes of a URL.
 const MAX_URL_BYTES: usize = 2_048;
@@ -50,15 +50,9 @@ impl SigningSecret {
         Self(secret.expose().to_owned())
     }
 
-    /// Generates a secret. The second one is for its owner.
-    pub(super) fn random() -> Result<(Self, Secret), RegistryError> {
-        let secret = Secret::random(WEBHOOK_SECRET_PREFIX)?;
-        Ok((Self(secret.expose().to_owned()), secret))
-    }
-
-    /// What stands for a secret.
-    pub(super) fn of_text(text: String) -> Self {
-        Self(text)
+    /// Generates a number that stands for a secret.
+    pub(super) fn random() -> Result<Self, RegistryError> {
+        Ok(Self::of(&Secret::random(WEBHOOK_SECRET_PREFIX)?))
     }
 
     /// The key of the signature: the whole secret.
@@ -103,6 +97,15 @@ pub struct Webhook {
     pub(crate) created_after: Position,
     pub(super) secret: SigningSecret,
     pub(super) former: Option<FormerSecret>,
+}
+
+impl Filed for Webhook {
+    type Id = WebhookId;
+    const WHAT: &'static str = "webhook";
+
+    fn is_of(&self, id: &WebhookId) -> bool {
+        self.id == *id
+    }
 }
 
 /// A webhook to make.
@@ -170,4 +173,23 @@ pub(super) fn check_url(url: &str, check: impl FnOnce(&str) -> Result<String, St
         return Err(RegistryError::invalid("url", format!("must have at most {MAX_URL_BYTES} bytes")));
     }
     check(url).map_err(|message| RegistryError::invalid("url", message))
+}
+
+/// A change of a webhook.
+pub(super) struct PlannedWebhook {
+    pub(super) id: WebhookId,
+    pub(super) organization: OrganizationId,
+    /// What it is from then on; `None`: it is removed.
+    pub(super) webhook: Option<Webhook>,
+    pub(super) action: AuditAction,
+    pub(super) changes: BTreeMap<String, FieldChange>,
+}
+
+impl PlannedWebhook {
+    /// A webhook that is made, or changed from what it is.
+    pub(super) fn of(action: AuditAction, current: Option<&Webhook>, webhook: Webhook) -> Self {
+        let changes = Webhook::differences(current, Some(&webhook));
+        let (id, organization) = (webhook.id.clone(), webhook.organization);
+        Self { id, organization, webhook: Some(webhook), action, changes }
+    }
 }

@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use copies::copy;
-use headcount_actors::clock::FixedClock;
 use headcount_actors::domain::fault::FaultKind;
 use headcount_actors::domain::filter::Predicate;
 use headcount_actors::domain::ids::ProjectId;
@@ -26,8 +25,10 @@ use headcount_actors::domain::queries::{RevenueMetricsQuery, UniqueUsersQuery};
 use headcount_actors::domain::time::{Day, Instant, Window};
 use headcount_actors::domain::versions::Depends;
 use headcount_actors::ingest::{NewEvent, Status};
-use headcount_actors::registry::NewProject;
-use headcount_actors::{AskError, Engine, EngineConfig, PARTITIONS, partition_of};
+use headcount_actors::{AskError, Engine, EngineConfig};
+use headcount_common::clock::FixedClock;
+use headcount_common::{PARTITIONS, partition_of};
+use headcount_control::NewProject;
 use headcount_storage::files::switch::{Errno, Plan, Switch};
 use headcount_storage::store::{DiskStore, Store, StoreOptions};
 

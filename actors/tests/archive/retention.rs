@@ -4,10 +4,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_actors::domain::intake::admission::DropReason;
-use headcount_actors::registry::ProjectPatch;
 use headcount_actors::verify::{VerifyReport, VerifyStatus};
 use headcount_archive::archive::Archive;
 use headcount_archive::error::ArchiveError;
+use headcount_control::ProjectPatch;
 
 use super::removal::same_state;
 use super::*;

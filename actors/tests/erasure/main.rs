@@ -21,7 +21,6 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use copies::copy;
 use headcount_actors::TrackError;
-use headcount_actors::clock::FixedClock;
 use headcount_actors::domain::ids::{OrganizationId, ProjectId};
 use headcount_actors::domain::intake::admission::DropReason;
 use headcount_actors::domain::queries::{
@@ -32,11 +31,12 @@ use headcount_actors::domain::time::{Day, Instant, Window};
 use headcount_actors::domain::versions::Depends;
 use headcount_actors::engine::{ErasureError, ErasureState, ErasureSubject};
 use headcount_actors::ingest::{Field, NewEvent, Refusal, Status};
-use headcount_actors::registry::NewProject;
 use headcount_actors::{Engine, EngineConfig, search_erased};
 use headcount_archive::archive::Archive;
 use headcount_archive::catalog::Catalog;
 use headcount_archive::error::ArchiveError;
+use headcount_common::clock::FixedClock;
+use headcount_control::NewProject;
 use headcount_storage::files::switch::{Errno, Plan, Switch};
 
 /// 2024-03-01T10:00:00Z

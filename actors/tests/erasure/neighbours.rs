@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 
-use headcount_actors::partition_of;
+use headcount_common::partition_of;
 
 use super::*;
 

@@ -6,7 +6,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use headcount_actors::clock::{Clock as _, FixedClock};
 use headcount_actors::domain::figures::{AttributedTo, ExplainPlace, ExplainQuestion, ExplainedEvent};
 use headcount_actors::domain::filter::{Filter, Predicate};
 use headcount_actors::domain::ids::{OrganizationId, ProjectId};
@@ -17,8 +16,9 @@ use headcount_actors::domain::money::{Amount, Currency, Rate};
 use headcount_actors::domain::names::NamedValues;
 use headcount_actors::domain::time::{Day, Instant, Timezone, Window};
 use headcount_actors::ingest::Origin;
-use headcount_actors::registry::{NewProject, OrganizationPatch, ProjectPatch};
 use headcount_actors::{Engine, EngineConfig};
+use headcount_common::clock::{Clock as _, FixedClock};
+use headcount_control::{NewProject, OrganizationPatch, ProjectPatch};
 use headcount_histories::{History, Rng, Size, Step, explained, model_of};
 use headcount_model::served::ignored;
 use headcount_model::time::day_of;

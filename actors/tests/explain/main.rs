@@ -10,7 +10,6 @@ mod support;
 use std::path::Path;
 use std::sync::Arc;
 
-use headcount_actors::clock::FixedClock;
 use headcount_actors::domain::figures::{AttributedTo, ExplainQuestion, ExplainedFigure, Explanation, Reason};
 use headcount_actors::domain::filter::Predicate;
 use headcount_actors::domain::ids::ProjectId;
@@ -18,6 +17,7 @@ use headcount_actors::domain::queries::{Dimension, EntityLevel, TouchModel};
 use headcount_actors::domain::time::{Day, Instant, Window};
 use headcount_actors::ingest::{Field, NewEvent};
 use headcount_actors::{Engine, EngineConfig, ExplainError};
+use headcount_common::clock::FixedClock;
 
 /// 2024-03-01T10:00:00Z
 const BASE_MS: i64 = 1_709_287_200_000;

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use headcount_actors::domain::queries::UniqueUsersQuery;
 use headcount_actors::ingest::{NewEvent, Status};
-use headcount_actors::{EngineConfig, NodesBackupError, partition_of};
+use headcount_actors::{EngineConfig, NodesBackupError};
+use headcount_common::partition_of;
 use headcount_storage::backup::{Backup, BackupFolder};
 
 use crate::member::{BASE_MS, CommonLetters, Node, SharedLog, origin, window};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use headcount_actors::engine::{ErasureError, ErasureSubject};
 use headcount_actors::ingest::{NewEvent, Status};
-use headcount_actors::partition_of;
+use headcount_common::partition_of;
 use headcount_storage::files::switch::{Errno, Plan, Switch};
 
 use crate::member::{BASE_MS, Node, SharedLog, origin};

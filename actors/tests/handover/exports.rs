@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 use headcount_actors::domain::ids::{OrganizationId, ProjectId};
 use headcount_actors::engine::DownloadError;
 use headcount_actors::privacy::{PrivacyRequest, PrivacyRequestKind, PrivacyStatus, PrivacySubject};
-use headcount_actors::registry::PrivacyRequestId;
-use headcount_actors::{SharedDocuments, home_of, partition_of};
+use headcount_common::{Documents, home_of, partition_of};
+use headcount_control::PrivacyRequestId;
 
-use crate::member::{Documents, Node, SharedLog, origin};
+use crate::member::{CommonDocuments, Node, SharedLog, origin};
 
 fn organization(node: &Node) -> OrganizationId {
     node.engine.registry().organizations()[0].id
 }
 
 /// Starts an engine that has the project, and looks after the organization's privacy requests.
-async fn home(documents: &Arc<Documents>) -> (Node, ProjectId, tempfile::TempDir) {
+async fn home(documents: &Arc<CommonDocuments>) -> (Node, ProjectId, tempfile::TempDir) {
     let ((origin, project), log) = (origin().await, Arc::<SharedLog>::default());
-    let (letters, privacy) = (Arc::default(), Arc::<Documents>::clone(documents) as Arc<dyn SharedDocuments>);
+    let (letters, privacy) = (Arc::default(), Arc::<CommonDocuments>::clone(documents) as Arc<dyn Documents>);
     let shared = (&log, &letters, privacy);
     let node = Node::start_sharing(tempfile::tempdir().unwrap(), Some(origin.path()), shared, |config| {
         config.export_pauses = [Duration::from_millis(10); 4];
@@ -79,7 +79,7 @@ async fn an_export_whose_file_is_missing_is_made_again() {
 /// The request is completed, and who completed it does not know: the file is removed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_export_that_was_completed_without_an_answer_is_made_again_before_anybody_asks() {
-    let documents = Arc::<Documents>::default();
+    let documents = Arc::<CommonDocuments>::default();
     let (node, project, _origin) = home(&documents).await;
     node.order(project, 1).await;
     *documents.unanswered.lock() = Some(r#""status":"completed""#);

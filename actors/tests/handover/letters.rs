@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::ingest::{NewEvent, Status};
-use headcount_actors::registry::NewProject;
-use headcount_actors::{Adoption, Engine, EngineConfig, partition_of};
+use headcount_actors::{Adoption, Engine, EngineConfig};
+use headcount_common::partition_of;
+use headcount_control::NewProject;
 use tempfile::TempDir;
 
 use crate::member::{BASE_MS, CommonLetters, Node, SharedLog, origin};

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use headcount_actors::domain::versions::Depends;
 use headcount_actors::ingest::{NewEvent, Status};
-use headcount_actors::registry::Registry;
-use headcount_actors::{Adoption, AskError, CopiedState, Engine, EngineConfig, Membership, Owners, partition_of};
+use headcount_actors::{Adoption, AskError, CopiedState, Engine, EngineConfig, Membership};
+use headcount_common::{Owners, partition_of};
+use headcount_control::Registry;
 use headcount_storage::boot_time::boot_time;
 use headcount_storage::format::Incarnation;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use headcount_actors::{SharedDocuments, partition_of};
+use headcount_common::{Documents, partition_of};
 
 use crate::member::{NoDocuments, Node, SharedLog, origin};
 
@@ -13,7 +13,7 @@ async fn a_checkpoint_without_a_mark_is_followed_by_one_that_has_it() {
     let ((origin, project), log) = (origin().await, Arc::<SharedLog>::default());
     let partition = partition_of(project);
     let letters = Arc::default();
-    let shared = || (&log, &letters, Arc::new(NoDocuments) as Arc<dyn SharedDocuments>);
+    let shared = || (&log, &letters, Arc::new(NoDocuments) as Arc<dyn Documents>);
     let node = Node::start_sharing(tempfile::tempdir().unwrap(), Some(origin.path()), shared(), |config| {
         config.checkpoints.interval = Duration::from_millis(20);
     });

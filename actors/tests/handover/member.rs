@@ -13,11 +13,12 @@ use headcount_actors::domain::intake::event::Event;
 use headcount_actors::domain::queries::{RevenueMetricsQuery, UniqueUsersQuery};
 use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::ingest::{NewEvent, Status, Ticket};
-use headcount_actors::registry::{ControlError, Registry};
-use headcount_actors::{
-    Adoption, AskError, CopiedState, DocumentChange, DocumentVisitor, Engine, EngineConfig, LogSink, Membership, Owners,
-    SharedCursors, SharedDocuments, SharedDocumentsError, SharedLetters, SharedLettersError,
+use headcount_actors::{Adoption, AskError, CopiedState, Engine, EngineConfig, LogSink, Membership};
+use headcount_common::{
+    ControlError, DocumentChange, DocumentVisitor, Documents, DocumentsError, Owners, SharedLetters, SharedLettersError,
+    SharedValues,
 };
+use headcount_control::Registry;
 use headcount_storage::TableFile;
 use headcount_storage::boot_time::boot_time;
 use headcount_storage::format::Incarnation;
@@ -149,26 +150,30 @@ impl SharedLetters for CommonLetters {
 #[derive(Debug)]
 pub(crate) struct NoDocuments;
 
-impl SharedDocuments for NoDocuments {
+impl Documents for NoDocuments {
     fn follow(&self, _: &mut DocumentVisitor<'_>) -> Result<u64, ControlError> {
         Ok(0)
     }
 
-    fn put(&self, _: u64, _: DocumentChange<'_>) -> Result<(), SharedDocumentsError> {
-        Err(SharedDocumentsError::Unavailable("there are none".to_owned()))
+    fn put(&self, _: u64, _: DocumentChange<'_>) -> Result<(), DocumentsError> {
+        Err(DocumentsError::Unavailable("there are none".to_owned()))
+    }
+
+    fn prove(&self, _: u64, _: &str) -> Result<(), DocumentsError> {
+        Ok(())
     }
 }
 
 /// Documents of one engine, as several would share them.
 #[derive(Debug, Default)]
-pub(crate) struct Documents {
+pub(crate) struct CommonDocuments {
     changes: Mutex<Vec<(String, Vec<u8>)>>,
     seen: Mutex<usize>,
     /// The next change whose content has this text is made, and has no answer.
     pub(crate) unanswered: Mutex<Option<&'static str>>,
 }
 
-impl SharedDocuments for Documents {
+impl Documents for CommonDocuments {
     fn follow(&self, visit: &mut DocumentVisitor<'_>) -> Result<u64, ControlError> {
         let (changes, mut seen) = (self.changes.lock(), self.seen.lock());
         for (key, content) in &changes[*seen..] {
@@ -178,30 +183,38 @@ impl SharedDocuments for Documents {
         Ok(*seen as u64)
     }
 
-    fn put(&self, expected: u64, change: DocumentChange<'_>) -> Result<(), SharedDocumentsError> {
+    fn put(&self, expected: u64, change: DocumentChange<'_>) -> Result<(), DocumentsError> {
         let mut changes = self.changes.lock();
         if changes.len() as u64 != expected {
-            return Err(SharedDocumentsError::Conflict);
+            return Err(DocumentsError::Conflict);
         }
         let content = change.content.unwrap_or_default().to_owned();
         let has = |text: &&str| String::from_utf8_lossy(&content).contains(*text);
         let is_unanswered = self.unanswered.lock().take_if(|text| has(&*text)).is_some();
         changes.push((change.key.to_owned(), content));
-        if is_unanswered { Err(SharedDocumentsError::Undecided("no answer".to_owned())) } else { Ok(()) }
+        if is_unanswered { Err(DocumentsError::Undecided("no answer".to_owned())) } else { Ok(()) }
+    }
+
+    fn prove(&self, expected: u64, by: &str) -> Result<(), DocumentsError> {
+        self.put(expected, DocumentChange { key: by, content: Some(b"mark") })
     }
 }
 
-impl SharedCursors for NoDocuments {
-    fn read(&self, _: &str) -> Result<Option<(Vec<u8>, u64)>, SharedDocumentsError> {
+impl SharedValues for NoDocuments {
+    fn read(&self, _: &str) -> Result<Option<(Vec<u8>, u64)>, DocumentsError> {
         Ok(None)
     }
 
-    fn write(&self, _: &str, _: &[u8], _: u64) -> Result<u64, SharedDocumentsError> {
-        Err(SharedDocumentsError::Unavailable("there are none".to_owned()))
+    fn write(&self, _: &str, _: &[u8], _: u64) -> Result<u64, DocumentsError> {
+        Err(DocumentsError::Unavailable("there are none".to_owned()))
     }
 
-    fn remove(&self, _: &str) -> Result<(), SharedDocumentsError> {
+    fn remove(&self, _: &str) -> Result<(), DocumentsError> {
         Ok(())
+    }
+
+    fn max_bytes(&self) -> usize {
+        0
     }
 }
 
@@ -242,7 +255,7 @@ impl Node {
     pub(crate) fn start_sharing(
         dir: TempDir,
         origin: Option<&Path>,
-        (log, letters, privacy): (&Arc<SharedLog>, &Arc<CommonLetters>, Arc<dyn SharedDocuments>),
+        (log, letters, privacy): (&Arc<SharedLog>, &Arc<CommonLetters>, Arc<dyn Documents>),
         change: impl FnOnce(&mut EngineConfig),
     ) -> Self {
         let (owners, origin) = (Arc::new(Owners::unknown()), origin.map(Path::to_owned));

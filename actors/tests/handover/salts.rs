@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use headcount_actors::TrackError;
-use headcount_actors::clock::FixedClock;
 use headcount_actors::domain::time::Instant;
 use headcount_actors::ingest::{NewEvent, Refusal, Status};
-use headcount_actors::{SharedDocuments, partition_of};
+use headcount_common::clock::FixedClock;
+use headcount_common::{Documents, partition_of};
 
 use crate::member::{BASE_MS, NoDocuments, Node, SharedLog, origin};
 
@@ -14,7 +14,7 @@ use crate::member::{BASE_MS, NoDocuments, Node, SharedLog, origin};
 async fn without_a_salt_only_events_of_visitors_without_ids_are_refused() {
     let ((origin, project), log) = (origin().await, Arc::<SharedLog>::default());
     let (letters, clock) = (Arc::default(), Arc::new(FixedClock::at(Instant(BASE_MS))));
-    let shared = (&log, &letters, Arc::new(NoDocuments) as Arc<dyn SharedDocuments>);
+    let shared = (&log, &letters, Arc::new(NoDocuments) as Arc<dyn Documents>);
     let of_node = Arc::clone(&clock);
     let node = Node::start_sharing(tempfile::tempdir().unwrap(), Some(origin.path()), shared, |config| config.clock = of_node);
     node.take(partition_of(project)).await;

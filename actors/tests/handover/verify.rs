@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use headcount_actors::domain::ids::ProjectId;
-use headcount_actors::partition_of;
 use headcount_actors::verify::{VerifyReport, VerifyStatus};
+use headcount_common::partition_of;
 use headcount_storage::log::RemoteFailure;
 
 use crate::member::{Node, SharedLog, origin};

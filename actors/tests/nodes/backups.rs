@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_actors::backup::BackupFailure;
-use headcount_actors::clock::FixedClock;
 use headcount_actors::domain::time::Instant;
-use headcount_actors::registry::NewProject;
 use headcount_actors::{Engine, EngineConfig, NodesBackupError};
+use headcount_common::clock::FixedClock;
+use headcount_control::NewProject;
 use headcount_histories::{History, Rng, Size, Step};
 use headcount_storage::backup::{Backup, BackupError, BackupFolder};
 use serde_json::json;

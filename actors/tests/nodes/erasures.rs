@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_actors::Engine;
 use headcount_actors::domain::ids::OrganizationId;
 use headcount_actors::domain::time::Instant;
 use headcount_actors::engine::{ErasureError, ErasureSubject};
-use headcount_actors::{Engine, partition_of};
+use headcount_common::partition_of;
 use headcount_histories::{History, Size};
 
 use crate::rig::{NOW_MS, Rig, Trouble};

@@ -3,8 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use headcount_actors::domain::time::Window;
-use headcount_actors::registry::NewProject;
-use headcount_actors::{AskError, AskNodeError, Engine, MAX_REQUEST_BYTES, partition_of};
+use headcount_actors::{AskError, Engine};
+use headcount_common::nodes::{AskNodeError, MAX_REQUEST_BYTES};
+use headcount_common::partition_of;
+use headcount_control::NewProject;
 use headcount_histories::{History, Rng, Size, Step};
 
 use crate::rig::{NOW_MS, Rig, Trouble};

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use headcount_actors::domain::ids::external_ids_of;
-use headcount_actors::partition_of;
 use headcount_actors::verify::{VerifyReport, VerifyStatus};
+use headcount_common::partition_of;
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, Freeze};
 use headcount_storage::format::Incarnation;
 

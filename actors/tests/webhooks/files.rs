@@ -10,8 +10,8 @@ use std::time::{Duration, Instant as Stopwatch};
 use headcount_actors::Engine;
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::intake::event::Position;
-use headcount_actors::registry::{NewProject, RegistryError, WebhookId};
 use headcount_actors::webhooks::{NewWebhook, Webhook, WebhookPatch, WebhookQuery};
+use headcount_control::{NewProject, RegistryError, WebhookId};
 use headcount_storage::files::switch::{Errno, Plan, Switch};
 
 use super::copies::copy;

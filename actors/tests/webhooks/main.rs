@@ -7,15 +7,15 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use headcount_actors::clock::{Clock as _, FixedClock};
 use headcount_actors::domain::ids::{OrganizationId, ProjectId};
 use headcount_actors::domain::time::Instant as Timestamp;
 use headcount_actors::ingest::{Field, NewEvent, Status};
-use headcount_actors::registry::WebhookId;
 use headcount_actors::webhooks::{
     Deliver, Delivery, DeliveryFailure, DeliveryQuery, NewWebhook, SignedRequest, WebhookQuery, WebhookSettings,
 };
 use headcount_actors::{Engine, EngineConfig};
+use headcount_common::clock::{Clock as _, FixedClock};
+use headcount_control::WebhookId;
 use hmac::{Hmac, Mac};
 use serde_json::Value;
 use sha2::Sha256;

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use headcount_actors::{DamagedObject, SharedArchive, SharedArchiveError};
 use headcount_archive::catalog::{CATALOG_NAME, Catalog};
 use headcount_archive::error::{ArchiveError, Damage};
 use headcount_archive::manifest::MANIFEST_NAME;
 use headcount_archive::source::{FileSource, ListedFile};
+use headcount_common::{DamagedObject, SharedArchive, SharedArchiveError};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use headcount_actors::DamagedObject;
+use headcount_common::DamagedObject;
 
 use super::FilesError;
 use super::archive::{PartitionFiles, SharedFiles};

@@ -22,8 +22,8 @@ pub use list::ListError;
 pub use states::StateTiming;
 pub(crate) use states::{SharedStates, copy_dir, remove_copies, remove_copy};
 
-use headcount_actors::SharedArchiveError;
 use headcount_archive::error::ArchiveError;
+use headcount_common::SharedArchiveError;
 use headcount_domain::ids::ProjectId;
 
 /// Why the archive of a partition can't be taken over or published.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use headcount_actors::PARTITIONS;
+use headcount_common::PARTITIONS;
 use headcount_storage::log::{LogError as ReadError, LogMark, Position, ReadLog, Record, RecordVisitor, WantedAfter};
 use parking_lot::RwLock;
 use tokio::runtime::Handle;

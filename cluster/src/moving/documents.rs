@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use headcount_actors::{
-    DocumentChange, MovedDocument, MovingSource, PositionMap, SharedCursors as _, SharedDocuments as _, SharedDocumentsError,
-};
+use headcount_actors::{MovedDocument, MovingSource, PositionMap};
+use headcount_common::{DocumentChange, Documents as _, DocumentsError, SharedValues as _, Visited};
 use tokio::runtime::Handle;
 
 use super::error::MoveError;
@@ -21,11 +20,11 @@ pub(super) fn record(
     let stream = |kind| DocumentStream::new(runtime, connection, kind, replicas);
     let mut count = write(&stream("profiles"), "profiles", source.profiles())?;
     count += write(&stream("privacy"), "privacy", source.privacy_requests())?;
-    let webhooks = source.webhooks(positions)?;
+    let cursors = Cursors::new(runtime, connection, replicas);
+    let webhooks = source.webhooks(positions, cursors.max_bytes())?;
     if webhooks.is_empty() {
         return Ok(count);
     }
-    let cursors = Cursors::new(runtime, connection, replicas);
     let mut documents = Vec::with_capacity(webhooks.len());
     for webhook in webhooks {
         let key = webhook.key;
@@ -36,7 +35,7 @@ pub(super) fn record(
     Ok(count + write(&stream("webhooks"), "webhooks", &documents)?)
 }
 
-fn failed(stream: &'static str, key: &str) -> impl FnOnce(SharedDocumentsError) -> MoveError {
+fn failed(stream: &'static str, key: &str) -> impl FnOnce(DocumentsError) -> MoveError {
     let key = key.to_owned();
     move |source| MoveError::Document { stream, key, source }
 }
@@ -50,7 +49,7 @@ fn write(stream: &DocumentStream, name: &'static str, documents: &[MovedDocument
     let mut follow = || {
         stream.follow(&mut |DocumentChange { key, content }| {
             there.insert(key.to_owned(), content.unwrap_or_default().to_owned());
-            Ok(())
+            Ok(Visited::Applied)
         })
     };
     let mut last = follow()?;
@@ -59,12 +58,12 @@ fn write(stream: &DocumentStream, name: &'static str, documents: &[MovedDocument
             continue;
         }
         stream.put(last, DocumentChange { key, content: Some(content) }).map_err(failed(name, key))?;
-        last = stream.follow(&mut |_| Ok(()))?;
+        last = stream.follow(&mut |_| Ok(Visited::Applied))?;
     }
     Ok(documents.len())
 }
 
-fn write_cursor(cursors: &Cursors, key: &str, value: &[u8]) -> Result<(), SharedDocumentsError> {
+fn write_cursor(cursors: &Cursors, key: &str, value: &[u8]) -> Result<(), DocumentsError> {
     let found = cursors.read(key)?;
     let revision = found.as_ref().map_or(0, |(_, revision)| *revision);
     if found.is_some_and(|(found, _)| found == value) {

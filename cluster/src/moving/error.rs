@@ -1,8 +1,8 @@
 //! Why an installation did not move in.
 
+use headcount_actors::MovingError;
 use headcount_actors::domain::ids::ProjectId;
-use headcount_actors::registry::ControlError;
-use headcount_actors::{MovingError, SharedArchiveError, SharedDocumentsError};
+use headcount_common::{ControlError, DocumentsError, SharedArchiveError};
 
 use crate::files::FilesError;
 use crate::log::LogError;
@@ -58,7 +58,7 @@ pub enum MoveError {
         /// Its key.
         key: String,
         /// Why.
-        source: SharedDocumentsError,
+        source: DocumentsError,
     },
     /// The caller ended the attempt. It can be made again.
     #[error("stopped; the same command goes on with it")]

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use headcount_actors::{MovingSource, SharedArchive as _};
+use headcount_actors::MovingSource;
+use headcount_common::SharedArchive as _;
 use tokio::runtime::Handle;
 
 use super::error::MoveError;

@@ -15,8 +15,8 @@ mod streams;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use headcount_actors::registry::{ControlError, ControlLog as _};
-use headcount_actors::{LeftBehind, MovingSource, PARTITIONS};
+use headcount_actors::{LeftBehind, MovingSource};
+use headcount_common::{ControlError, ControlLog as _, PARTITIONS};
 use serde::Serialize;
 use tokio::runtime::Handle;
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use async_nats::{Client, Subject, Subscriber};
 use futures_util::StreamExt as _;
 use headcount_actors::Engine;
-use headcount_actors::registry::RegistryError;
+use headcount_control::RegistryError;
 use headcount_storage::boot_time::boot_time;
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, timeout_at};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_nats::jetstream::kv::{Config, Store, UpdateErrorKind};
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, StorageType};
 use bytes::Bytes;
-use headcount_actors::registry::{SIGN_IN_CODE_SECONDS, SharedCodes, SharedCodesError};
+use headcount_control::{SIGN_IN_CODE_SECONDS, SharedCodes, SharedCodesError};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 

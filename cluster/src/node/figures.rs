@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use headcount_actors::ingest::Ticket;
-use headcount_actors::{HeldPartition, NodeVitals, Owners};
+use headcount_common::{HeldPartition, NodeVitals, Owners};
 use headcount_storage::boot_time::boot_time;
 use parking_lot::Mutex;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use headcount_actors::PARTITIONS;
+use headcount_common::PARTITIONS;
 use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use headcount_actors::Owners;
+use headcount_common::Owners;
 use headcount_storage::boot_time::boot_time;
 use parking_lot::Mutex;
 

@@ -3,7 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use headcount_actors::ingest::Ticket;
-use headcount_actors::{LogSink, Membership, OpenError, OpenRegistry, Owners, SharedArchive, SharedCursors, SharedDocuments};
+use headcount_actors::{LogSink, Membership, OpenError, OpenRegistry};
+use headcount_common::{Documents, Owners, SharedArchive, SharedValues};
 use headcount_storage::log::Commit;
 use tokio::runtime::Handle;
 
@@ -55,7 +56,7 @@ impl MemberLog {
         let profiles = documents("profiles");
         let privacy = documents("privacy");
         let cursors = Arc::new(Cursors::new(runtime, &connection, record.replicas));
-        let webhooks = (documents("webhooks") as Arc<dyn SharedDocuments>, cursors as Arc<dyn SharedCursors>);
+        let webhooks = (documents("webhooks") as Arc<dyn Documents>, cursors as Arc<dyn SharedValues>);
         let registry: OpenRegistry = Box::new(move |dir| {
             let registry = open_registry(&with, &connection, &record, dir).map_err(|error| match error {
                 OpenRegistryError::Registry(error) => error.into(),

@@ -19,8 +19,9 @@ mod timing;
 use std::sync::Arc;
 use std::time::Duration;
 
+use headcount_actors::Engine;
 use headcount_actors::ingest::Ticket;
-use headcount_actors::{Engine, Owners, PARTITIONS};
+use headcount_common::{Owners, PARTITIONS};
 use headcount_storage::boot_time::boot_time;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Semaphore, watch};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_nats::jetstream::kv::Store;
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
 use futures_util::TryStreamExt as _;
-use headcount_actors::answers_version;
+use headcount_common::answers_version;
 use headcount_storage::boot_time::boot_time;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use headcount_actors::Engine;
 use headcount_actors::ingest::Ticket;
-use headcount_actors::{Engine, Owners};
+use headcount_common::Owners;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 

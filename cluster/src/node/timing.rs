@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use headcount_actors::{AdoptError, RemainsError, SharedLettersError};
+use headcount_actors::{AdoptError, RemainsError};
+use headcount_common::SharedLettersError;
 use tokio::sync::watch;
 
 use crate::agreed::LevelsError;

@@ -11,8 +11,9 @@ use headcount_actors::domain::queries::UniqueUsersQuery;
 use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::engine::{ErasureError, ErasureState, ErasureSubject};
 use headcount_actors::ingest::{NewEvent, Status};
-use headcount_actors::registry::ProjectPatch;
-use headcount_actors::{Engine, EngineConfig, NodesBackup, PARTITIONS};
+use headcount_actors::{Engine, EngineConfig, NodesBackup};
+use headcount_common::PARTITIONS;
+use headcount_control::ProjectPatch;
 use headcount_storage::backup::{Backup, BackupFolder};
 use tokio::runtime::{Handle, Runtime};
 

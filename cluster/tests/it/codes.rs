@@ -1,6 +1,6 @@
 //! Sign-in codes that nodes share.
 
-use headcount_actors::registry::MAX_SIGN_IN_CODES;
+use headcount_control::MAX_SIGN_IN_CODES;
 
 use crate::node::{Cluster, NOW};
 

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use headcount_actors::domain::time;
-use headcount_actors::registry::{AuditQuery, ControlError, ControlLog, Registry};
 use headcount_cluster::control::ControlStream;
 use headcount_cluster::log::{Chain, Content, Message};
 use headcount_cluster::{Connection, Credentials, StreamName};
+use headcount_common::{ControlError, ControlLog};
+use headcount_control::{AuditQuery, Registry};
 use headcount_storage::log::{LogError, RemoteFailure};
 use tempfile::TempDir;
 use tokio::runtime::Handle;

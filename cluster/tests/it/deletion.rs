@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::ingest::{Field, NewEvent};
-use headcount_actors::partition_of;
-use headcount_actors::registry::RegistryError;
 use headcount_cluster::StreamName;
 use headcount_cluster::log::LogReader;
+use headcount_common::partition_of;
+use headcount_control::RegistryError;
 use parking_lot::Mutex;
 
 use crate::barrier::Barrier;

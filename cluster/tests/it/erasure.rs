@@ -7,14 +7,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use headcount_actors::Engine;
 use headcount_actors::domain::ids::{OrganizationId, ProjectId};
 use headcount_actors::domain::intake::admission::DropReason;
 use headcount_actors::domain::versions::Depends;
 use headcount_actors::engine::{ErasureError, ErasureState, ErasureSubject};
 use headcount_actors::ingest::{Field, NewEvent, Status};
-use headcount_actors::{Engine, PARTITIONS, partition_of};
 use headcount_cluster::Credentials;
 use headcount_cluster::drain::Drain;
+use headcount_common::{PARTITIONS, partition_of};
 use parking_lot::Mutex;
 
 use crate::barrier::Barrier;

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use headcount_actors::ArchivePolicy;
 use headcount_actors::ingest::Status;
-use headcount_actors::registry::ProjectPatch;
-use headcount_actors::{ArchivePolicy, PARTITIONS, SharedArchive, SharedArchiveError, partition_of};
 use headcount_cluster::drain::Drain;
 use headcount_cluster::files::{Bucket, FilesError, SharedFiles};
 use headcount_cluster::log::LogReader;
 use headcount_cluster::{Credentials, StreamName};
+use headcount_common::{PARTITIONS, SharedArchive, SharedArchiveError, partition_of};
+use headcount_control::ProjectPatch;
 
 use crate::node::{Cluster, ClusterNode, NOW, NodeFiles, check, record, wait_until};
 

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use async_nats::jetstream::stream::Config;
 use headcount_actors::domain::time::Instant;
-use headcount_actors::registry::{Registry, RegistryError};
 use headcount_cluster::control::{OpenRegistryError, open_registry};
 use headcount_cluster::init::{InitError, InitOptions, init};
 use headcount_cluster::lease::{Holder, Leases, Timing};
 use headcount_cluster::status::{Status, StatusError, status};
 use headcount_cluster::{ClusterRecord, Credentials, RecordError, StreamError, StreamName};
+use headcount_control::{Registry, RegistryError};
 use headcount_storage::format::{Format, FormatError, Incarnation};
 use tokio::runtime::Handle;
 use tokio::task::block_in_place;

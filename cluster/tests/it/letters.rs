@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use headcount_actors::EngineConfig;
 use headcount_actors::domain::intake::event::Event;
 use headcount_actors::ingest::{NewEvent, Status};
-use headcount_actors::{EngineConfig, PARTITIONS, partition_of};
+use headcount_common::{PARTITIONS, partition_of};
 
 use crate::lost::{lose_events, wait_until_served};
 use crate::node::{BASE_MS, Cluster, ClusterNode, check, record, wait_until};

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use headcount_actors::{PARTITIONS, partition_of};
 use headcount_cluster::drain::Drain;
 use headcount_cluster::finalize::{FinalizeError, Finalized, finalize};
 use headcount_cluster::node::NodeError;
 use headcount_cluster::status::status;
 use headcount_cluster::{Credentials, Levels};
+use headcount_common::{PARTITIONS, partition_of};
 
 use crate::node::{Cluster, ClusterNode, TIMING, check, record, runtime, wait_until};
 

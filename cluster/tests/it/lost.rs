@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use headcount_actors::LiveState;
 use headcount_actors::domain::aggregate::Grouping;
 use headcount_actors::domain::filter::Predicate;
 use headcount_actors::domain::ids::ProjectId;
@@ -10,9 +11,9 @@ use headcount_actors::domain::intake::fields::{BuiltIn, Field};
 use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::domain::versions::Depends;
 use headcount_actors::ingest::Status;
-use headcount_actors::{LiveState, PARTITIONS, partition_of};
 use headcount_cluster::Credentials;
 use headcount_cluster::status::{resume, status};
+use headcount_common::{PARTITIONS, partition_of};
 use tempfile::TempDir;
 
 use crate::files::files_in;

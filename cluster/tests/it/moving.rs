@@ -9,14 +9,15 @@ use futures_util::TryStreamExt as _;
 use headcount_actors::domain::ids::{OrganizationId, ProjectId};
 use headcount_actors::ingest::{Field, NewEvent};
 use headcount_actors::profiles::{NewCompanyProfile, ProfilePatch};
-use headcount_actors::registry::{NewProject, ProjectPatch, Registry};
-use headcount_actors::{Engine, EngineConfig, LeftBehind, MovingError, MovingSource, PARTITIONS, partition_of};
+use headcount_actors::{Engine, EngineConfig, LeftBehind, MovingError, MovingSource};
 use headcount_cluster::files::Bucket;
 use headcount_cluster::init::{InitError, InitOptions, init, init_from};
 use headcount_cluster::log::{Content, LogEnd, LogReader};
 use headcount_cluster::moving::{MoveError, Moved};
 use headcount_cluster::status::status;
 use headcount_cluster::{ClusterRecord, Credentials, RecordError, StreamName};
+use headcount_common::{PARTITIONS, partition_of};
+use headcount_control::{NewProject, ProjectPatch, Registry};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::brokers::Brokers;

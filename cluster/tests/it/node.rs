@@ -10,11 +10,7 @@ use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::queries::UniqueUsersQuery;
 use headcount_actors::domain::time::{Day, Instant as Moment, Window};
 use headcount_actors::ingest::{NewEvent, Status};
-use headcount_actors::registry::{NewProject, Registry, RegistryError};
-use headcount_actors::{
-    ArchivePolicy, AskNode, AskNodeError, Engine, EngineConfig, NodeAnswer, NodeCall, Owner, PARTITIONS, PageOrder, PageQuestion,
-    partition_of,
-};
+use headcount_actors::{ArchivePolicy, Engine, EngineConfig, PageOrder, PageQuestion};
 use headcount_cluster::drain::Drain;
 use headcount_cluster::files::{Bucket, SharedFiles};
 use headcount_cluster::init::{InitError, InitOptions, init};
@@ -23,6 +19,9 @@ use headcount_cluster::log::AuditTiming;
 use headcount_cluster::node::{MemberLog, Node, NodeError, NodeParts, NodeTiming};
 use headcount_cluster::status::status;
 use headcount_cluster::{ClusterRecord, Connection, Credentials, Levels};
+use headcount_common::nodes::{AskNode, AskNodeError, NodeAnswer, NodeCall};
+use headcount_common::{Owner, PARTITIONS, partition_of};
+use headcount_control::{NewProject, Registry, RegistryError};
 use parking_lot::Mutex;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};

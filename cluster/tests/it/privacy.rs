@@ -8,8 +8,10 @@ use headcount_actors::domain::ids::OrganizationId;
 use headcount_actors::engine::{DownloadError, ErasureError};
 use headcount_actors::ingest::NewEvent;
 use headcount_actors::privacy::{PrivacyQuery, PrivacyRequest, PrivacyRequestKind, PrivacyStatus, PrivacySubject};
-use headcount_actors::registry::{PrivacyRequestId, RegistryError};
-use headcount_actors::{AskNode, AskNodeError, Engine, EngineConfig, NodeAnswer, NodeCall, PARTITIONS, home_of};
+use headcount_actors::{Engine, EngineConfig};
+use headcount_common::nodes::{AskNode, AskNodeError, NodeAnswer, NodeCall};
+use headcount_common::{PARTITIONS, home_of};
+use headcount_control::{PrivacyRequestId, RegistryError};
 use parking_lot::Mutex;
 use serde_json::Value;
 

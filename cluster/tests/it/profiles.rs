@@ -11,7 +11,7 @@ use headcount_actors::profiles::{
     BuildRequest, CompanyProfile, NewCompanyProfile, ProfileFields, ProfilePatch, ProfileQuery, ReadWebsite, ResearchSettings,
     SiteFindings, Website,
 };
-use headcount_actors::registry::{ActionsQuery, CompanyProfileId, OrganizationPatch, RegistryError};
+use headcount_control::{ActionsQuery, CompanyProfileId, OrganizationPatch, RegistryError};
 use parking_lot::Mutex;
 
 use crate::node::{Cluster, ClusterNode, wait_until};

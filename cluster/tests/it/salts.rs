@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use headcount_actors::PARTITIONS;
+use headcount_common::PARTITIONS;
 
 use crate::node::{Cluster, record, wait_until};
 

@@ -4,13 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use headcount_actors::ArchivePolicy;
 use headcount_actors::domain::intake::admission::DropReason;
 use headcount_actors::ingest::Status;
-use headcount_actors::registry::ProjectPatch;
-use headcount_actors::{ArchivePolicy, PARTITIONS};
 use headcount_cluster::StreamName;
 use headcount_cluster::files::StateTiming;
 use headcount_cluster::log::LogReader;
+use headcount_common::PARTITIONS;
+use headcount_control::ProjectPatch;
 
 use crate::files::{below, files_in};
 use crate::node::{Cluster, ClusterNode, NOW, NodeFiles, check, record, wait_until, wait_until_nothing_moves};

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use futures_util::TryStreamExt as _;
 use headcount_actors::EngineConfig;
-use headcount_actors::PARTITIONS;
 use headcount_cluster::Credentials;
 use headcount_cluster::drain::Drain;
 use headcount_cluster::status::status;
+use headcount_common::PARTITIONS;
 
 use crate::node::{Cluster, ClusterNode, NOW, TIMING, check, record, runtime, wait_until};
 

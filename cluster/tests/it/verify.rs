@@ -4,9 +4,9 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use headcount_actors::{SharedArchive, SharedArchiveError, partition_of};
 use headcount_archive::catalog::Catalog;
 use headcount_cluster::files::{Bucket, SharedFiles};
+use headcount_common::{SharedArchive, SharedArchiveError, partition_of};
 
 use crate::files::{below, files_in};
 use crate::node::Cluster;

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use headcount_actors::EngineConfig;
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::time::Instant as Moment;
 use headcount_actors::ingest::{Field, NewEvent};
-use headcount_actors::registry::{RegistryError, WebhookId};
 use headcount_actors::webhooks::{
     Deliver, DeliveryFailure, DeliveryQuery, NewWebhook, SignedRequest, Webhook, WebhookPatch, WebhookQuery, WebhookSettings,
     WebhookStatus,
 };
-use headcount_actors::{EngineConfig, PARTITIONS, partition_of};
+use headcount_common::{PARTITIONS, partition_of};
+use headcount_control::{RegistryError, WebhookId};
 use hmac::{Hmac, Mac};
 use parking_lot::Mutex;
 use serde_json::Value;

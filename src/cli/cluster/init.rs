@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use headcount_actors::clock::{Clock, SystemClock};
-use headcount_actors::registry::{Actor, ActorKind, Author, Registry};
 use headcount_cluster::ClusterRecord;
+use headcount_common::clock::{Clock, SystemClock};
+use headcount_control::{Actor, ActorKind, Author, Registry};
 use serde::Serialize;
 
 use super::moving;

@@ -1,7 +1,7 @@
 //! Records the sample events.
 
 use headcount_actors::Engine;
-use headcount_actors::registry::OrganizationPatch;
+use headcount_control::OrganizationPatch;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::policy::Rates;
 use headcount_domain::money::{Currency, Rate};

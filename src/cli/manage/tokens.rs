@@ -1,6 +1,6 @@
 //! `headcount token`.
 
-use headcount_actors::registry::Scope;
+use headcount_control::Scope;
 
 use super::ManagementCommand;
 use super::managed_server::ManagedServer;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use actix_web::http::header;
 use actix_web::{HttpMessage, HttpRequest};
-use headcount_actors::registry::{
+use headcount_control::{
     Actor, ActorKind, ApiToken, AuthError, Author, Authority, Capability, Limiter, Principal, ProjectConfig, Registry, Role,
     Scope, Share, ShareHolder, TokenHolder,
 };

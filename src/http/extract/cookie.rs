@@ -4,7 +4,7 @@
 use actix_web::HttpRequest;
 use actix_web::http::Method;
 use actix_web::http::header::{self, HeaderName};
-use headcount_actors::registry::{SESSION_SECONDS, normal_origin};
+use headcount_control::{SESSION_SECONDS, normal_origin};
 
 use crate::http::app::AppState;
 use crate::http::respond::code::ErrorCode;

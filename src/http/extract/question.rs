@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use actix_web::web::{Bytes, Payload};
 use actix_web::{HttpRequest, HttpResponse};
-use headcount_actors::registry::{Organization, Scope};
 use headcount_actors::{AskError, OrganizationProjects};
+use headcount_control::{Organization, Scope};
 use headcount_domain::money::Currency;
 use headcount_domain::queries::Query;
 use headcount_domain::time::{Timezone, Window};

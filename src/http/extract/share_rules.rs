@@ -2,7 +2,7 @@
 //!
 //! A share may ask only a [`SharedQuestion`], and the fields of the question are checked as they were parsed.
 
-use headcount_actors::registry::{Scope, Share};
+use headcount_control::{Scope, Share};
 use headcount_domain::filter::Filter;
 use headcount_domain::intake::fields::{BuiltIn, Field};
 

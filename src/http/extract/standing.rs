@@ -2,7 +2,7 @@
 
 use actix_web::web::Data;
 use actix_web::{HttpMessage, HttpRequest};
-use headcount_actors::registry::Authority;
+use headcount_control::Authority;
 use headcount_domain::ids::OrganizationId;
 
 use crate::http::app::AppState;

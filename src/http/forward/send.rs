@@ -8,7 +8,8 @@ use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 use futures_util::future::LocalBoxFuture;
-use headcount_actors::{Engine, Owner};
+use headcount_actors::Engine;
+use headcount_common::Owner;
 use hyper::Request;
 use hyper::http::{HeaderName, HeaderValue, Method, Uri, header, response};
 

@@ -6,7 +6,7 @@ use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpRequest, HttpResponse};
 use headcount_actors::admission_gate::Holder;
-use headcount_actors::{NOT_HERE, Owner, home_of, partition_of};
+use headcount_common::{NOT_HERE, Owner, home_of, partition_of};
 use headcount_domain::ids::ProjectId;
 
 use super::owner_node::OwnerNode;

@@ -1,7 +1,7 @@
 //! `GET /organization/actions`.
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::registry::{ActionEntry, ActionId, ActionReason, ActionsQuery, Scope};
+use headcount_control::{ActionEntry, ActionId, ActionReason, ActionsQuery, Scope};
 use headcount_domain::names::NamedValues;
 use headcount_domain::time::Timezone;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! `POST /projects/{project_id}/analytics/aggregate`
 
 use actix_web::HttpResponse;
-use headcount_actors::registry::Scope;
+use headcount_control::Scope;
 use headcount_domain::aggregate::{Aggregate, AggregateRow, Grouping, MAX_GROUPS};
 use headcount_domain::filter::Filter;
 use headcount_domain::intake::fields::{BuiltIn, Field, MetadataPath, Scalar};

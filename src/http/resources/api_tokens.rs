@@ -4,9 +4,7 @@
 //! hasn't itself, and revokes no owner's token. An owner's token may give and revoke everything.
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::registry::{
-    ApiToken, MemberId, NewToken, RateLimit, RateLimitPatch, Registry, Role, Scope, TokenId, TokenPatch,
-};
+use headcount_control::{ApiToken, MemberId, NewToken, RateLimit, RateLimitPatch, Registry, Role, Scope, TokenId, TokenPatch};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::time::Instant;
 use serde::Serialize;

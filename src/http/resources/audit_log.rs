@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::registry::{
+use headcount_control::{
     Actor, ActorKind, AuditAction, AuditEntry, AuditId, AuditQuery, AuditTarget, FieldChange, Scope, TargetType,
 };
 use headcount_domain::names::NamedValues;

@@ -111,7 +111,7 @@ pub(crate) async fn confirm((state, request, payload): BodyArguments) -> Result<
 mod tests {
     use actix_web::http::Method;
     use actix_web::test::TestRequest;
-    use headcount_actors::clock::FixedClock;
+    use headcount_common::clock::FixedClock;
     use headcount_domain::time::{Instant, MS_PER_DAY};
     use serde_json::json;
 

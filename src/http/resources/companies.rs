@@ -1,7 +1,7 @@
 //! `GET /companies/…`: organization-wide.
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::registry::{Organization, Scope};
+use headcount_control::{Organization, Scope};
 use headcount_domain::queries::{self, CompanyMetrics, Listed, TopCompany, TopUser};
 use serde::Serialize;
 use utoipa::ToSchema;

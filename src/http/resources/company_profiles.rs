@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::profiles::{
     CompanyProfile, NewCompanyProfile, ProfileFields, ProfileKind, ProfilePatch, ProfileQuery, ProfileSource, Website,
 };
-use headcount_actors::registry::{Capability, CompanyProfileId, Scope};
+use headcount_control::{Capability, CompanyProfileId, Scope};
 use headcount_domain::company::normalise_domain;
 use headcount_domain::ids::PublicCompany;
 use headcount_domain::names::NamedValues;

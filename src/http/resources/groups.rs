@@ -1,7 +1,7 @@
 //! `GET /groups/…`: organization-wide.
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::registry::Scope;
+use headcount_control::Scope;
 use headcount_domain::queries::{self, GroupMetrics, Listed};
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,7 +1,7 @@
 //! `GET /identities/…`: organization-wide.
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::registry::Scope;
+use headcount_control::Scope;
 use headcount_domain::queries::{self, CountOf, IdentityCounts, IdentityOrder, IdentitySelector, Listed, Profile, TopIdentity};
 use serde::Serialize;
 use utoipa::ToSchema;

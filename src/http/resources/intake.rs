@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::ProjectIntake;
-use headcount_actors::registry::Scope;
+use headcount_control::Scope;
 use headcount_domain::queries::IntakeQuery;
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -5,7 +5,7 @@
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::Engine;
-use headcount_actors::registry::{Author, Registry, RegistryError, Role, Scope};
+use headcount_control::{Author, Registry, RegistryError, Role, Scope};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use serde::Serialize;
 

@@ -1,7 +1,7 @@
 //! `/members`.
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::registry::{ApiToken, Member, MemberId, MemberPatch, NewMember, Role};
+use headcount_control::{ApiToken, Member, MemberId, MemberPatch, NewMember, Role};
 use serde::Serialize;
 use utoipa::ToSchema;
 

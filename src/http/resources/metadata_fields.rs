@@ -1,7 +1,7 @@
 //! `GET /projects/{project_id}/analytics/fields`
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::registry::Scope;
+use headcount_control::Scope;
 use headcount_domain::aggregate::{MetadataField, MetadataFields};
 use headcount_domain::versions::Depends;
 use serde::Serialize;

@@ -6,8 +6,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::registry::Scope;
-use headcount_actors::{NodeVitals, Vitals};
+use headcount_actors::Vitals;
+use headcount_common::NodeVitals;
+use headcount_control::Scope;
 use prometheus::{Gauge, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder};
 
 use crate::http::app::AppState;
@@ -235,7 +236,7 @@ mod tests {
 
     use actix_web::http::Method;
     use actix_web::test::TestRequest;
-    use headcount_actors::registry::Role;
+    use headcount_control::Role;
 
     use super::*;
     use crate::http::tests::server::TestServer;

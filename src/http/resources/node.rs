@@ -8,7 +8,7 @@ use actix_web::http::{Method, StatusCode};
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::admission_gate::Gate;
-use headcount_actors::{AskNodeError, MAX_REQUEST_BYTES};
+use headcount_common::nodes::{AskNodeError, MAX_REQUEST_BYTES};
 use headcount_domain::ids::OrganizationId;
 
 use crate::http::app::AppState;

@@ -1,6 +1,6 @@
 //! The figures of a node of a cluster, for `/metrics`. Labels are partitions that the node holds, of which there are 64.
 
-use headcount_actors::{HeldPartition, NodeVitals};
+use headcount_common::{HeldPartition, NodeVitals};
 use prometheus::core::Collector;
 use prometheus::{Counter, Gauge, GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
 

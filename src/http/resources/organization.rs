@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::registry::{Capability, Organization, OrganizationPatch};
+use headcount_control::{Capability, Organization, OrganizationPatch};
 use headcount_domain::intake::policy::Rates;
 use headcount_domain::money::{Currency, Rate};
 use headcount_domain::names::NamedValues;

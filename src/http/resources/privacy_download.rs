@@ -11,7 +11,7 @@ use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
 use futures_util::stream;
 use headcount_actors::engine::{Download, DownloadError};
 use headcount_actors::privacy::ArtifactGone;
-use headcount_actors::registry::{PrivacyRequestId, Scope};
+use headcount_control::{PrivacyRequestId, Scope};
 
 use crate::http::app::AppState;
 use crate::http::extract::auth::{self, MinRole};

@@ -5,7 +5,7 @@ use headcount_actors::privacy::{
     ErasedProject, PrivacyAudit, PrivacyAuditEvent, PrivacyQuery, PrivacyRequest, PrivacyRequestKind, PrivacyStatus,
     PrivacySubject,
 };
-use headcount_actors::registry::{PrivacyRequestId, Scope};
+use headcount_control::{PrivacyRequestId, Scope};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::names::{NamedValues, UnknownName};
 use headcount_domain::queries::LifetimeFigures;

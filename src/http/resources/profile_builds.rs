@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::profiles::{BuildRequest, ProfileBuild};
-use headcount_actors::registry::{BuildError, BuildRunId, Scope};
+use headcount_control::{BuildError, BuildRunId, Scope};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};

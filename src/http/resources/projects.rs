@@ -1,7 +1,7 @@
 //! `/projects` and `/projects/{project_id}`.
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::registry::{NewProject, OwnQuotas, Project, ProjectPatch, RateLimit, RateLimitPatch};
+use headcount_control::{NewProject, OwnQuotas, Project, ProjectPatch, RateLimit, RateLimitPatch};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::intake::policy::{BotPolicy, SignalsPolicy};
 use headcount_domain::money::Currency;

@@ -1,7 +1,7 @@
 //! `/projects/{project_id}/keys`: public keys, their rotation and their rate limits. Several are valid at once.
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::registry::{Project, RateLimitPatch};
+use headcount_control::{Project, RateLimitPatch};
 use serde::Serialize;
 use utoipa::ToSchema;
 

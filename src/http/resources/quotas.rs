@@ -1,6 +1,6 @@
 //! The quotas of a project, as requests and answers have them.
 
-use headcount_actors::registry::{MAX_QUOTA, OwnQuotas};
+use headcount_control::{MAX_QUOTA, OwnQuotas};
 use headcount_domain::quota::Quotas;
 use serde::Serialize;
 use serde_json::value::RawValue;

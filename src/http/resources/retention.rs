@@ -1,7 +1,7 @@
 //! `GET /projects/{project_id}/analytics/retention`
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::registry::Scope;
+use headcount_control::Scope;
 use headcount_domain::queries::{Listed, RetentionCohort, RetentionQuery};
 use serde::Serialize;
 use utoipa::ToSchema;

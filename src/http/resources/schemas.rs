@@ -1,6 +1,6 @@
 //! Schemas of the closed lists, taken from the lists themselves.
 
-use headcount_actors::registry::{Capability, MAX_RATE_LIMIT, Role, Scope};
+use headcount_control::{Capability, MAX_RATE_LIMIT, Role, Scope};
 use headcount_domain::names::NamedValues;
 use utoipa::openapi::schema::{Array, ArrayBuilder, Object, ObjectBuilder, Type};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::Engine;
-use headcount_actors::registry::{
+use headcount_control::{
     ApiToken, BrowserSession, Principal, Project, Registry, Role, Scope, Secret, ShareHolder, SignInError, TokenHolder,
 };
 use headcount_domain::time::{Day, Instant};

@@ -1,7 +1,7 @@
 //! `/projects/{project_id}/shares`: links that show the figures of a project to whoever has them.
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::registry::{ApiToken, NewShare, Role, Scope, Share, ShareId};
+use headcount_control::{ApiToken, NewShare, Role, Scope, Share, ShareId};
 use headcount_domain::time::Instant;
 use serde::Serialize;
 use utoipa::ToSchema;

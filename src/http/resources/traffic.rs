@@ -1,7 +1,7 @@
 //! `GET /projects/{project_id}/analytics/traffic`
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::registry::Scope;
+use headcount_control::Scope;
 use headcount_domain::cells::count_of;
 use headcount_domain::money::ratio_of_counts;
 use headcount_domain::queries::{Listed, Traffic, TrafficQuery, TrafficRow};

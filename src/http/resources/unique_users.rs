@@ -1,7 +1,7 @@
 //! `POST /projects/{project_id}/analytics/count-unique-users-per-day`
 
 use actix_web::HttpResponse;
-use headcount_actors::registry::Scope;
+use headcount_control::Scope;
 use headcount_domain::filter::Filter;
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
 use headcount_domain::time::{Day, Window};

@@ -2,10 +2,10 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::admission_gate::Holder;
-use headcount_actors::registry::{Scope, Secret, WebhookId};
 use headcount_actors::webhooks::{
     Delivery, DeliveryQuery, DeliveryStatus, NewWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookQuery, WebhookStatus,
 };
+use headcount_control::{Scope, Secret, WebhookId};
 use headcount_domain::intake::event::Position;
 use headcount_domain::names::NamedValues;
 use headcount_domain::time::Timezone;

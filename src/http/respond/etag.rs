@@ -5,7 +5,7 @@ use std::hash::Hasher;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse};
-use headcount_actors::answers_version;
+use headcount_common::answers_version;
 use headcount_domain::money::Currency;
 use headcount_domain::time::{Day, Timezone};
 use serde::Serialize;

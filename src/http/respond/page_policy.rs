@@ -3,7 +3,7 @@
 use actix_web::dev::ServiceResponse;
 use actix_web::http::Method;
 use actix_web::http::header::{self, HeaderValue};
-use headcount_actors::registry::ShareId;
+use headcount_control::ShareId;
 
 use crate::http::app::AppState;
 
@@ -48,7 +48,7 @@ fn frame_ancestors(state: &AppState, path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use actix_web::test::TestRequest;
-    use headcount_actors::registry::NewShare;
+    use headcount_control::NewShare;
 
     use super::*;
     use crate::http::tests::server::TestServer;

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use actix_web::http::header::{HeaderName, HeaderValue};
-use headcount_actors::registry::{LimitUsedUp, Limiter};
+use headcount_control::{LimitUsedUp, Limiter};
 
 use crate::http::app::AppState;
 use crate::http::respond::error::ApiError;

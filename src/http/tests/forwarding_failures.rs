@@ -41,7 +41,7 @@ fn overloaded() -> (u16, String) {
 #[actix_web::test]
 async fn nobody_forwards_twice() {
     let nodes = Nodes::start().await;
-    let partition = headcount_actors::partition_of(nodes.there.id);
+    let partition = headcount_common::partition_of(nodes.there.id);
     // Each takes the other for the owner.
     nodes.other.owners.give_up(partition);
     nodes.other.look_for(&nodes.there, &nodes.first.url);
@@ -67,7 +67,7 @@ async fn without_an_owner_everything_can_be_repeated() {
     // An address that answers nothing, and none at all.
     nodes.first.look_for(&nodes.there, "http://127.0.0.1:1");
     assert_eq!(refusal(nodes.event()).await, overloaded());
-    nodes.first.owners.note_elsewhere(headcount_actors::partition_of(nodes.there.id), None);
+    nodes.first.owners.note_elsewhere(headcount_common::partition_of(nodes.there.id), None);
     for request in [nodes.event(), nodes.import(), nodes.question()] {
         let (head, _) = text(request).await;
         assert_eq!((head.status().as_u16(), head.headers()["retry-after"].to_str().unwrap()), (503, "1"));

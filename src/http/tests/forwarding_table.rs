@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use headcount_actors::home_of;
-use headcount_actors::registry::{NewToken, Role, Scope};
+use headcount_common::home_of;
+use headcount_control::{NewToken, Role, Scope};
 use serde_json::Value;
 use ureq::http::Request;
 

@@ -1,6 +1,6 @@
 use actix_web::http::{Method, header};
 use actix_web::test::TestRequest;
-use headcount_actors::registry::{Role, Scope};
+use headcount_control::{Role, Scope};
 use headcount_domain::ids::ProjectId;
 use serde_json::{Value, json};
 

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use headcount_actors::registry::NewProject;
-use headcount_actors::{Engine, EngineConfig, Owners, PARTITIONS, partition_of};
+use headcount_actors::{Engine, EngineConfig};
+use headcount_common::{Owners, PARTITIONS, partition_of};
+use headcount_control::NewProject;
 use headcount_domain::ids::ProjectId;
 use serde_json::{Value, json};
 use tempfile::TempDir;

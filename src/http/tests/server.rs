@@ -8,10 +8,10 @@ use actix_web::middleware::from_fn;
 use actix_web::test::{self, TestRequest};
 use actix_web::web::{Bytes, Data};
 use actix_web::{App, web};
-use headcount_actors::clock::FixedClock;
 use headcount_actors::domain::quota::Quotas;
-use headcount_actors::registry::{Initial, NewToken, OPERATOR_FILE, OperatorToken, Role, Scope};
 use headcount_actors::{Engine, EngineConfig};
+use headcount_common::clock::FixedClock;
+use headcount_control::{Initial, NewToken, OPERATOR_FILE, OperatorToken, Role, Scope};
 use serde_json::Value;
 use tempfile::TempDir;
 

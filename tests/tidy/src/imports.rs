@@ -16,13 +16,15 @@ pub struct Crate {
 }
 
 /// The crates of the product.
-pub const CRATES: [Crate; 9] = [
+pub const CRATES: [Crate; 11] = [
     Crate { src: "allocator/src/", root: "lib.rs" },
     Crate { src: "scheduling/src/", root: "lib.rs" },
     Crate { src: "suffixes/src/", root: "lib.rs" },
     Crate { src: "domain/src/", root: "lib.rs" },
     Crate { src: "storage/src/", root: "lib.rs" },
     Crate { src: "archive/src/", root: "lib.rs" },
+    Crate { src: "common/src/", root: "lib.rs" },
+    Crate { src: "control/src/", root: "lib.rs" },
     Crate { src: "actors/src/", root: "lib.rs" },
     Crate { src: "cluster/src/", root: "lib.rs" },
     Crate { src: "src/", root: "lib.rs" },

@@ -100,6 +100,8 @@ fn imports_go_one_way() {
         ),
         ("storage/src", &["headcount_domain", "headcount_actors", "actix"]),
         ("archive/src", &["headcount_actors", "actix", "tokio", "std::fs::", "std::thread", "SystemTime", "time::Instant::now"]),
+        ("common/src", &["headcount_control", "headcount_actors", "actix", "tokio"]),
+        ("control/src", &["headcount_archive", "headcount_actors", "actix"]),
         ("actors/src", &["actix_web"]),
         ("benches/load", &["headcount::", "headcount_"]),
         ("tests/model", &["headcount_domain", "headcount_storage", "headcount_actors"]),

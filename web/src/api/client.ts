@@ -1,10 +1,11 @@
-// Asks the server. Answers are kept with their tags: who asks again pays for a 304.
+// Requests to the server. Answers are cached with their ETags, so asking again costs only a 304.
 
+import { sentence } from "../lib/format";
 import { SHARE } from "../lib/router";
 
 export type Params = Record<string, string | number | boolean | null | undefined>;
 
-/** A refusal of the server, or `network`. */
+/** An error that the server answered, or `network` if it can't be reached. */
 export class Refusal extends Error {
   constructor(
     readonly status: number,
@@ -15,7 +16,7 @@ export class Refusal extends Error {
     super(message);
   }
 
-  /** The same question may be answered a little later. */
+  /** Whether a retry may succeed. */
   get isPassing(): boolean {
     return this.status === 0 || this.status === 429 || this.status >= 500;
   }
@@ -29,17 +30,17 @@ interface Kept {
 const MOST_KEPT = 200;
 const kept = new Map<string, Kept>();
 
-/** The cookie is for whoever signed in. A share is shown by its secret, and a frame may have its user click anything. */
+/** Shares use their secret. Frames never use the cookie: a page around them could steal clicks. */
 export const usesCookie = SHARE === null && self === top;
 
-/** The secret of the share. This tab keeps it, so that the page can be loaded again. */
+/** The secret of the share, stored for this tab so that a reload works. */
 let secret = SHARE && keptSecret(SHARE);
 
 function keptSecret(share: string): string | null {
   try {
     return sessionStorage.getItem(share);
   } catch {
-    // The browser keeps nothing for frames of other sites.
+    // Browsers may deny storage to frames of other sites.
     return null;
   }
 }
@@ -49,14 +50,14 @@ export function takeSecret(share: string, text: string): void {
   try {
     sessionStorage.setItem(share, text);
   } catch {
-    // It holds until the page is left.
+    // Without storage, the secret lasts until you leave the page.
   }
 }
 
-/** Told when the server knows the browser no more. */
+/** Fires when the browser is no longer signed in. */
 export const signedOut = new EventTarget();
 
-/** Told when days were asked for that the project keeps no more. */
+/** Fires when a request includes days whose events are no longer stored. */
 export const outlived = new EventTarget();
 
 export function url(path: string, params: Params = {}): string {
@@ -67,8 +68,8 @@ export function url(path: string, params: Params = {}): string {
 
 async function refusal(answer: Response): Promise<Refusal> {
   const body = await answer.json().catch(() => null);
-  const { code = "unknown", message = `The server answered ${answer.status}.`, param = null } = body?.error ?? {};
-  return new Refusal(answer.status, code, message, param);
+  const { code = "unknown", message = `The server responded with status ${answer.status}.`, param = null } = body?.error ?? {};
+  return new Refusal(answer.status, code, sentence(message, param !== null), param);
 }
 
 async function send(path: string, options: RequestInit): Promise<Response> {
@@ -77,11 +78,11 @@ async function send(path: string, options: RequestInit): Promise<Response> {
     return await fetch(path, { ...options, headers, credentials: usesCookie ? "same-origin" : "omit", redirect: "error" });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new Refusal(0, "network", "The server can't be reached.");
+    throw new Refusal(0, "network", "Can't reach the server.");
   }
 }
 
-/** A question: GET, or a POST that changes nothing. */
+/** Asks a question: a GET, or a POST that changes nothing. */
 export async function ask<T>(path: string, body?: object, signal?: AbortSignal): Promise<T> {
   const text = body && JSON.stringify(body);
   const key = text ? `${path} ${text}` : path;
@@ -107,12 +108,12 @@ export async function ask<T>(path: string, body?: object, signal?: AbortSignal):
   return content;
 }
 
-/** What was answered last, if it is kept. */
+/** The cached answer, if there is one. */
 export function remembered<T>(path: string, body?: object): T | undefined {
   return kept.get(body ? `${path} ${JSON.stringify(body)}` : path)?.answer as T | undefined;
 }
 
-/** A change. */
+/** Sends a change. */
 export async function change<T>(method: "POST" | "PATCH" | "DELETE", path: string, body?: object): Promise<T> {
   const headers: Record<string, string> = body ? { "content-type": "application/json" } : {};
   const answer = await send(path, { method, headers, body: body && JSON.stringify(body) });
@@ -126,7 +127,7 @@ export interface ServerEvent {
   data: string;
 }
 
-/** The events of a stream, after the one with this id, until it breaks off. */
+/** Yields the events of a stream after the event `last`, until the connection ends. */
 export async function* events(path: string, last: string, signal: AbortSignal): AsyncGenerator<ServerEvent> {
   const headers: Record<string, string> = last ? { "last-event-id": last } : {};
   const answer = await send(path, { headers, signal, cache: "no-store" });

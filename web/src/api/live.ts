@@ -1,4 +1,5 @@
-// One stream for all tabs of a browser: browsers open six connections to a server at most. The tab that has the lock reads it, the others listen to that tab.
+// One stream for all tabs, since a browser opens at most six connections to a server. The tab with
+// the lock reads the stream and passes it on to the others.
 
 import { useEffect, useState } from "preact/hooks";
 import { SHARE } from "../lib/router";
@@ -14,11 +15,11 @@ export interface Live {
 }
 
 const MOST_NOTIFICATIONS = 50;
-/** Without a stream: how often to ask. */
+/** How often to poll where streams aren't available. */
 const POLL_MS = 5_000;
-/** A hidden tab leaves the stream to others after this. */
+/** How long a hidden tab keeps the stream before it leaves it to others. */
 const HIDDEN_MS = 15_000;
-/** How long after a break the stream is asked for again. */
+/** The delay before a reconnect. */
 const RETRY_MS = 2_000;
 const NOTHING: Live = { status: "waiting", frame: null, notifications: [] };
 
@@ -94,7 +95,7 @@ class LiveFeed {
     return () => abort.abort();
   }
 
-  /** Reads the stream, and asks for it again when it breaks off, unless it is refused. */
+  /** Reads the stream, and reconnects when it ends, unless the server refuses it. */
   private async follow(signal: AbortSignal): Promise<void> {
     for (let last = ""; !signal.aborted; ) {
       try {
@@ -111,7 +112,7 @@ class LiveFeed {
     }
   }
 
-  /** Returns whether the stream goes on, or is to be asked for again. */
+  /** Handles an event. Returns whether to go on or reconnect. */
   private take(event: string, data: any): boolean {
     const { frame, notifications } = this.live;
     if (event === "snapshot") this.update({ status: "live", frame: data });
@@ -124,7 +125,7 @@ class LiveFeed {
     return event !== "bye" || data.reason === "drain";
   }
 
-  /** Without locks, which browsers keep from plain http: today's figures, again and again. */
+  /** Polls today's figures: over plain http, browsers offer no locks. */
   private poll(): () => void {
     let timer: ReturnType<typeof setTimeout>;
     let isOver = false;
@@ -162,7 +163,7 @@ class LiveFeed {
 
 let day = "";
 
-/** The page says which day it is for the organization. */
+/** Sets today's date in the organization's timezone. */
 export function liveDay(today: string): void {
   day = today;
 }
@@ -171,7 +172,7 @@ const todayOnly = () => ({ start_date: day, end_date: day });
 
 const feeds = new Map<string, LiveFeed>();
 
-/** What happens now in a project. */
+/** The live figures of a project. */
 export function useLive(project: string | null): Live {
   const [live, setLive] = useState(NOTHING);
   useEffect(() => {

@@ -1,4 +1,4 @@
-// What the server answers, as `/openapi.json` describes it.
+// The server's answers, as `/openapi.json` describes them.
 
 export interface Project {
   project_id: string;
@@ -13,7 +13,7 @@ export interface Session {
   scopes: string[];
   projects: Project[];
   timezone: string;
-  /** A share sees one project, and neither people nor companies. */
+  /** A share shows one project, without people and companies. */
   share: boolean;
 }
 
@@ -24,7 +24,7 @@ export interface Figures {
   events: number;
   bounce_rate: number;
   duration_avg_sec: number;
-  /** Absent for those who may not read money. */
+  /** Absent without access to revenue. */
   revenue?: number;
   orders?: number;
 }
@@ -57,10 +57,10 @@ export interface ExplainedEvent {
   at: string;
   name: string;
   identity_id: string | null;
-  /** Absent for those who may not read money. */
+  /** Absent without access to revenue. */
   value?: number | null;
   currency?: string | null;
-  /** Absent if it is not counted. */
+  /** Absent if the event isn't counted. */
   contributes?: number;
   why: string;
 }
@@ -144,7 +144,7 @@ export interface CompanyRow {
   last_seen: string;
 }
 
-/** An answer of the organization: some project may keep events of later days only. */
+/** An answer across projects: before `complete_from`, some of them no longer store events. */
 export interface Completed {
   complete_from: string | null;
 }

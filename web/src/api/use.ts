@@ -1,21 +1,21 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, remembered, type Refusal } from "./client";
 
-/** How often figures of running days are asked for again. */
+/** How often figures are refreshed. */
 const EVERY_MS = 20_000;
 
 export interface Answer<T> {
   data?: T;
   error?: Refusal;
-  /** The figures are of an earlier answer: the server doesn't answer now. */
+  /** The data is from an earlier answer, because the last refresh failed. */
   isStale: boolean;
   isLoading: boolean;
   again: () => void;
 }
 
 /**
- * The answer to a question, asked again while the page is seen. A question that changes keeps the former figures until the new ones come, unless `of` changes,
- * which names what they are about.
+ * The answer to a question, refreshed while the page is visible. When the question changes, the old
+ * data stays until the new data arrives, unless the subject `of` changes too.
  */
 export function useAnswer<T>(path: string | null, body?: object, of = ""): Answer<T> {
   const key = path && (body ? `${path} ${JSON.stringify(body)}` : path);
@@ -70,7 +70,7 @@ export function useAnswer<T>(path: string | null, body?: object, of = ""): Answe
   };
 }
 
-/** An answer that is shown once another one has come, or failed, which says the currency of its amounts. */
+/** Delays an answer until the answer with the currency of its amounts has arrived or failed. */
 export function withCurrency<T>(answer: Answer<T>, other: Answer<{ currency?: string }>): Answer<T> {
   return other.data === undefined && other.isLoading ? { ...answer, data: undefined } : answer;
 }

@@ -1,17 +1,17 @@
-// A chart drawn as SVG: it prints, follows the theme, and can be read by keyboard and by ear.
+// An SVG chart: it prints, follows the theme, and works with keyboards and screen readers.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { labelled, ticks } from "./scale";
 import css from "./Chart.module.css";
 
 export interface Point {
-  /** As it is spoken. */
+  /** The label for screen readers and the tooltip. */
   name: string;
-  /** As the axis shows it. */
+  /** The label on the axis. */
   tick: string;
   value: number;
   complete: boolean;
-  /** It has not begun: nothing is drawn. */
+  /** The bucket has not begun, so the chart leaves it out. */
   isFuture?: boolean;
   former?: { name: string; value: number };
 }
@@ -24,9 +24,9 @@ interface ChartProps {
   format: (value: number) => string;
   axis?: (value: number) => string;
   note?: string;
-  /** What both lines are; without it there is no legend. */
+  /** The names of both lines. Without them there is no legend. */
   legend?: { now: string; former?: string };
-  /** How near to each other lines of the grid may be: 1 for what is counted. */
+  /** The smallest step of the axis: 1 for counts. */
   finest?: number;
 }
 
@@ -43,7 +43,7 @@ export function Chart({ label, points, kind = "line", height = 250, format, axis
   const values = points.flatMap(({ value, former }) => [value, former?.value ?? 0]);
   const lines = ticks(Math.min(0, ...values), Math.max(0, ...values), finest);
   const lastWhole = points.findLastIndex(({ complete }) => complete);
-  const remark = (index: number) => (points[index]!.complete ? "" : index < lastWhole ? "only in part" : "not over yet");
+  const remark = (index: number) => (points[index]!.complete ? "" : index < lastWhole ? "partial" : "in progress");
   const [least, most] = [lines[0]!, lines.at(-1)!];
   const left = 10 + Math.max(...lines.map((value) => axis(value).length)) * 6.8;
   const right = 8;
@@ -85,7 +85,7 @@ export function Chart({ label, points, kind = "line", height = 250, format, axis
         class={css.plot}
         role="application"
         aria-roledescription="chart"
-        aria-label={`${label}. Arrow keys read the points.`}
+        aria-label={`${label}. Use the arrow keys to read the values.`}
         tabIndex={0}
         onKeyDown={onKey}
         onPointerMove={onPointer}
@@ -158,7 +158,7 @@ function path(values: (number | undefined)[], { x, y }: Drawn, from = 0): string
   return values.map((value, index) => (value === undefined ? "" : `${index ? "L" : "M"}${x(index + from).toFixed(1)},${y(value).toFixed(1)}`)).join("");
 }
 
-/** What is not over yet is drawn with dashes. */
+/** Buckets in progress are dashed. */
 function Lines(drawn: Drawn) {
   const { points, x, y } = drawn;
   const values = points.filter(({ isFuture }) => !isFuture).map(({ value }) => value);

@@ -1,4 +1,4 @@
-/** Round values from 0 (or below) to at least `most`, about `wanted` of them, at least `finest` apart. */
+/** About `wanted` round values that span 0, `least` and `most`, at least `finest` apart. */
 export function ticks(least: number, most: number, finest = 0, wanted = 4): number[] {
   const span = most - Math.min(0, least);
   if (span <= 0) return [0, 1];
@@ -10,7 +10,7 @@ export function ticks(least: number, most: number, finest = 0, wanted = 4): numb
   return Array.from({ length: to - from + 1 }, (_, index) => Number(((from + index) * step).toPrecision(12)));
 }
 
-/** Which of `length` points have a label, if `room` of them fit: evenly spread, the last one included where that is even. */
+/** The points that get a label, evenly spread, if `room` labels fit. */
 export function labelled(length: number, room: number): number[] {
   const every = Math.max(1, Math.ceil(length / Math.max(1, room)));
   return Array.from({ length }, (_, index) => index).filter((index) => index % every === 0);

@@ -1,6 +1,6 @@
 /**
- * Spreadsheets run what begins so. Some separate by `;` or tabs, whatever we separate by: then quotes in the middle of
- * a line quote nothing, and a cell begins at each of these.
+ * The places where a spreadsheet would read a formula. Some split lines at `;` or tabs, whatever our
+ * separator is. Quotes in the middle of a line then have no effect.
  */
 const FORMULA = /(^|[;\t\r\n])(?=["\s]*[=+\-@])|^(?=[\t\r])/g;
 
@@ -13,7 +13,7 @@ function cell(value: Cell): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** Rows as text, with the mark by which spreadsheets know UTF-8. */
+/** Rows as CSV text, with the byte order mark that makes spreadsheets read UTF-8. */
 export function csv(rows: Cell[][]): string {
   return `\ufeff${rows.map((row) => row.map(cell).join(",")).join("\r\n")}\r\n`;
 }

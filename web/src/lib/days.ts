@@ -1,11 +1,11 @@
-// Days are the organization's. A day is text, `2026-11-24`; arithmetic on it needs no timezone.
+// Days in the organization's timezone, as text (`2026-11-24`). Arithmetic on them needs no timezone.
 
 const DAY_MS = 86_400_000;
 
 const date = (day: string) => new Date(`${day}T00:00:00Z`);
 const text = (date: Date) => date.toISOString().slice(0, 10);
 
-/** The day that it is now in a timezone. */
+/** Today's date in a timezone. */
 export function today(timezone: string, now = Date.now()): string {
   const parts = new Intl.DateTimeFormat("en-CA", { timeZone: timezone, year: "numeric", month: "2-digit", day: "2-digit" }).formatToParts(now);
   const part = (type: string) => parts.find((one) => one.type === type)?.value ?? "";
@@ -14,12 +14,12 @@ export function today(timezone: string, now = Date.now()): string {
 
 export const addDays = (day: string, days: number) => text(new Date(date(day).getTime() + days * DAY_MS));
 
-/** The number of days from one to another, both counted. */
+/** The number of days in a range, including both ends. */
 export const daysBetween = (from: string, to: string) => Math.round((date(to).getTime() - date(from).getTime()) / DAY_MS) + 1;
 
 export const firstOfMonth = (day: string) => `${day.slice(0, 7)}-01`;
 
-/** The same day some months away, or the last one of that month. */
+/** The same day some months later, or the last day of that month. */
 export function addMonths(day: string, months: number): string {
   const [year, month, of] = day.split("-").map(Number) as [number, number, number];
   const last = new Date(Date.UTC(year, month - 1 + months + 1, 0)).getUTCDate();

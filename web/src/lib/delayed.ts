@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 
-/** A value that stays until nobody has changed it for a moment: what is typed is asked for once. */
+/** A debounced value, so that a search runs once you stop typing. */
 export function useDelayed<T>(value: T, ms = 250): T {
   const [settled, setSettled] = useState(value);
   useEffect(() => {

@@ -1,4 +1,4 @@
-// Filters in the address: `f=field~operator~value`, one for each.
+// Filters in the URL: one `f=field~operator~value` for each.
 
 import type { Scalar } from "../api/types";
 
@@ -23,7 +23,7 @@ export const FIELDS: Record<string, string> = {
   campaign: "Campaign",
   acquisition_channel: "Channel",
   path: "Page",
-  url: "Page address",
+  url: "Page URL",
   entry_url: "Entry page",
   exit_url: "Exit page",
   name: "Event",
@@ -31,9 +31,9 @@ export const FIELDS: Record<string, string> = {
   language: "Language",
   device: "Device",
   browser: "Browser",
-  os: "System",
-  screen: "Screen",
-  hostname: "Host",
+  os: "Operating system",
+  screen: "Screen size",
+  hostname: "Hostname",
   referrer: "Referrer",
 };
 
@@ -64,7 +64,7 @@ export function filtersOf(query: URLSearchParams): Filter[] {
   return query.getAll("f").map(read).filter((filter) => filter !== null).slice(0, MOST);
 }
 
-/** Filters with one on a value, or without it if it is there, as the address has them. */
+/** Adds a filter on a value, or removes it if it is there. Returns the filters as URL parameters. */
 export function toggle(filters: Filter[], field: string, value: Scalar): string[] {
   const text = write(value === null ? { field, operator: "is_not_set" } : { field, operator: "is", value });
   const others = filters.map(write).filter((other) => other !== text);

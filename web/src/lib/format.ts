@@ -1,4 +1,4 @@
-// Numbers, money, days and names, in the language of the browser and the days of the organization.
+// Numbers, money, dates and names, in the browser's language and the organization's timezone.
 
 import type { Interval, Scalar } from "../api/types";
 import { today } from "./days";
@@ -12,12 +12,22 @@ const wholePercent = new Intl.NumberFormat(LOCALE, { style: "percent", maximumFr
 const change = new Intl.NumberFormat(LOCALE, { style: "percent", maximumFractionDigits: 0, signDisplay: "exceptZero" });
 
 export const count = (value: number) => whole.format(value);
-/** Short where it is long: 12.3K. */
+/** The form of a noun that goes with a number. */
+export const plural = (value: number, one: string, many = `${one}s`) => (value === 1 ? one : many);
+/** A number with its noun: 1 event, 2 events. */
+export const counted = (value: number, one: string, many?: string) => `${count(value)} ${plural(value, one, many)}`;
+/** The API's messages begin in lower case and have no full stop. A field's name stays as it is. */
+export function sentence(text: string, isAboutField = false): string {
+  const begun = isAboutField ? text : text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?…]$/.test(begun) ? begun : `${begun}.`;
+}
+
+/** Abbreviates long numbers: 12.3K. */
 export const brief = (value: number) => (Math.abs(value) < 10_000 ? whole.format(value) : short.format(value));
 export const share = (value: number) => percent.format(value);
 export const roundShare = (value: number) => wholePercent.format(value);
 
-/** An amount, or its number alone if the currency is not known. */
+/** An amount of money, or the bare number if the currency is unknown. */
 export function money(value: number, currency: string | undefined, options: Intl.NumberFormatOptions = {}): string {
   if (!currency) return amount.format(value);
   try {
@@ -40,7 +50,7 @@ export function duration(seconds: number): string {
   return minutes ? `${minutes}m ${String(rest).padStart(2, "0")}s` : `${rest}s`;
 }
 
-/** How much a figure grew, or null if there is nothing to compare with. */
+/** The relative growth of a figure, or null if it grew from 0. */
 export function growth(value: number, former: number): number | null {
   if (former === 0) return value === 0 ? 0 : null;
   return (value - former) / Math.abs(former);
@@ -63,7 +73,7 @@ export const dayName = (day: string) => dayNames.format(instant(day));
 export const longDay = (day: string) => longDays.format(instant(day));
 export const month = (day: string) => shortMonths.format(instant(day));
 
-/** The day of an instant in a timezone. */
+/** The date of an instant in a timezone. */
 export const dayAt = (time: string, timezone: string) => longDay(today(timezone, Date.parse(time)));
 
 export function dayRange(from: string, to: string): string {
@@ -72,7 +82,7 @@ export function dayRange(from: string, to: string): string {
 
 const zoned = new Map<string, Intl.DateTimeFormat>();
 
-/** An instant in a timezone. */
+/** Formats an instant in a timezone. */
 export function at(time: string, timezone: string, options: Intl.DateTimeFormatOptions): string {
   const key = timezone + JSON.stringify(options);
   let format = zoned.get(key);
@@ -83,13 +93,13 @@ export function at(time: string, timezone: string, options: Intl.DateTimeFormatO
 export const moment = (time: string, timezone: string) => at(time, timezone, { dateStyle: "medium", timeStyle: "short" });
 export const clock = (time: string, timezone: string) => at(time, timezone, { hour: "2-digit", minute: "2-digit" });
 
-/** A bucket as an axis shows it. */
+/** The label of a bucket on an axis. */
 export function tick(bucket: string, interval: Interval, timezone: string): string {
   if (interval === "hour") return at(bucket, timezone, { hour: "numeric" });
   return interval === "month" ? shortMonths.format(instant(bucket)) : shortDays.format(instant(bucket));
 }
 
-/** A bucket as it is spoken. */
+/** The full name of a bucket. */
 export function bucketName(bucket: string, interval: Interval, timezone: string): string {
   if (interval === "hour") return at(bucket, timezone, { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
   if (interval === "week") return `Week of ${longDay(bucket)}`;
@@ -97,12 +107,14 @@ export function bucketName(bucket: string, interval: Interval, timezone: string)
 }
 
 const ago = new Intl.RelativeTimeFormat(LOCALE, { numeric: "auto" });
+/** Fits into a tile. */
+export const BRIEF_AGO = new Intl.RelativeTimeFormat(LOCALE, { numeric: "auto", style: "short" });
 
-export function since(time: string, now = Date.now()): string {
-  const seconds = (new Date(time).getTime() - now) / 1000;
+export function since(time: string, words = ago): string {
+  const seconds = (new Date(time).getTime() - Date.now()) / 1000;
   const units: [Intl.RelativeTimeFormatUnit, number][] = [["day", 86_400], ["hour", 3_600], ["minute", 60]];
-  for (const [unit, length] of units) if (Math.abs(seconds) >= length) return ago.format(Math.round(seconds / length), unit);
-  return ago.format(Math.min(0, Math.round(seconds)), "second");
+  for (const [unit, length] of units) if (Math.abs(seconds) >= length) return words.format(Math.round(seconds / length), unit);
+  return words.format(Math.min(0, Math.round(seconds)), "second");
 }
 
 function names(type: "region" | "language"): (code: string) => string {
@@ -119,7 +131,7 @@ function names(type: "region" | "language"): (code: string) => string {
 const region = names("region");
 const language = names("language");
 
-/** A value of a field as people read it. */
+/** The display name of a field's value. */
 export function valueName(field: string, value: Scalar): string {
   if (value === null) return "(none)";
   const text = String(value);

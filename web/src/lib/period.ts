@@ -1,4 +1,4 @@
-// Periods, by the keys that Plausible's users know.
+// Periods, with the keyboard shortcuts of Plausible.
 
 import type { Interval } from "../api/types";
 import { addDays, addMonths, daysBetween, firstOfMonth, isDay } from "./days";
@@ -23,7 +23,7 @@ export const PERIODS: Period[] = [
 ];
 
 export const DEFAULT_PERIOD = "28d";
-/** The longest window that the server takes. */
+/** The longest window that the server accepts. */
 const MOST_DAYS = 3_660;
 const MOST_HOUR_DAYS = 14;
 
@@ -32,7 +32,7 @@ export interface Days {
   end_date: string;
 }
 
-/** How long a project keeps events. */
+/** How long a project stores events. */
 export interface Keeping {
   retention_days: number | null;
   retention_floor: string | null;
@@ -45,7 +45,7 @@ export interface Window extends Days {
 
 export type Compare = "none" | "previous_period" | "previous_year";
 
-/** The window of an address. */
+/** The window in the URL. */
 export function windowOf(query: URLSearchParams, today: string): Window {
   const asked = query.get("period") ?? DEFAULT_PERIOD;
   const [start, end] = [query.get("from"), query.get("to")];
@@ -81,23 +81,23 @@ function window(period: string, start_date: string, end_date: string): Window {
   return { period, start_date, end_date, days: daysBetween(start_date, end_date) };
 }
 
-/** The first day of which a project keeps events; null if it keeps all. It moves with the day, and never falls. */
+/** The first day with stored events, or null if all are stored. It only ever moves forward. */
 export function floorOf({ retention_days, retention_floor }: Keeping, today: string): string | null {
   const first = retention_days && addDays(today, 1 - retention_days);
   return first && first > (retention_floor ?? "") ? first : retention_floor;
 }
 
-/** The floor, if some days begin below it. */
+/** The floor, if the days begin below it. */
 export const floorIn = ({ start_date }: Pick<Days, "start_date">, floor: string | null) => (floor && floor > start_date ? floor : null);
 
-/** The days of a window of which events are kept; null if there are none. */
+/** The part of a window that has stored events, or null. */
 export function kept(asked: Window, floor: string | null): Window | null {
   const first = floorIn(asked, floor);
   if (!first) return asked;
   return first <= asked.end_date ? window(asked.period, first, asked.end_date) : null;
 }
 
-/** The intervals that suit a window, the first of which is the usual one. Hours need the events. */
+/** The intervals that suit a window, the default first. Hours need stored events. */
 export function intervals(window: Window, floor: string | null = null): Interval[] {
   const { days } = window;
   const hasHours = !floorIn(window, floor);
@@ -119,7 +119,7 @@ export function compareOf(query: URLSearchParams): Compare {
   return asked === "none" || asked === "previous_year" ? asked : "previous_period";
 }
 
-/** The days that a window is compared with. Hardly anything is before the longest one. */
+/** The days to compare a window with. The longest period has none: little comes before it. */
 export function formerOf(query: URLSearchParams, { period, start_date, end_date, days }: Window): Days | null {
   const compare = compareOf(query);
   if (compare === "none" || period === "all") return null;
@@ -127,7 +127,7 @@ export function formerOf(query: URLSearchParams, { period, start_date, end_date,
   return { start_date: addDays(start_date, -days), end_date: addDays(start_date, -1) };
 }
 
-/** Where ranges end today and are a number of days. */
+/** The number of days of a range that ends today. */
 export function rangeDaysOf(query: URLSearchParams): number {
   const asked = Number(query.get("range_days") ?? 30);
   return Number.isInteger(asked) && asked >= 1 && asked <= 365 ? asked : 30;

@@ -1,11 +1,12 @@
-// The address says what is shown: /ui/{project}/{page}/{of what}?{state}. That of a share is /ui/share/{share}/{page}?{state}.
+// The URL has the whole state: /ui/{project}/{page}/{of}?{state}.
+// The URL of a share is /ui/share/{share}/{page}?{state}.
 
 import { useEffect, useState } from "preact/hooks";
 
 export interface Place {
   project: string | null;
   page: string;
-  /** What the page is about: a company, a person. */
+  /** The id of the company, person or group that the page shows. */
   of: string | null;
   query: URLSearchParams;
 }
@@ -13,7 +14,7 @@ export interface Place {
 const MOVED = "headcount:moved";
 export const HOME = "overview";
 
-/** Where the page of a share begins. Another document shows what is elsewhere. */
+/** The path of the share. Links to other paths load another document. */
 export const SHARE = /^\/ui\/share\/[^/]+/.exec(location.pathname)?.[0] ?? null;
 
 export function here(): Place {
@@ -31,7 +32,7 @@ export function here(): Place {
   return { project: project ? decode(project) : null, page: page || HOME, of: of.length ? decode(of.join("/")) || null : null, query };
 }
 
-/** The address of a page, with those of the present parameters that hold there too. */
+/** The URL of a page, with some parameters. */
 export function address(project: string, page: string, of?: string | null, query: URLSearchParams | Record<string, string> = {}): string {
   const kept = new URLSearchParams(query);
   const parts = SHARE ? [page, of] : [project, page, of];
@@ -39,7 +40,7 @@ export function address(project: string, page: string, of?: string | null, query
   return path.join("/") + (kept.size ? `?${kept}` : "");
 }
 
-/** The address of a person. Several may have one e-mail address, and an id may look like one: it says which of the two it has. */
+/** The URL of a person. `by` says if it has a user ID or an e-mail, since an ID can look like one. */
 export function personAddress(project: string, { user_id, email }: { user_id: string | null; email: string | null }): string {
   return user_id === null ? address(project, "people", email, { by: "email" }) : address(project, "people", user_id, { by: "user_id" });
 }
@@ -50,7 +51,7 @@ export function go(to: string, replace = false): void {
   dispatchEvent(new Event(MOVED));
 }
 
-/** Changes parameters of the present address. An empty value removes one. */
+/** Changes parameters of the current URL. An empty value removes a parameter. */
 export function setQuery(changes: Record<string, string | string[] | null>, replace = false): void {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) {
@@ -74,7 +75,7 @@ export function usePlace(): Place {
   return place;
 }
 
-/** Follows links of the page without loading it again. */
+/** Follows links within the page without a reload. */
 export function followLinks(): void {
   addEventListener("click", (event) => {
     if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;

@@ -9,17 +9,17 @@ function stored(): Theme {
   return theme === "light" || theme === "dark" ? theme : "auto";
 }
 
-/** Shows the theme that was chosen on an earlier visit, else the system's. */
+/** Applies the theme from an earlier visit, or the system's. */
 export function restoreTheme(): void {
   try {
     const theme = localStorage.getItem(KEY);
     if (theme) document.documentElement.dataset.theme = theme;
   } catch {
-    // Without storage, it is the system's.
+    // Without storage, the page uses the system's theme.
   }
 }
 
-/** The theme that was chosen, and a function that chooses the next one. */
+/** The current theme, and a function that switches to the next one. */
 export function useTheme(): [Theme, () => void] {
   const [theme, setTheme] = useState(stored);
   const next = () => {
@@ -34,7 +34,7 @@ export function useTheme(): [Theme, () => void] {
         localStorage.setItem(KEY, chosen);
       }
     } catch {
-      // Without storage, it holds until the page is left.
+      // Without storage, the theme lasts until you leave the page.
     }
   };
   return [theme, next];

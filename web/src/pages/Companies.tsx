@@ -15,8 +15,8 @@ import { Tiles } from "../parts/Tiles";
 import { CompanyProfilePage, CompanyProfiles, isProfile } from "./CompanyProfiles";
 import layout from "./layout.module.css";
 
-/** Organization-wide answers: of all projects. */
-const EVERYWHERE = "Over all projects of the organization.";
+/** The lead of cards with organization-wide answers. */
+const EVERYWHERE = "Across all projects in your organization.";
 
 export function Companies() {
   const { of } = useScene();
@@ -62,8 +62,10 @@ function List() {
             companies.length ? (
               <Table caption="Companies" columns={columns} rows={companies} truncated={truncated} />
             ) : (
-              <State title="No companies in these days">
-                <p>A company is known by the domain of an e-mail address, or by a group event.</p>
+              <State title="No companies in this period">
+                <p>
+                  headcount recognizes a company by the e-mail domain of its people, or by the <code>group_id</code> of an event.
+                </p>
               </State>
             )
           }
@@ -93,7 +95,7 @@ function Lookup() {
   };
   return (
     <form class={layout.toolbar} onSubmit={find} role="search">
-      <Search label="Find by domain: example.com" value={domain} onText={setDomain} />
+      <Search label="Find a company by domain" value={domain} onText={setDomain} />
       <FormError>{error}</FormError>
     </form>
   );
@@ -158,10 +160,10 @@ function TopUsers({ path, range_days }: { path: string; range_days: number }) {
     { name: "Last seen", value: ({ last_seen }) => last_seen, show: ({ last_seen }) => since(last_seen), isNumber: true },
   ];
   return (
-    <Card title="Its people" tools={<CsvTool name="People of the company" columns={columns} rows={answer.data?.users} />} isStale={answer.isStale}>
+    <Card title="People" tools={<CsvTool name="People of the company" columns={columns} rows={answer.data?.users} />} isStale={answer.isStale}>
       <Answered answer={answer}>
         {({ users, truncated }) =>
-          users.length ? <Table caption="Its people" columns={columns} rows={users} truncated={truncated} /> : <State title="Nobody of it was identified in these days" />
+          users.length ? <Table caption="People" columns={columns} rows={users} truncated={truncated} /> : <State title="No identified people in this period" />
         }
       </Answered>
     </Card>

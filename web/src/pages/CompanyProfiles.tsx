@@ -1,4 +1,4 @@
-// What the organization knows of companies: its own profile, and those of target accounts.
+// Company profiles: the organization's own, and those of target accounts.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
@@ -6,7 +6,7 @@ import { Refusal, ask, change } from "../api/client";
 import type { CompanyFigures } from "../api/types";
 import { useAnswer } from "../api/use";
 import { useScene } from "../context";
-import { count, dayAt, moment } from "../lib/format";
+import { counted, dayAt, moment, sentence } from "../lib/format";
 import { address } from "../lib/router";
 import { Answered, Card, State, buttons } from "../parts/Card";
 import { FormError, Input } from "../parts/Form";
@@ -47,10 +47,10 @@ interface Build {
 }
 
 const KINDS = { self: "your organization", account: "target account" };
-const PROGRESS = { queued: "The build waits for its turn.", running: "The website is being read.", succeeded: "The profile is filled.", failed: "" };
-/** How often a build is asked for. */
+const PROGRESS = { queued: "Research is queued.", running: "Reading the website…", succeeded: "Research finished.", failed: "" };
+/** How often the page checks on a build. */
 const POLL_MS = 1_000;
-/** Profiles have ids of their own. */
+/** Profiles and companies have different ids. */
 export const isProfile = (id: string) => id.startsWith("cp_");
 
 export function CompanyProfiles() {
@@ -58,7 +58,7 @@ export function CompanyProfiles() {
   return (
     <Resource<CompanyProfile>
       title="Company profiles"
-      lead="What your organization knows of companies, recorded or not. A build reads a company's website and fills what is empty."
+      lead="Companies you follow, whether or not they have visited. Research reads a company's website and fills in missing fields."
       path="/company-profiles"
       list="company_profiles"
       empty="No profiles yet"
@@ -75,9 +75,9 @@ export function CompanyProfiles() {
         },
         { name: "Website", value: ({ website }) => website ?? "" },
         { name: "Kind", value: ({ kind }) => kind, show: ({ kind }) => <span class={layout.badge}>{KINDS[kind]}</span> },
-        { name: "Changed", value: ({ updated_at }) => updated_at, show: ({ updated_at }) => dayAt(updated_at, timezone), isNumber: true },
+        { name: "Updated", value: ({ updated_at }) => updated_at, show: ({ updated_at }) => dayAt(updated_at, timezone), isNumber: true },
       ]}
-      remove={{ verb: "Delete", warning: ({ label }) => `What is known of ${label} is removed. Its recorded figures stay.`, run: ({ id }) => change("DELETE", `/company-profiles/${id}`) }}
+      remove={{ verb: "Delete", warning: ({ label }) => `This deletes the profile of ${label}. Recorded events and figures stay.`, run: ({ id }) => change("DELETE", `/company-profiles/${id}`) }}
     >
       {(again) => <NewAccount again={again} />}
     </Resource>
@@ -94,9 +94,9 @@ function NewAccount({ again }: { again: () => void }) {
     again();
   });
   return (
-    <Create verb="Add a target account" action={action} onSubmit={action.run}>
+    <Create verb="Add target account" action={action} onSubmit={action.run}>
       <Input label="Label" value={label} onText={setLabel} required placeholder="Globex" />
-      <Input label="Website" value={website} onText={setWebsite} placeholder="globex.com" hint="A build reads it." />
+      <Input label="Website" value={website} onText={setWebsite} placeholder="globex.com" hint="Research reads this website." />
     </Create>
   );
 }
@@ -137,37 +137,37 @@ function Facts({ profile }: { profile: CompanyProfile }) {
     ["Industry", industry],
     ["E-mail", emails.join(", ")],
     ["Technologies", technologies.join(", ")],
-    ["Elsewhere", Object.keys(social).length > 0 && <Links of={social} />],
+    ["Social profiles", Object.keys(social).length > 0 && <Links of={social} />],
     ["Logo", logo_url && <Outside href={logo_url} />],
-    ["Figures", company_id && <Figures id={company_id} />],
+    ["Activity", company_id && <Figures id={company_id} />],
   ];
   return (
     <dl class={css.facts}>
       {facts.map(([name, value]) => (
         <div key={name} class={css.fact}>
           <dt>{name}</dt>
-          <dd>{value || <span class={layout.quiet}>not known</span>}</dd>
+          <dd>{value || <span class={layout.quiet}>unknown</span>}</dd>
         </div>
       ))}
     </dl>
   );
 }
 
-/** The company of the website's domain, if anything was recorded of it. */
+/** The recorded activity of the company with the website's domain. */
 function Figures({ id }: { id: string }) {
   const { project } = useScene();
   const { data, error } = useAnswer<CompanyFigures>(`/companies/${encodeURIComponent(id)}/metrics`, undefined, id);
   if (data) {
     return (
       <a href={address(project, "companies", id)}>
-        {count(data.events)} events of {count(data.users)} people in 30 days
+        {counted(data.events, "event")} from {counted(data.users, "person", "people")} in the last 30 days
       </a>
     );
   }
-  return <span class={layout.quiet}>{error?.status === 404 ? "nothing recorded" : error?.message}</span>;
+  return <span class={layout.quiet}>{error?.status === 404 ? "no events recorded" : error?.message}</span>;
 }
 
-/** A link to another site, which is not told where its reader came from. Only web addresses are links. */
+/** A link to another site, without a referrer. Only web addresses become links. */
 function Outside({ href, name }: { href: string; name?: string }) {
   if (!/^https?:\/\//i.test(href)) return <>{href}</>;
   return (
@@ -204,7 +204,7 @@ function BuildRun({ profile, done }: { profile: CompanyProfile; done: () => void
       } catch (error) {
         if (abort.signal.aborted) return;
         setLost((error as Refusal).message);
-        // A passing failure is no end of the build.
+        // After a temporary error, the page keeps checking.
         setBuild((error as Refusal).isPassing ? { ...build } : undefined);
       }
     }, POLL_MS);
@@ -218,17 +218,17 @@ function BuildRun({ profile, done }: { profile: CompanyProfile; done: () => void
     const { run_id } = await change<{ run_id: string }>("POST", "/company-profiles/build", { website: profile.website, profile_id: profile.id });
     setBuild({ run_id, status: "queued", error: null, actions_spent: 0 });
   });
-  const spent = build?.status === "succeeded" ? (build.actions_spent ? ` It took ${build.actions_spent} Action.` : " It was free.") : "";
+  const spent = build?.status === "succeeded" ? (build.actions_spent ? ` It cost ${counted(build.actions_spent, "Action")}.` : " It was free.") : "";
   return (
     <div class={css.build}>
       <button type="button" class={buttons.primary} disabled={action.isBusy || isUnderWay} onClick={() => action.run()}>
-        Read the website
+        Research
       </button>
       <p class={layout.quiet} role="status">
-        {isUnderWay && <progress class={css.progress} aria-label="Build" />}
+        {isUnderWay && <progress class={css.progress} aria-label="Research" />}
         {build && PROGRESS[build.status] + spent}
       </p>
-      <FormError>{action.error ?? lost ?? (build?.status === "failed" && `${build.error?.message ?? "It failed."} ${build.error?.url ?? ""}`)}</FormError>
+      <FormError>{action.error ?? lost ?? (build?.status === "failed" && `${sentence(build.error?.message ?? "research failed")} ${build.error?.url ?? ""}`)}</FormError>
     </div>
   );
 }
@@ -237,12 +237,12 @@ function Sources({ sources }: { sources: Source[] }) {
   const { timezone } = useScene();
   const columns: Column<Source>[] = [
     { name: "Page", value: ({ url }) => url, show: ({ url }) => <Outside href={url} /> },
-    { name: "Answer", value: ({ status, error }) => error ?? status ?? "", show: ({ status, error }) => error ?? status ?? "none" },
-    { name: "Read", value: ({ fetched_at }) => fetched_at, show: ({ fetched_at }) => moment(fetched_at, timezone), isNumber: true },
+    { name: "Status", value: ({ status, error }) => error ?? status ?? "", show: ({ status, error }) => error ?? status ?? "no response" },
+    { name: "Read at", value: ({ fetched_at }) => fetched_at, show: ({ fetched_at }) => moment(fetched_at, timezone), isNumber: true },
   ];
   return (
-    <Card title="Pages that were read">
-      {sources.length ? <Table caption="Pages that were read" columns={columns} rows={sources} /> : <State title="None yet">A build lists the pages that it reads.</State>}
+    <Card title="Sources">
+      {sources.length ? <Table caption="Sources" columns={columns} rows={sources} /> : <State title="No sources yet">Research lists the pages that it reads.</State>}
     </Card>
   );
 }

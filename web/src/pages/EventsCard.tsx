@@ -17,14 +17,14 @@ interface Fields {
   fields: { field: string; types: string[]; events: number }[];
 }
 
-/** The events by name, and beside them the values of one of their properties. */
+/** Events by name, beside the values of one of their properties. */
 export function EventsCard() {
   const [isOpen, setOpen] = useState(false);
   const names = useBreakdown(EVENTS, { limit: SHORT });
   const tools = (
     <>
       <CsvTool name="Events" columns={columnsOf(EVENTS, names.data)} rows={names.data?.rows} />
-      <Tool icon="expand" label="All events" onClick={() => setOpen(true)} />
+      <Tool icon="expand" label="Show all events" onClick={() => setOpen(true)} />
     </>
   );
   return (
@@ -32,7 +32,7 @@ export function EventsCard() {
       <div class={css.columns}>
         <div>
           <Answered answer={names} height={260}>
-            {(data) => (data.rows.length ? <Rows dimension={EVENTS} rows={data.rows} data={data} onMore={() => setOpen(true)} /> : <State title="Nothing in these days" />)}
+            {(data) => (data.rows.length ? <Rows dimension={EVENTS} rows={data.rows} data={data} onMore={() => setOpen(true)} /> : <State title="No data in this period" />)}
           </Answered>
         </div>
         <Properties names={names.data} />
@@ -45,7 +45,7 @@ export function EventsCard() {
 function Properties({ names }: { names?: Breakdown }) {
   const { project, query, today, session, floor } = useScene();
   const days = kept(windowOf(query, today), floor);
-  // A share shows no metadata, which may name people.
+  // A share shows no metadata: it may contain names.
   const path = session.share || !days ? null : url(`/projects/${project}/analytics/fields`, { start_date: days.start_date, end_date: days.end_date, limit: 100 });
   const fields = useAnswer<Fields>(path, undefined, project);
   const [field, setField] = useState("");
@@ -54,13 +54,13 @@ function Properties({ names }: { names?: Breakdown }) {
   const known = fields.data?.fields.map(({ field }) => field) ?? [];
   const chosen = known.includes(field) ? field : known[0];
   if (session.share || (!fields.data && fields.error)) return null;
-  if (fields.data && !chosen) return <State title="No properties">Events may carry metadata, such as a plan or a category.</State>;
+  if (fields.data && !chosen) return <State title="No properties">Send metadata with your events, such as a plan or a category.</State>;
   const dimension: Dimension = { id: "property", name: chosen?.replace(/^metadata\./, "") ?? "", field: chosen ?? "", figure: "events", event: event || undefined };
   return (
     <div>
       <div class={css.pick}>
         <Select label="Property" value={chosen ?? ""} options={known.map((field) => [field, field.replace(/^metadata\./, "")])} onSelect={setField} />
-        <Select label="Of" value={event} options={[["", "All events"], ...(names?.rows ?? []).map(({ value }): [string, string] => [String(value), String(value)])]} onSelect={setEvent} />
+        <Select label="Event" value={event} options={[["", "All events"], ...(names?.rows ?? []).map(({ value }): [string, string] => [String(value), String(value)])]} onSelect={setEvent} />
       </div>
       {chosen && <Values dimension={dimension} onMore={() => setOpen(true)} />}
       {isOpen && <BreakdownDialog title={dimension.name} dimension={dimension} onClose={() => setOpen(false)} />}
@@ -74,7 +74,7 @@ function Values({ dimension, onMore }: { dimension: Dimension; onMore: () => voi
     <Answered answer={answer} height={200}>
       {(data) => {
         const rows = listed(data, dimension).slice(0, SHORT - 2);
-        return rows.length ? <Rows dimension={dimension} rows={rows} data={data} onMore={onMore} /> : <State title="No event has it" />;
+        return rows.length ? <Rows dimension={dimension} rows={rows} data={data} onMore={onMore} /> : <State title="No events with this property" />;
       }}
     </Answered>
   );

@@ -9,12 +9,12 @@ import css from "./FirstSteps.module.css";
 
 export const snippet = (key: string) => `<script defer src="${location.origin}/hc.js" data-key="${key}"></script>`;
 
-/** What a project without events shows. */
+/** Setup steps, shown while a project has no events. */
 export function FirstSteps({ onEvents }: { onEvents: () => void }) {
   const { project } = useScene();
   const { frame } = useLive(project);
   const settings = useAnswer<ProjectSettings>(`/projects/${project}`);
-  // Not everybody may read the key.
+  // Without access to the key, a placeholder stands in.
   const key = settings.data?.public_key ?? "pk_…";
   const events = frame?.today.events ?? 0;
   useEffect(() => {
@@ -25,16 +25,16 @@ export function FirstSteps({ onEvents }: { onEvents: () => void }) {
     <Card title="No events yet">
       <div class={css.steps}>
         <div class={css.step}>
-          <h3>Put this into the head of your pages</h3>
-          <Copyable name="the snippet" text={snippet(key)} />
+          <h3>Add this snippet to the head of your pages</h3>
+          <Copyable name="snippet" text={snippet(key)} />
         </div>
         <div class={css.step}>
-          <h3>Or send an event from anywhere</h3>
-          <Copyable name="the command" text={`curl -X POST ${location.origin}/track -H 'x-service-pk: ${key}' -H 'content-type: application/json' -d '{"name":"signup","user_id":"you"}'`} />
+          <h3>Or send an event with curl</h3>
+          <Copyable name="command" text={`curl -X POST ${location.origin}/track -H 'x-service-pk: ${key}' -H 'content-type: application/json' -d '{"name":"signup","user_id":"you"}'`} />
         </div>
         <p class={css.wait} role="status">
           <span class={css.dot} />
-          Waiting for the first event. It appears here within a second.
+          Waiting for the first event. It will appear here within a second.
         </p>
       </div>
     </Card>

@@ -14,10 +14,10 @@ import { Tiles } from "../parts/Tiles";
 import layout from "./layout.module.css";
 
 const TYPE = /^[a-z][a-z0-9_]{0,63}$/;
-/** Types are those of events of this year. */
+/** How far back the page looks for group types. */
 const TYPES_OF_DAYS = 365;
 
-/** The types of groups that the project's events name. Companies have a page of their own. */
+/** The group types in the project's events, except companies, which have their own page. */
 function useTypes(): { types?: string[]; answer: ReturnType<typeof useAnswer<Breakdown>> } {
   const { project, today, floor } = useScene();
   const start_date = addDays(today, 1 - TYPES_OF_DAYS);
@@ -41,7 +41,7 @@ export function Groups() {
           <Card title="Groups">
             <State title="No groups yet">
               <p>
-                Events that carry a <code>group_type</code> and a <code>group_id</code>, a team or a workspace, are counted by group. Companies have a page of their own.
+                A group is a team, a workspace or anything else you name with a <code>group_type</code> and a <code>group_id</code> on an event. Companies have their own page.
               </p>
             </State>
           </Card>
@@ -69,7 +69,7 @@ function List({ types, type }: { types: string[]; type: string }) {
     { name: "People", value: ({ users }) => users, show: ({ users }) => count(users), isNumber: true },
     { name: "Last seen", value: ({ last_seen }) => last_seen, show: ({ last_seen }) => since(last_seen), isNumber: true },
   ];
-  const tabs = <Tabs label="Type" options={types.map((type) => [type, type])} value={type} onSelect={(type) => setQuery({ type: type === types[0] ? null : type }, true)} />;
+  const tabs = <Tabs label="Group type" options={types.map((type) => [type, type])} value={type} onSelect={(type) => setQuery({ type: type === types[0] ? null : type }, true)} />;
   const tools = (
     <>
       <Range />
@@ -80,7 +80,7 @@ function List({ types, type }: { types: string[]; type: string }) {
     <Card title="Most active groups" tabs={tabs} tools={tools} isStale={answer.isStale}>
       <KeptByAll since={answer.data?.complete_from} />
       <Answered answer={answer} height={400}>
-        {({ groups, truncated }) => (groups.length ? <Table caption="Groups" columns={columns} rows={groups} truncated={truncated} /> : <State title="No such group in these days" />)}
+        {({ groups, truncated }) => (groups.length ? <Table caption="Groups" columns={columns} rows={groups} truncated={truncated} /> : <State title="No groups of this type in this period" />)}
       </Answered>
     </Card>
   );

@@ -2,7 +2,7 @@ import { url } from "../api/client";
 import type { Intake, ProjectSettings } from "../api/types";
 import { useAnswer } from "../api/use";
 import { useScene, isAdmin } from "../context";
-import { brief, count, moment, share, since } from "../lib/format";
+import { BRIEF_AGO, brief, count, moment, share, since } from "../lib/format";
 import { rangeDaysOf } from "../lib/period";
 import { Answered, Card } from "../parts/Card";
 import { Copyable } from "../parts/Form";
@@ -24,7 +24,7 @@ export function Health() {
   const { project, query, session, timezone } = useScene();
   const answer = useAnswer<Intake>(url(`/projects/${project}/intake`, { range_days: rangeDaysOf(query) }), undefined, project);
   const columns: Column<Reason>[] = [
-    { name: "What", value: ({ what }) => what, show: ({ what, why }) => (
+    { name: "Reason", value: ({ what }) => what, show: ({ what, why }) => (
       <>
         <span class={layout.strong}>{what}</span>
         <span class={layout.sub}>{why}</span>
@@ -35,7 +35,7 @@ export function Health() {
   const rows = answer.data && reasons(answer.data);
   return (
     <div class={layout.stack}>
-      <Card title="What came in" lead="By the day of receipt." tools={<Range />} isStale={answer.isStale}>
+      <Card title="Received events" lead="By the day on which the server received them." tools={<Range />} isStale={answer.isStale}>
         <Answered answer={answer} height={120}>
           {({ recorded, duplicates, dropped, invalid, last_event_at, approximate }) => {
             const all = recorded + duplicates + invalid + sum(dropped);
@@ -44,14 +44,14 @@ export function Health() {
                 <Tiles
                   isPlain
                   tiles={[
-                    { id: "recorded", name: "Recorded", value: brief(recorded), hint: all ? `${share(recorded / all)} of all` : undefined },
+                    { id: "recorded", name: "Recorded", value: brief(recorded), hint: all ? `${share(recorded / all)} of received` : undefined },
                     { id: "duplicates", name: "Duplicates", value: brief(duplicates), hint: "counted once" },
-                    { id: "dropped", name: "Dropped", value: brief(sum(dropped)), hint: "by policy" },
-                    { id: "invalid", name: "Refused", value: brief(invalid), hint: "not valid" },
+                    { id: "dropped", name: "Dropped", value: brief(sum(dropped)), hint: "not recorded" },
+                    { id: "invalid", name: "Invalid", value: brief(invalid), hint: "rejected" },
                     {
                       id: "last_event_at",
                       name: "Last event",
-                      value: last_event_at ? since(last_event_at) : "never",
+                      value: last_event_at ? since(last_event_at, BRIEF_AGO) : "never",
                       hint: last_event_at ? <span class={isLate(last_event_at) ? layout.bad : layout.good}>{moment(last_event_at, timezone)}</span> : undefined,
                     },
                   ]}
@@ -59,7 +59,7 @@ export function Health() {
                 {approximate && (
                   <>
                     <br />
-                    <p class={layout.quiet}>The server crashed in these days: all but the recorded events may lack up to 10 seconds.</p>
+                    <p class={layout.quiet}>The server crashed in this period. All counts except Recorded may miss up to 10 seconds of events.</p>
                   </>
                 )}
               </>
@@ -67,12 +67,12 @@ export function Health() {
           }}
         </Answered>
       </Card>
-      <Card title="Not counted, or not as usual" tools={<CsvTool name="Not counted" columns={columns} rows={rows} />}>
-        <Answered answer={answer}>{() => <Table caption="Not counted, or not as usual" columns={columns} rows={rows!} />}</Answered>
+      <Card title="Excluded and anonymous events" tools={<CsvTool name="Excluded and anonymous events" columns={columns} rows={rows} />}>
+        <Answered answer={answer}>{() => <Table caption="Excluded and anonymous events" columns={columns} rows={rows!} />}</Answered>
       </Card>
       {answer.data && sum(answer.data.repaired) > 0 && (
-        <Card title="Repaired" lead="These events count. The answer to the sender says the same, as warnings." tools={<CsvTool name="Repaired" columns={columns} rows={repairs(answer.data)} />}>
-          <Table caption="Repaired" columns={columns} rows={repairs(answer.data)} />
+        <Card title="Repaired events" lead="Events recorded with corrections. The sender's response lists each one as a warning." tools={<CsvTool name="Repaired events" columns={columns} rows={repairs(answer.data)} />}>
+          <Table caption="Repaired events" columns={columns} rows={repairs(answer.data)} />
         </Card>
       )}
       {isAdmin(session) && <Install intake={answer.data} />}
@@ -85,28 +85,28 @@ const isLate = (time: string) => Date.now() - Date.parse(time) > HOUR_MS;
 
 function reasons({ duplicates, dropped, invalid, without_consent }: Intake): Reason[] {
   return [
-    { what: "Duplicates", why: "An event with the same external_id was there already. The first one counts.", events: duplicates },
-    { what: "Bots", why: "Crawlers, monitors and previewers, by their user agent.", events: dropped.bot },
-    { what: "Signals", why: "Global Privacy Control or Do Not Track, where the project drops them.", events: dropped.consent },
-    { what: "Opted out", why: "Of people whose data was erased.", events: dropped.opted_out },
-    { what: "Too old", why: "Of days that the project no longer keeps.", events: dropped.retention },
-    { what: "Refused", why: "Not valid: the answer to the sender says what was wrong.", events: invalid },
-    { what: "Without consent", why: "Recorded as events, and counted as nobody's.", events: without_consent },
+    { what: "Duplicates", why: "An event with the same external_id was already recorded. Only the first one counts.", events: duplicates },
+    { what: "Bots", why: "Crawlers, monitors and link previewers, recognized by user agent.", events: dropped.bot },
+    { what: "Privacy signals", why: "Global Privacy Control or Do Not Track. The project is set to drop these events.", events: dropped.consent },
+    { what: "Opted out", why: "From people whose data was erased.", events: dropped.opted_out },
+    { what: "Too old", why: "From days before the project's retention period.", events: dropped.retention },
+    { what: "Invalid", why: "Rejected. The sender's response explains the error.", events: invalid },
+    { what: "Without consent", why: "Recorded and counted as events, but not for any visitor or session.", events: without_consent },
   ];
 }
 
 const REPAIRS: Record<string, string> = {
-  clamped: "The time lay more than 5 minutes ahead. The time of receipt counts.",
-  currency_unknown: "The currency is no ISO 4217 code. The event has no money.",
-  field_ignored: "The field had another type than it can have, or an id was too long. It counts as absent.",
-  group_ignored: "The group's id is too long, or its type no name. The event is in no group.",
-  metadata_trimmed: "There were too many keys, too many levels, or too long texts.",
-  misspelt_field: "userId or anonymousId stood in place of user_id or anonymous_id, and was ignored.",
-  no_rate: "The currency has no rate. Totals leave the money out.",
-  placeholder_id: "The id was what programs write of users whom they don't know, such as \"undefined\". It counts as absent.",
-  text_cut: "The text was too long, and was cut.",
-  timestamp_in_seconds: "The time was read as seconds since 1970.",
-  value_ignored: "The value is no amount. The event has no money.",
+  clamped: "The timestamp was more than 5 minutes in the future. The time of receipt is used instead.",
+  currency_unknown: "The currency isn't an ISO 4217 code. The event has no revenue.",
+  field_ignored: "The field had the wrong type, or an ID was too long. The field is ignored.",
+  group_ignored: "The group ID was too long, or the group type was invalid. The group is ignored.",
+  metadata_trimmed: "The metadata had too many keys, too many levels or too long texts, and was shortened.",
+  misspelt_field: "The sender used userId or anonymousId instead of user_id or anonymous_id. The field is ignored.",
+  no_rate: "The currency has no exchange rate. Totals leave out the amount.",
+  placeholder_id: "The ID was a placeholder, such as \"undefined\". The ID is ignored.",
+  text_cut: "The text was too long and was shortened.",
+  timestamp_in_seconds: "The timestamp was read as seconds since 1970, not milliseconds.",
+  value_ignored: "The value isn't an amount. The event has no revenue.",
 };
 
 function repairs({ repaired }: Intake): Reason[] {
@@ -117,11 +117,10 @@ function repairs({ repaired }: Intake): Reason[] {
 function Install({ intake }: { intake?: Intake }) {
   const { project } = useScene();
   const settings = useAnswer<ProjectSettings>(`/projects/${project}`);
-  const works = intake?.last_event_at;
   return (
-    <Card title="Installation" lead={works ? "Events arrive. This is the snippet of the project." : "No event has arrived yet. Put this into the head of your pages."}>
+    <Card title="Installation" lead={intake && (intake.last_event_at ? "Events are arriving. This is the project's snippet." : "No events have arrived yet. Add this snippet to the head of your pages.")}>
       <Answered answer={settings} height={90}>
-        {({ public_key }) => <Copyable name="the snippet" text={snippet(public_key)} />}
+        {({ public_key }) => <Copyable name="snippet" text={snippet(public_key)} />}
       </Answered>
     </Card>
   );

@@ -1,6 +1,6 @@
 import { useLive } from "../api/live";
 import { readsMoney, useScene } from "../context";
-import { at, brief, briefMoney, clock, count } from "../lib/format";
+import { at, brief, briefMoney, clock, count, counted } from "../lib/format";
 import { Chart } from "../chart/Chart";
 import { BreakdownRows, type Dimension } from "../parts/BreakdownCard";
 import { Card, State, Waiting } from "../parts/Card";
@@ -12,7 +12,7 @@ import css from "./Live.module.css";
 export function Live() {
   const { project, session, timezone } = useScene();
   const { frame, status, notifications } = useLive(project);
-  if (!frame && status === "refused") return <State title="The live figures can't be read">The server refused the stream.</State>;
+  if (!frame && status === "refused") return <State title="No live figures">The server refused the live stream.</State>;
   if (!frame) return <Waiting height={320} />;
   const { events, unique_users, sessions, pageviews, revenue, orders } = frame.today;
   const tiles: Tile[] = [
@@ -21,7 +21,7 @@ export function Live() {
     { id: "pageviews", name: "Pageviews today", value: brief(pageviews) },
     { id: "events", name: "Events today", value: brief(events) },
   ];
-  if (readsMoney(session) && revenue !== undefined) tiles.push({ id: "revenue", name: "Revenue today", value: briefMoney(revenue, frame.currency ?? "USD"), hint: `${count(orders ?? 0)} orders` });
+  if (readsMoney(session) && revenue !== undefined) tiles.push({ id: "revenue", name: "Revenue today", value: briefMoney(revenue, frame.currency ?? "USD"), hint: counted(orders ?? 0, "order") });
   return (
     <div class={layout.stack}>
       <Card title="Today" isBare>
@@ -33,7 +33,7 @@ export function Live() {
             <div class={css.number} data-figure="users_5m">
               {status === "polling" ? "–" : count(frame.online.users_5m)}
             </div>
-            <p class={layout.quiet}>{status === "polling" ? "Only over https, or on this machine" : "with an event in the last 5 minutes"}</p>
+            <p class={layout.quiet}>{status === "polling" ? "Needs HTTPS or localhost" : "active in the last 5 minutes"}</p>
           </div>
         </Card>
         <Card title="Last 30 minutes" tools={<span class={layout.quiet}>as of {at(frame.at, timezone, { timeStyle: "medium" })}</span>}>
@@ -43,11 +43,11 @@ export function Live() {
               kind="bars"
               height={170}
               points={frame.minutes.map(({ minute, events }, index) => ({ name: clock(minute, timezone), tick: clock(minute, timezone), value: events, complete: index < frame.minutes.length - 1 }))}
-              format={(value) => `${count(value)} events`}
+              format={(value) => counted(value, "event")}
               axis={count}
             />
           ) : (
-            <State title="No minutes without a stream" />
+            <State title="Needs HTTPS or localhost" />
           )}
         </Card>
       </div>
@@ -55,7 +55,7 @@ export function Live() {
         <TodayCard title="Pages today" dimension={PAGES_OF_SITE[0]!} />
         <TodayCard title="Sources today" dimension={SOURCES[0]!} />
       </div>
-      <Card title="Notifications" lead="Events that were sent with notify, as they come in.">
+      <Card title="Notifications" lead='Events sent with "notify": true, as they arrive.'>
         {notifications.length ? (
           <ul class={css.list} aria-live="polite">
             {notifications.map(({ event_id, name, message, channel, at: time }) => (
@@ -69,9 +69,9 @@ export function Live() {
             ))}
           </ul>
         ) : (
-          <State title="None so far">
+          <State title="No notifications yet">
             <p>
-              Send an event with <code>"notify": true</code>, and it appears here at once.
+              Send an event with <code>"notify": true</code> and it appears here.
             </p>
           </State>
         )}

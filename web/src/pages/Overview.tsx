@@ -17,7 +17,7 @@ import { Tiles, type Tile } from "../parts/Tiles";
 import { Unconverted } from "../parts/Unconverted";
 import { EventsCard } from "./EventsCard";
 import { FirstSteps } from "./FirstSteps";
-import { DEVICES, PAGES_OF_SITE, PLACES, SOURCES } from "./dimensions";
+import { DEVICES, LOCATIONS, PAGES_OF_SITE, SOURCES } from "./dimensions";
 import css from "./Overview.module.css";
 
 export type Figure = Exclude<keyof Figures, "orders">;
@@ -26,29 +26,30 @@ interface Shown {
   name: string;
   show: (value: number, currency: string) => string;
   long: (value: number, currency: string) => string;
-  /** Buckets don't sum to the total, because people come again. */
+  /** Why buckets don't add up to the total. */
   note?: string;
   isInverse?: boolean;
-  /** What explains it; nothing where each event counts. */
+  /** The explanation. Figures that count every event need none. */
   why?: Tile["why"];
 }
 
-const UNION = "Who comes in several of these counts once in the total.";
+/** `interval` stands for the name of the interval. */
+const UNION = "Visitors seen in more than one interval count once in the total.";
 
 const FIGURES: Record<Figure, Shown> = {
   unique_users: { name: "Visitors", show: brief, long: count, note: UNION, why: { figure: "unique_users" } },
   sessions: { name: "Sessions", show: brief, long: count, why: { figure: "sessions" } },
   pageviews: { name: "Pageviews", show: brief, long: count },
   events: { name: "Events", show: brief, long: count },
-  bounce_rate: { name: "Bounce rate", show: share, long: share, isInverse: true, why: { figure: "sessions", lead: "It is the share of these sessions that have one event. Each row is the first event of one." } },
-  duration_avg_sec: { name: "Session duration", show: duration, long: duration, why: { figure: "sessions", lead: "It is the mean over these sessions. Each row is the first event of one." } },
+  bounce_rate: { name: "Bounce rate", show: share, long: share, isInverse: true, why: { figure: "sessions", lead: "The bounce rate is the share of these sessions with a single interactive event. Each row is a session's first event." } },
+  duration_avg_sec: { name: "Session duration", show: duration, long: duration, why: { figure: "sessions", lead: "The session duration is the average over these sessions. Each row is a session's first event." } },
   revenue: { name: "Revenue", show: briefMoney, long: money, why: { figure: "revenue" } },
 };
 
 const CARDS: [string, Dimension[]][] = [
   ["Acquisition", SOURCES],
   ["Content", PAGES_OF_SITE],
-  ["Places", PLACES],
+  ["Locations", LOCATIONS],
   ["Devices", DEVICES],
 ];
 
@@ -58,15 +59,15 @@ const INTERVALS: Record<Interval, string> = { hour: "Hours", day: "Days", week: 
 
 interface Reported {
   answer: Answer<Report>;
-  /** The days that are shown; null if none is kept. */
+  /** The window shown, or null if its events are no longer stored. */
   window: Window | null;
-  /** Earlier days were asked for, which are not kept. */
+  /** The period begins before the first day with stored events. */
   isCut: boolean;
-  /** The days to compare with are not kept. */
+  /** The days to compare with have no stored events. */
   isFormerGone: boolean;
 }
 
-/** Asks for the figures of the window. Those with filters, or of hours, are made from events, so that only days count that are kept. */
+/** Asks for the report. With filters or hours, it covers only days with stored events. */
 function useReport(): Reported {
   const { project, query, today, floor } = useScene();
   const filters = filtersOf(query);
@@ -107,13 +108,13 @@ function NoLists() {
   );
 }
 
-/** What is made from events alone. */
+/** The cards that are computed from stored events. */
 function Lists({ since }: { since: string | null }) {
   return (
     <>
       {since && (
         <div class={css.wide}>
-          <Kept since={since} and=": what follows is of the days since" />
+          <Kept since={since} and=", so the lists below begin on that day" />
         </div>
       )}
       {CARDS.map(([title, dimensions]) => (
@@ -137,7 +138,7 @@ function tilesOf({ totals, previous, currency = "" }: Report, hasMoney: boolean,
     now: totals[id],
     before: previous?.totals[id],
     isInverse: FIGURES[id].isInverse,
-    // Events may name people.
+    // Events may contain names.
     why: isShare ? undefined : FIGURES[id].why,
   }));
 }
@@ -179,14 +180,14 @@ function Main({ answer, window, isCut, isFormerGone }: Reported & { window: Wind
                 <CsvTool name="Figures" columns={columns} rows={buckets} />
               </div>
             </div>
-            <Kept since={isCut || isFormerGone ? floor : null} and={isFormerGone ? ": there is nothing to compare with" : ""} />
+            <Kept since={isCut || isFormerGone ? floor : null} and={isFormerGone ? ", so there is nothing to compare with" : ""} />
             {isTable ? (
               <Table caption="Figures" columns={columns} rows={buckets.toReversed()} />
             ) : buckets.some((bucket) => bucket.events) || previous ? (
               <FigureChart report={report} buckets={buckets} figure={figure} />
             ) : (
-              <State title="Nothing in these days">
-                <p>Choose other days, or fewer filters.</p>
+              <State title="No data in this period">
+                <p>Choose another period or remove filters.</p>
               </State>
             )}
           </>
@@ -196,7 +197,7 @@ function Main({ answer, window, isCut, isFormerGone }: Reported & { window: Wind
   );
 }
 
-/** The longest period begins with the first event. */
+/** Makes the longest period begin with the first event. */
 function withoutLeadingNothing({ series }: Report, period: string): Bucket[] {
   const first = series.findIndex(({ events }) => events > 0);
   return period === "all" && first > 0 ? series.slice(first) : series;
@@ -206,7 +207,6 @@ function FigureChart({ report, buckets, figure }: { report: Report; buckets: Buc
   const { timezone } = useScene();
   const { interval, previous, currency = "" } = report;
   const { name, show, long, note } = FIGURES[figure];
-  const names = { hour: "hours", day: "days", week: "weeks", month: "months" };
   const now = Date.now();
   const points = buckets.map((bucket, index): Point => {
     const former = previous?.series[index];
@@ -226,7 +226,7 @@ function FigureChart({ report, buckets, figure }: { report: Report; buckets: Buc
       format={(value) => long(value, currency)}
       axis={(value) => show(value, currency).replace(/\.00$/, "")}
       finest={figure === "bounce_rate" ? 0 : 1}
-      note={note?.replace("of these", names[interval])}
+      note={note?.replace("interval", interval)}
       legend={previous ? { now: name, former: dayRange(previous.start_date, previous.end_date) } : undefined}
     />
   );
@@ -236,7 +236,7 @@ function columnsOf({ interval, timezone, currency = "", totals, series }: Report
   const last = series.findLast(({ complete }) => complete)?.bucket ?? "";
   const shown = (Object.keys(FIGURES) as Figure[]).filter((figure) => totals[figure] !== undefined);
   return [
-    { name: interval === "hour" ? "Hour" : interval === "day" ? "Day" : interval === "week" ? "Week" : "Month", value: ({ bucket }) => bucket, show: ({ bucket, complete }) => `${bucketName(bucket, interval, timezone)}${complete ? "" : bucket < last ? " (only in part)" : " (not over yet)"}` },
+    { name: interval === "hour" ? "Hour" : interval === "day" ? "Day" : interval === "week" ? "Week" : "Month", value: ({ bucket }) => bucket, show: ({ bucket, complete }) => `${bucketName(bucket, interval, timezone)}${complete ? "" : bucket < last ? " (partial)" : " (in progress)"}` },
     ...shown.map((figure): Column<Bucket> => ({
       name: FIGURES[figure].name,
       value: (bucket) => bucket[figure],

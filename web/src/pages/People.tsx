@@ -24,7 +24,7 @@ export function People() {
 
 type Named = { user_id: string | null; email: string | null };
 
-/** Whose user id, or else whose e-mail address, a text is. */
+/** Finds a person by user ID, or else by e-mail. */
 async function lookUp(name: string): Promise<Named> {
   const [byId, byEmail]: Named[] = [{ user_id: name, email: null }, { user_id: null, email: name }];
   const exists = (who: Named) => ask<PersonProfile>(url("/identities/profile", { ...who }));
@@ -54,7 +54,7 @@ function List() {
     try {
       go(personAddress(project, await lookUp(name)));
     } catch (error) {
-      setError((error as Refusal).status === 404 ? `Nobody has the user id or the e-mail address ${name}.` : (error as Refusal).message);
+      setError((error as Refusal).status === 404 ? `No one has the user ID or e-mail ${name}.` : (error as Refusal).message);
     }
   };
   const columns: Column<PersonRow>[] = [
@@ -81,18 +81,18 @@ function List() {
   return (
     <div class={layout.stack}>
       <form class={layout.toolbar} onSubmit={find} role="search">
-        <Search label="Find by e-mail or user id" value={text} onText={setText} />
+        <Search label="Find a person by e-mail or user ID" value={text} onText={setText} />
         <FormError>{error}</FormError>
       </form>
-      <Card title="Identified people" lead="Over all projects of the organization." tools={tools} isStale={answer.isStale}>
+      <Card title="Identified people" lead="Across all projects in your organization." tools={tools} isStale={answer.isStale}>
         <KeptByAll since={answer.data?.complete_from} />
         <Answered answer={answer} height={400}>
           {({ identities, truncated }) =>
             identities.length ? (
               <Table caption="People" columns={columns} rows={identities} sorted={sort} onSort={(sort) => setQuery({ sort: sort === "events" ? null : sort }, true)} truncated={truncated} />
             ) : (
-              <State title="Nobody was identified in these days">
-                <p>People are known once an event has their user id.</p>
+              <State title="No identified people in this period">
+                <p>People appear here once an event has their user ID or e-mail.</p>
               </State>
             )
           }
@@ -120,7 +120,7 @@ function Person({ who }: { who: string }) {
             <>
               <div class={layout.identity}>
                 <h2>{who}</h2>
-                <span class={layout.badge}>{by === "email" ? "e-mail" : "user id"}</span>
+                <span class={layout.badge}>{by === "email" ? "e-mail" : "user ID"}</span>
                 <span class={layout.quiet}>
                   First seen {dayAt(person.first_seen, timezone)}, last seen {moment(person.last_seen, timezone)}
                 </span>
@@ -136,7 +136,7 @@ function Person({ who }: { who: string }) {
                   { id: "pageviews", name: "Pageviews", value: brief(person.pageviews) },
                   { id: "sessions", name: "Sessions", value: brief(person.sessions) },
                   { id: "active_days", name: "Active days", value: brief(person.active_days) },
-                  { id: "duration_avg_sec", name: "Session duration", value: duration(person.duration_avg_sec), hint: `90% under ${duration(person.duration_p90_sec)}` },
+                  { id: "duration_avg_sec", name: "Session duration", value: duration(person.duration_avg_sec), hint: `90% within ${duration(person.duration_p90_sec)}` },
                   { id: "bounce_rate", name: "Bounce rate", value: share(person.bounce_rate) },
                   { id: "revenue", name: "Revenue", value: money(person.revenue, organization.data?.currency) },
                 ]}
@@ -147,8 +147,8 @@ function Person({ who }: { who: string }) {
       </Card>
       {answer.data && (
         <div class={layout.two}>
-          <Counts title="Pages" list="pages" path={url("/identities/top-pages", { ...params, limit: 20 })} name="url" />
-          <Counts title="Referrers" list="referrers" path={url("/identities/referrers", { ...params, limit: 20 })} name="referrer" />
+          <Counts title="Pages" list="pages" path={url("/identities/top-pages", { ...params, limit: 20 })} name="url" figure="Pageviews" />
+          <Counts title="Referrers" list="referrers" path={url("/identities/referrers", { ...params, limit: 20 })} name="referrer" figure="Events" />
         </div>
       )}
     </div>
@@ -157,16 +157,16 @@ function Person({ who }: { who: string }) {
 
 type CountRow = Record<string, string | number>;
 
-function Counts({ title, path, list, name }: { title: string; path: string; list: string; name: string }) {
+function Counts({ title, path, list, name, figure }: { title: string; path: string; list: string; name: string; figure: string }) {
   const answer = useAnswer<Record<string, CountRow[]>>(path, undefined, title);
   const columns: Column<CountRow>[] = [
     { name: title, value: (row) => row[name], show: (row) => <span title={String(row[name])}>{String(row[name]).replace(/^https?:\/\/(www\.)?/, "")}</span> },
-    { name: "Events", value: ({ count }) => count, show: (row) => count(Number(row.count)), isNumber: true },
+    { name: figure, value: ({ count }) => count, show: (row) => count(Number(row.count)), isNumber: true },
   ];
   const rows = answer.data?.[list];
   return (
     <Card title={title} tools={<CsvTool name={title} columns={columns} rows={rows} />}>
-      <Answered answer={answer}>{() => (rows?.length ? <Table caption={title} columns={columns} rows={rows} /> : <State title="None in these days" />)}</Answered>
+      <Answered answer={answer}>{() => (rows?.length ? <Table caption={title} columns={columns} rows={rows} /> : <State title="None in this period" />)}</Answered>
     </Card>
   );
 }

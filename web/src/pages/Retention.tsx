@@ -14,7 +14,7 @@ const INTERVALS: [Retention["interval"], string][] = [
   ["month", "Months"],
 ];
 const COHORTS = 12;
-/** The strongest colour of a cell that text can still be read on. */
+/** The strongest cell colour on which text stays readable. */
 const STRONGEST = 45;
 
 export function RetentionPage() {
@@ -31,15 +31,15 @@ export function RetentionPage() {
       <CsvTool name="Retention" columns={columns} rows={answer.data?.cohorts} />
     </>
   );
-  const lead = `Of the people whose first event was in a ${interval}, how many came again in each ${interval} after it. Visitors without an id are left out: they are new every day by design.`;
+  const lead = `People by the ${interval} of their first event, and how many came back in each later ${interval}. Visitors without an ID are left out, because headcount can't recognize them on another day.`;
   return (
     <div class={layout.stack}>
-      <Card title="Who comes back" lead={lead} tools={tools} isStale={answer.isStale}>
+      <Card title="Cohorts" lead={lead} tools={tools} isStale={answer.isStale}>
         <Answered answer={answer} height={420}>
           {({ cohorts }) => {
-            // Before the first cohort that there is, nothing is shown.
+            // Empty cohorts before the first one with people are not shown.
             const seen = cohorts.slice(0, cohorts.findLastIndex(({ users }) => users) + 1);
-            return seen.length ? <Grid cohorts={seen} interval={interval} /> : <State title="Nobody with an id was seen yet" />;
+            return seen.length ? <Grid cohorts={seen} interval={interval} /> : <State title="No people with an ID yet" />;
           }}
         </Answered>
       </Card>
@@ -49,7 +49,7 @@ export function RetentionPage() {
 
 function Grid({ cohorts, interval }: { cohorts: Retention["cohorts"]; interval: Retention["interval"] }) {
   const width = Math.max(...cohorts.map(({ returned }) => returned.length));
-  // The first column is always all of them.
+  // The first column is always 100%.
   const most = Math.max(...cohorts.flatMap(({ users, returned }) => returned.slice(1).map((back) => (users ? back / users : 0))), 0.01);
   return (
     <>
@@ -79,7 +79,7 @@ function Grid({ cohorts, interval }: { cohorts: Retention["cohorts"]; interval: 
           </tbody>
         </table>
       </div>
-      <p class={css.legend}>Dashed: the {interval} is not over yet.</p>
+      <p class={css.legend}>A dashed {interval} is still in progress.</p>
     </>
   );
 }

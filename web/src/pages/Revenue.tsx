@@ -3,7 +3,7 @@ import { url } from "../api/client";
 import type { Attribution, LtvCohorts, RevenueMetrics, RevenueSeries } from "../api/types";
 import { useAnswer } from "../api/use";
 import { useScene } from "../context";
-import { brief, briefMoney, count, dayName, dayRange, money, month, tick } from "../lib/format";
+import { brief, briefMoney, count, counted, dayName, dayRange, money, month, tick } from "../lib/format";
 import { formerOf, windowOf } from "../lib/period";
 import { setQuery } from "../lib/router";
 import { Chart } from "../chart/Chart";
@@ -30,7 +30,7 @@ const DIMENSIONS: [string, string][] = [
   ["campaign", "Campaign"],
 ];
 const ROWS = 8;
-/** More bars than pixels say nothing. */
+/** The most bars in the chart. */
 const MOST_BARS = 120;
 
 export function Revenue() {
@@ -102,15 +102,15 @@ function Figures() {
 
 function tilesOf(now: RevenueMetrics, before: RevenueMetrics | undefined, isShare: boolean): Tile[] {
   const amount = (value: number) => briefMoney(value, now.currency);
-  // Figures of this page know no filters. Events may name people, so shares don't show them.
+  // This page ignores filters. Events may contain names, so shares don't show them.
   const why = (figure: Why["figure"], lead?: string) => (isShare ? undefined : { figure, lead, isUnfiltered: true });
-  const divided = (by: string) => `It is this revenue, divided by the number of ${by}. Each row is an order, or a refund, which is subtracted.`;
+  const divided = (by: string) => `This revenue is divided by the number of ${by}. Each row is an order or a refund. Refunds are subtracted.`;
   return [
     { id: "total_revenue", name: "Revenue", value: amount(now.total_revenue), now: now.total_revenue, before: before?.total_revenue, why: why("revenue") },
     { id: "orders", name: "Orders", value: brief(now.orders), now: now.orders, before: before?.orders, why: why("orders") },
-    { id: "aov", name: "Average order", value: amount(now.aov), now: now.aov, before: before?.aov, why: why("revenue", divided("orders")) },
-    { id: "arpa", name: "Per account", value: amount(now.arpa), now: now.arpa, before: before?.arpa, why: why("revenue", divided("active accounts")) },
-    { id: "arpu", name: "Per user", value: amount(now.arpu), now: now.arpu, before: before?.arpu, why: why("revenue", divided("active users")) },
+    { id: "aov", name: "Average order value", value: amount(now.aov), now: now.aov, before: before?.aov, why: why("revenue", divided("orders")) },
+    { id: "arpa", name: "Revenue per account", value: amount(now.arpa), now: now.arpa, before: before?.arpa, why: why("revenue", divided("active accounts")) },
+    { id: "arpu", name: "Revenue per person", value: amount(now.arpu), now: now.arpu, before: before?.arpu, why: why("revenue", divided("active people")) },
   ];
 }
 
@@ -121,7 +121,7 @@ function fromFirst(series: RevenueDay[]): RevenueDay[] {
   return first > 0 && series.length > MOST_BARS * 4 ? series.slice(first) : series;
 }
 
-/** Days, or sums of as many days as make a bar each. */
+/** Days, or sums of several days if there are more days than bars. */
 function summed(series: RevenueDay[]): (RevenueDay & { name: string })[] {
   const days = Math.ceil(series.length / MOST_BARS);
   if (days === 1) return series.map((day) => ({ ...day, name: dayName(day.day) }));
@@ -138,8 +138,8 @@ function Matrix() {
   const dimension = DIMENSIONS.some(([id]) => id === asked) ? asked! : "source";
   return (
     <Card
-      title="What brought the revenue"
-      lead="The same orders, by the first and by the last visit that had a source, of the whole company and of the person alone. Where the columns differ, somebody else of the company came first."
+      title="Revenue attribution"
+      lead="Who gets credit for each order: the first or the last source, of the person or of anyone at their company."
       tools={<Tabs label="Dimension" options={DIMENSIONS} value={dimension} onSelect={(id) => setQuery({ dimension: id === "source" ? null : id }, true)} />}
     >
       <div class={css.matrix}>
@@ -173,18 +173,18 @@ function AttributionBlock({ model, level, dimension, title }: { model: string; l
       <Answered answer={answer} height={260}>
         {({ rows, currency }) => {
           const most = Math.max(...rows.map(({ revenue }) => revenue), 1e-9);
-          if (!rows.length) return <State title="No orders in these days" />;
+          if (!rows.length) return <State title="No orders in this period" />;
           return (
             <ul>
               {rows.slice(0, ROWS).map(({ dimension, revenue, orders }) => (
                 <li key={dimension} class={css.row}>
                   <span>{dimension}</span>
                   {session.share ? (
-                    <span class={css.amount} title={`${count(orders)} orders`}>
+                    <span class={css.amount} title={counted(orders, "order")}>
                       {briefMoney(revenue, currency)}
                     </span>
                   ) : (
-                    <button type="button" class={css.amount} title={`${count(orders)} orders`} aria-label={`${briefMoney(revenue, currency)}: why`} onClick={() => explain(dimension)}>
+                    <button type="button" class={css.amount} title={counted(orders, "order")} aria-label={`${briefMoney(revenue, currency)}: why this number?`} onClick={() => explain(dimension)}>
                       {briefMoney(revenue, currency)}
                     </button>
                   )}
@@ -209,7 +209,7 @@ function Ltv() {
   const currency = answer.data?.currency ?? "USD";
   const who = level === "account" ? "Accounts" : "People";
   const columns: Column<LtvCohorts["cohorts"][number]>[] = [
-    { name: "First seen in", value: ({ cohort }) => cohort, show: ({ cohort }) => month(cohort) },
+    { name: "First seen", value: ({ cohort }) => cohort, show: ({ cohort }) => month(cohort) },
     { name: who, value: ({ entities }) => entities, show: ({ entities }) => count(entities), isNumber: true },
     { name: "Orders", value: ({ orders }) => orders, show: ({ orders }) => count(orders), isNumber: true },
     { name: "Revenue", value: ({ revenue }) => revenue, show: ({ revenue }) => money(revenue, currency), isNumber: true },
@@ -222,9 +222,9 @@ function Ltv() {
     </>
   );
   return (
-    <Card title="Lifetime value" lead={`All revenue so far of the ${who.toLowerCase()} of a month, whatever the period above.`} tools={tools} isStale={answer.isStale}>
+    <Card title="Lifetime value" lead={`All revenue to date, by the month in which ${who.toLowerCase()} were first seen. The period above doesn't apply.`} tools={tools} isStale={answer.isStale}>
       <Answered answer={answer}>
-        {({ cohorts, truncated }) => (cohorts.length ? <Table caption="Lifetime value" columns={columns} rows={cohorts} truncated={truncated} /> : <State title="Nobody was seen yet" />)}
+        {({ cohorts, truncated }) => (cohorts.length ? <Table caption="Lifetime value" columns={columns} rows={cohorts} truncated={truncated} /> : <State title={`No ${who.toLowerCase()} yet`} />)}
       </Answered>
     </Card>
   );

@@ -1,4 +1,4 @@
-// The values of a field, with the figures of each.
+// A list of the values of a field, with figures for each.
 
 import { useState } from "preact/hooks";
 import type { Breakdown, BreakdownFigures, BreakdownRow } from "../api/types";
@@ -22,11 +22,11 @@ export interface Dimension {
   name: string;
   field: string;
   figure: BreakdownFigure;
-  /** Of these events only. */
+  /** Counts only events with this name. */
   event?: string;
-  /** The figure beside it is the revenue, not the share. */
+  /** Shows revenue beside the figure, instead of its share. */
   showsMoney?: boolean;
-  /** What events without the field are called; without it they are left out. */
+  /** The label of events without the field. By default they are left out. */
   none?: string;
 }
 
@@ -38,6 +38,9 @@ export const FIGURE_NAMES: Record<BreakdownFigure, string> = {
   revenue: "Revenue",
   orders: "Orders",
 };
+
+/** A name within a sentence: lower case, except for abbreviations. */
+const inText = (name: string) => (name === name.toUpperCase() ? name : name.toLowerCase());
 
 const SHORT = 9;
 const LONG = 250;
@@ -76,35 +79,35 @@ export function BreakdownCard({ title, dimensions }: BreakdownCardProps) {
   const tools = (
     <>
       <CsvTool name={`${title} ${chosen.name}`} columns={columnsOf(chosen, answer.data)} rows={rows} />
-      <Tool icon="expand" label={`All of ${chosen.name.toLowerCase()}`} onClick={() => setOpen(true)} />
+      <Tool icon="expand" label={`Show all ${inText(chosen.name)}`} onClick={() => setOpen(true)} />
     </>
   );
   return (
     <Card title={title} tabs={tabs} tools={tools} isStale={answer.isStale} isBusy={answer.isLoading}>
       <div class={css.body}>
         <Answered answer={answer} height={300}>
-          {(data) => (rows!.length ? <Rows dimension={chosen} rows={rows!.slice(0, SHORT)} data={data} onMore={() => setOpen(true)} /> : <State title="Nothing in these days" />)}
+          {(data) => (rows!.length ? <Rows dimension={chosen} rows={rows!.slice(0, SHORT)} data={data} onMore={() => setOpen(true)} /> : <State title="No data in this period" />)}
         </Answered>
       </div>
-      {isOpen && <BreakdownDialog title={`${title}: ${chosen.name.toLowerCase()}`} dimension={chosen} onClose={() => setOpen(false)} />}
+      {isOpen && <BreakdownDialog title={`${title}: ${inText(chosen.name)}`} dimension={chosen} onClose={() => setOpen(false)} />}
     </Card>
   );
 }
 
-/** The first rows of other days than the page's. */
+/** The first rows, for a window other than the page's period. */
 export function BreakdownRows({ dimension, window }: { dimension: Dimension; window: Days }) {
   const answer = useBreakdown(dimension, { limit: SHORT, window });
   return (
     <Answered answer={answer} height={260}>
       {(data) => {
         const rows = listed(data, dimension);
-        return rows.length ? <Rows dimension={dimension} rows={rows} data={data} /> : <State title="Nothing yet today" />;
+        return rows.length ? <Rows dimension={dimension} rows={rows} data={data} /> : <State title="No data yet today" />;
       }}
     </Answered>
   );
 }
 
-/** Events without the field are a row if it has a name, and have the figure. */
+/** The rows with a nonzero figure. Events without the field need a name in the dimension. */
 export function listed({ rows }: Breakdown, { none, figure }: Dimension): BreakdownRow[] {
   return rows.filter((row) => row[figure] && (row.value !== null || none));
 }
@@ -135,7 +138,7 @@ export function Rows({ dimension, rows, data, onMore }: { dimension: Dimension; 
               <span class={css.fill} style={{ width: `${((row[figure] ?? 0) / most) * 100}%` }} />
               <RowName dimension={dimension} row={row} />
             </div>
-            <span class={css.figure} title={`${count(row[figure] ?? 0)} ${FIGURE_NAMES[figure].toLowerCase()}`}>
+            <span class={css.figure} title={`${FIGURE_NAMES[figure]}: ${count(row[figure] ?? 0)}`}>
               {brief(row[figure] ?? 0)}
             </span>
             <span class={`${css.figure} ${css.part}`}>{hasMoney ? briefMoney(row.revenue ?? 0, data.currency ?? "USD") : roundShare((row[figure] ?? 0) / (sum || 1))}</span>
@@ -163,7 +166,7 @@ function RowName({ dimension, row }: { dimension: Dimension; row: BreakdownRow }
       type="button"
       class={`${css.name} ${row.value === null ? css.none : ""}`}
       data-on={isOn}
-      title={isOn ? `Remove the filter on ${name}` : `Only ${name}`}
+      title={isOn ? `Remove the filter on ${name}` : `Filter by ${name}`}
       onClick={() => setQuery({ f: toggle(filters, dimension.field, row.value) })}
     >
       {name}
@@ -206,7 +209,7 @@ export function BreakdownDialog({ title, dimension, onClose }: { title: string; 
   return (
     <Dialog title={title} onClose={onClose}>
       <div class={css.tools}>
-        <Search label={`Search ${dimension.name.toLowerCase()}`} value={text} onText={setText} />
+        <Search label={`Search ${inText(dimension.name)}`} value={text} onText={setText} />
         <CsvTool name={title} columns={columns} rows={answer.data?.rows} />
       </div>
       <Answered answer={answer} height={320}>
@@ -214,7 +217,7 @@ export function BreakdownDialog({ title, dimension, onClose }: { title: string; 
           data.rows.length ? (
             <Table caption={title} columns={columns} rows={data.rows} sorted={sorted} onSort={setSorted} truncated={data.truncated} />
           ) : (
-            <State title="No value contains that" />
+            <State title="No matches" />
           )
         }
       </Answered>

@@ -12,9 +12,9 @@ interface CardProps {
   tabs?: ComponentChildren;
   tools?: ComponentChildren;
   isStale?: boolean;
-  /** The title is not shown: what is in the card says it. */
+  /** Hides the title, for cards that need none. It still names the section for screen readers. */
   isBare?: boolean;
-  /** Other figures are on their way. */
+  /** New figures are loading. */
   isBusy?: boolean;
   children: ComponentChildren;
 }
@@ -36,12 +36,12 @@ export function Card({ title, lead, class: more = "", tabs, tools, isStale, isBa
   );
 }
 
-/** Figures that could not be asked for again. */
+/** A warning that the figures are out of date, because the last refresh failed. */
 export function Stale() {
   return (
     <span class={css.stale} role="status">
       <Icon name="warn" size={13} />
-      Earlier figures: the server doesn't answer now
+      Showing earlier figures: the server isn't responding
     </span>
   );
 }
@@ -54,7 +54,7 @@ export function Tool({ icon, label, pressed, onClick }: { icon: IconName; label:
   );
 }
 
-/** Tabs: arrow keys move between them. */
+/** Tabs. Arrow keys move between them. */
 export function Tabs<T extends string>({ label, options, value, onSelect }: { label: string; options: [T, string][]; value: T; onSelect: (value: T) => void }) {
   const list = useRef<HTMLDivElement>(null);
   const onKey = (event: KeyboardEvent) => {
@@ -76,7 +76,7 @@ export function Tabs<T extends string>({ label, options, value, onSelect }: { la
   );
 }
 
-/** What stands where there are no figures. */
+/** A message in place of figures. */
 export function State({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class={css.state}>
@@ -86,17 +86,17 @@ export function State({ title, children }: { title: string; children?: Component
   );
 }
 
-/** Why there is no answer. */
+/** An error message, with a button to retry if that can help. */
 export function Failure({ error, again }: { error: Refusal; again?: () => void }) {
   if (error.status === 403) {
     return (
-      <State title="You may not see this">
+      <State title="You don't have access">
         <p>{error.message}</p>
       </State>
     );
   }
   return (
-    <State title={error.isPassing ? "No answer yet" : "That can't be answered"}>
+    <State title={error.isPassing ? "Temporarily unavailable" : "Couldn't load this"}>
       <p>{error.message}</p>
       {again && (
         <button type="button" class={css.button} onClick={again}>
@@ -111,7 +111,7 @@ export function Waiting({ height = 180 }: { height?: number }) {
   return <div class={css.wait} style={{ height: `${height}px` }} role="status" aria-label="Loading" />;
 }
 
-/** Shows an answer, what stands for it until it comes, or why it doesn't. */
+/** Shows an answer, a placeholder while it loads, or the error. */
 export function Answered<T>({ answer, height, children }: { answer: Answer<T>; height?: number; children: (data: T) => ComponentChildren }) {
   if (answer.data !== undefined) return <>{children(answer.data)}</>;
   if (answer.error) return <Failure error={answer.error} again={answer.again} />;

@@ -3,7 +3,7 @@ import type { Breakdown, Scalar } from "../api/types";
 import { useAnswer } from "../api/use";
 import { useScene } from "../context";
 import { FIELDS, OPERATORS, fieldName, filtersOf, write, type Filter } from "../lib/filters";
-import { count, valueName } from "../lib/format";
+import { counted, valueName } from "../lib/format";
 import { kept, windowOf } from "../lib/period";
 import { setQuery } from "../lib/router";
 import { useDelayed } from "../lib/delayed";
@@ -45,7 +45,8 @@ export function FilterDialog({ onClose }: { onClose: () => void }) {
   const found = useAnswer<Breakdown>(days && `/projects/${project}/analytics/breakdown`, body, field);
   const needsValue = !operator.endsWith("_set");
   const add = (value?: Scalar) => {
-    const filter: Filter = value === null ? { field, operator: "is_not_set" } : { field, operator, ...(value === undefined ? {} : { value }) };
+    const isNegative = operator === "is_not" || operator === "not_contains";
+    const filter: Filter = value === null ? { field, operator: isNegative ? "is_set" : "is_not_set" } : { field, operator, ...(value === undefined ? {} : { value }) };
     setQuery({ f: [...filtersOf(query).map(write), write(filter)] });
     onClose();
   };
@@ -66,10 +67,10 @@ export function FilterDialog({ onClose }: { onClose: () => void }) {
             {found.data?.rows.map(({ value, events }) => (
               <button key={JSON.stringify(value)} type="button" class={css.option} onClick={() => add(value)}>
                 <span>{valueName(field, value)}</span>
-                <span>{count(events)} events</span>
+                <span>{counted(events, "event")}</span>
               </button>
             ))}
-            {found.data && !found.data.rows.length && <div class={css.option}>No value contains that.</div>}
+            {found.data && !found.data.rows.length && <div class={css.option}>No matching values.</div>}
           </div>
         )}
         <button type="submit" class={buttons.primary} disabled={needsValue && !text}>

@@ -52,7 +52,7 @@ export function Search({ label, value, onText }: { label: string; value: string;
   );
 }
 
-/** Text to be copied elsewhere. */
+/** Text with a button that copies it. */
 export function Copyable({ text, name }: { text: string; name: string }) {
   const [isCopied, setCopied] = useState(false);
   const copy = async () => {
@@ -61,7 +61,7 @@ export function Copyable({ text, name }: { text: string; name: string }) {
       setCopied(true);
       setTimeout(() => setCopied(false), 2_000);
     } catch {
-      // Plain http has no clipboard: the text can be selected.
+      // Plain http has no clipboard, but the text can be selected.
     }
   };
   return (

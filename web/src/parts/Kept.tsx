@@ -3,22 +3,22 @@ import { longDay } from "../lib/format";
 import { State } from "./Card";
 import css from "./Kept.module.css";
 
-/** Says since when the project keeps events, if that is not all that was asked for. */
+/** Says which days have no stored events, if the period has such days. `and` ends the sentence. */
 export function Kept({ since, and = "" }: { since: string | null; and?: string }) {
-  return since ? <p class={css.kept}>Events before {longDay(since)} are no longer kept{and}.</p> : null;
+  return since ? <p class={css.kept}>Events before {longDay(since)} are no longer stored{and}.</p> : null;
 }
 
-/** Says since when all projects keep events, if an answer of the organization is about earlier days, too. */
+/** The same for an answer across projects: earlier days may lack events of some projects. */
 export function KeptByAll({ since }: { since?: string | null }) {
-  return since ? <p class={css.kept}>Not every project keeps events before {longDay(since)}.</p> : null;
+  return since ? <p class={css.kept}>Some projects no longer store events before {longDay(since)}.</p> : null;
 }
 
-/** Stands for figures of which nothing is kept. */
+/** The message for a period whose events are all gone. */
 export function Gone() {
   const { floor } = useScene();
   return (
-    <State title="Events of these days are no longer kept">
-      <p>The first day that is kept is {longDay(floor!)}.</p>
+    <State title="Events from this period are no longer stored">
+      <p>Stored events begin on {longDay(floor!)}.</p>
     </State>
   );
 }

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
-/** Shows, and so asks for, what it holds once it is seen or printed. */
+/** Renders its children, which load their data, once they scroll into view or are printed. */
 export function Lazy({ height, class: look, children }: { height: number; class?: string; children: ComponentChildren }) {
   const place = useRef<HTMLDivElement>(null);
   const [isSeen, setSeen] = useState(false);

@@ -14,7 +14,7 @@ interface MenuProps {
   children: (close: () => void) => ComponentChildren;
 }
 
-/** A button that opens a panel. Esc, and a click elsewhere, close it. */
+/** A button that opens a panel. Esc or a click elsewhere closes it. */
 export function Menu({ label, text, icon, isAtEnd, class: more = "", children }: MenuProps) {
   const [isOpen, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);

@@ -9,7 +9,7 @@ import { Menu, menu } from "./Menu";
 
 const COMPARED: [Compare, string][] = [
   ["previous_period", "Previous period"],
-  ["previous_year", "Year before"],
+  ["previous_year", "Previous year"],
   ["none", "No comparison"],
 ];
 
@@ -60,7 +60,7 @@ export function PeriodPicker() {
               {id === "previous_period" && <kbd class={menu.key}>X</kbd>}
             </button>
           ))}
-          <div class={menu.label}>Days are those of {timezone}</div>
+          <div class={menu.label}>Times are in {timezone}</div>
         </>
       )}
     </Menu>
@@ -81,7 +81,7 @@ function CustomRange({ start, end, today, onChosen }: { start: string; end: stri
       <Input label="From" type="date" value={from} max={today} onText={setFrom} />
       <Input label="To" type="date" value={to} max={today} onText={setTo} />
       <button type="submit" class={buttons.plain} disabled={!isValid}>
-        Show these days
+        Apply
       </button>
     </form>
   );

@@ -5,7 +5,7 @@ import { Tabs } from "./Card";
 
 const RANGES = [7, 30, 90, 365];
 
-/** How many days up to today. */
+/** Tabs for the number of days up to today. */
 export function Range() {
   const days = rangeDaysOf(useScene().query);
   const options = RANGES.map((days): [string, string] => [String(days), days === 365 ? "1 year" : `${days} days`]);

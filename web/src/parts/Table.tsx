@@ -5,13 +5,13 @@ import css from "./Table.module.css";
 
 export interface Column<R> {
   name: string;
-  /** What is shown; without it, the value. */
+  /** The content of the cell. By default, the value. */
   show?: (row: R) => ComponentChildren;
-  /** What stands in files. */
+  /** The value in the CSV file. */
   value: (row: R) => Cell;
   isNumber?: boolean;
   sort?: string;
-  /** The name is spoken, and not shown. */
+  /** Only screen readers get the name. */
   isUnnamed?: boolean;
 }
 
@@ -58,12 +58,12 @@ export function Table<R>({ caption, columns, rows, sorted, onSort, truncated }: 
           </tbody>
         </table>
       </div>
-      {truncated && <p class={css.more}>There are more. Only the first {rows.length} are listed.</p>}
+      {truncated && <p class={css.more}>Only the first {rows.length} are shown.</p>}
     </>
   );
 }
 
-/** Saves the rows of a table as a file. */
+/** Saves the rows of a table as a CSV file. */
 export function CsvTool<R>({ name, columns, rows }: { name: string; columns: Column<R>[]; rows: R[] | undefined }) {
   const save = () => rows && download(name, [columns.map(({ name }) => name), ...rows.map((row) => columns.map(({ value }) => value(row)))]);
   return <Tool icon="download" label={`Download ${name} as CSV`} onClick={save} />;

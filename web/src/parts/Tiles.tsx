@@ -8,13 +8,13 @@ export interface Tile {
   id: string;
   name: string;
   value: string;
-  /** The figure, and what it was before. */
+  /** The figure, and its value in the period compared with. */
   now?: number;
   before?: number;
-  /** More is worse. */
+  /** A rise is bad. */
   isInverse?: boolean;
   hint?: ComponentChildren;
-  /** What explains it. */
+  /** The explanation that its button opens. */
   why?: Omit<Why, "name">;
 }
 
@@ -22,11 +22,11 @@ interface TilesProps {
   tiles: Tile[];
   selected?: string;
   onSelect?: (id: string) => void;
-  /** What the changes are against. */
+  /** The period compared with. */
   against?: string;
-  /** The figures are of today, which is compared with no whole day. */
+  /** The period is today, so far: a comparison with a whole day would mislead. */
   isRunning?: boolean;
-  /** Nothing follows below. */
+  /** Nothing follows below the tiles. */
   isPlain?: boolean;
 }
 
@@ -54,8 +54,8 @@ export function Tiles({ tiles, selected, onSelect, against, isRunning, isPlain }
               <div class={css.tile}>{content}</div>
             )}
             {tile.why && (
-              <button type="button" class={css.why} aria-label={`Why: ${tile.name}`} onClick={() => setWhy({ name: tile.name, ...tile.why! })}>
-                Why
+              <button type="button" class={css.why} aria-label={`${tile.name}: why this number?`} onClick={() => setWhy({ name: tile.name, ...tile.why! })}>
+                Why?
               </button>
             )}
           </div>

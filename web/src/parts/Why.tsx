@@ -1,11 +1,11 @@
-// Why a figure is what it is: the events that make it up, and those that are not counted.
+// Explains a figure: the events that it counts, and the events that it leaves out.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, type Refusal } from "../api/client";
 import type { ExplainedEvent, Explanation } from "../api/types";
 import { useScene } from "../context";
 import { filtersOf } from "../lib/filters";
-import { count, dayRange, moment, money } from "../lib/format";
+import { count, counted, dayRange, moment, money, plural } from "../lib/format";
 import { floorIn, kept, windowOf } from "../lib/period";
 import { buttons, Failure, State, Tabs, Waiting } from "./Card";
 import { Dialog } from "./Dialog";
@@ -13,39 +13,41 @@ import { Gone, Kept } from "./Kept";
 import { CsvTool, Table, type Column } from "./Table";
 import css from "./Why.module.css";
 
-/** What is explained. */
+/** The figure to explain. */
 export interface Why {
-  /** The figure as the page names it, such as `Bounce rate`. */
+  /** The name of the figure on the page, such as `Bounce rate`. */
   name: string;
   figure: "unique_users" | "sessions" | "revenue" | "orders" | "attribution";
-  /** What is said of the rows, if the figure is only made of theirs. */
+  /** Describes how the figure follows from the rows. By default they are the figure itself. */
   lead?: string;
-  /** The touches, if the figure is attribution. */
+  /** The attribution to explain. */
   touch?: { model: string; level: string; dimension: string; value: string };
-  /** The page's figures know no filters. */
+  /** The page's figures ignore filters. */
   isUnfiltered?: boolean;
 }
 
 const LEADS: Record<Why["figure"], string> = {
-  unique_users: "Each row is the first event of one visitor.",
-  sessions: "Each row is the first event of one session.",
-  revenue: "Each row is an order, or a refund, which is subtracted.",
-  orders: "Each row is one order.",
-  attribution: "Each row is an order or a refund of a buyer who came this way.",
+  unique_users: "Each row is a visitor's first event.",
+  sessions: "Each row is a session's first event.",
+  revenue: "Each row is an order or a refund. Refunds are subtracted.",
+  orders: "Each row is an order.",
+  attribution: "Each row is an order or a refund with this attribution. Refunds are subtracted.",
 };
 
+const UNITS: Partial<Record<Why["figure"], string>> = { unique_users: "visitor", sessions: "session", orders: "order" };
+
 const REASONS: Record<string, string> = {
-  first_of_user: "first event of a visitor",
-  first_of_session: "first event of a session",
-  order: "an order",
-  refund: "a refund",
-  touch: "by a visit with a source",
-  direct: "no visit had a source",
-  no_consent: "recorded without consent",
-  no_session: "it is not interactive and belongs to no session",
-  began_before: "its session began before these days",
-  server_only: "only servers may send money",
-  no_rate: "its currency had no rate",
+  first_of_user: "visitor's first event",
+  first_of_session: "session's first event",
+  order: "order",
+  refund: "refund",
+  touch: "attributed to a touch",
+  direct: "direct: no touch found",
+  no_consent: "no consent",
+  no_session: "not interactive, outside any session",
+  began_before: "session began before this period",
+  server_only: "only revenue from servers counts",
+  no_rate: "no exchange rate for the currency",
 };
 
 const PAGE = 50;
@@ -60,7 +62,7 @@ interface Shown {
   end_date: string;
 }
 
-/** Asks for the first page, and for one more at a time. */
+/** Loads the first page, then one more at a time. */
 function usePages({ figure, touch, isUnfiltered }: Why) {
   const { project, query, today, floor } = useScene();
   const asked = windowOf(query, today);
@@ -98,14 +100,15 @@ export function WhyDialog({ why, onClose }: { why: Why; onClose: () => void }) {
   const isMoney = why.figure === "revenue" || why.figure === "attribution";
   const columns = useColumns(isMoney, list === "rows", shown?.currency);
   const rows = shown?.[list] ?? [];
+  const unit = shown && UNITS[why.figure] && plural(shown.result, UNITS[why.figure]!);
   return (
-    <Dialog title={`Why: ${why.name}`} onClose={onClose}>
+    <Dialog title={`${why.name}: why this number?`} onClose={onClose}>
       {isGone && <Gone />}
       {!shown && !isGone && (error ? <Failure error={error} again={() => load(null)} /> : <Waiting height={320} />)}
       {shown && (
         <>
           <p class={css.lead}>
-            <strong data-result>{isMoney ? money(shown.result, shown.currency ?? "USD") : count(shown.result)}</strong> from {dayRange(shown.start_date, shown.end_date)}. {why.lead ?? LEADS[why.figure]}
+            <strong data-result>{isMoney ? money(shown.result, shown.currency ?? "USD") : count(shown.result)}</strong> {unit && `${unit} `}from {dayRange(shown.start_date, shown.end_date)}. {why.lead ?? LEADS[why.figure]}
           </p>
           <Kept since={since} />
           <div class={css.bar}>
@@ -118,19 +121,19 @@ export function WhyDialog({ why, onClose }: { why: Why; onClose: () => void }) {
               value={list}
               onSelect={setList}
             />
-            <CsvTool name={`Why ${why.name} ${list === "rows" ? "counted" : "not counted"}`} columns={columns} rows={rows} />
+            <CsvTool name={`${list === "rows" ? "Counted" : "Not counted"} events for ${why.name}`} columns={columns} rows={rows} />
           </div>
           {rows.length ? (
-            <Table caption={list === "rows" ? "Counted events" : "Events that are not counted"} columns={columns} rows={rows} />
+            <Table caption={list === "rows" ? "Counted events" : "Events not counted"} columns={columns} rows={rows} />
           ) : (
-            <State title={shown.next ? "None so far" : list === "rows" ? "No event counts" : "Every event counts that could"} />
+            <State title={shown.next ? "None loaded yet" : list === "rows" ? "No events counted" : "No events left out"} />
           )}
           <div class={css.foot} role="status">
-            {error && (error.code === "cursor_expired" ? "These events are of a while ago." : error.message)}
-            {!error && `${count(rows.length)} ${rows.length === 1 ? "event" : "events"}${shown.next ? " so far" : ""}, the latest first`}
+            {error && (error.code === "cursor_expired" ? "This list has expired." : error.message)}
+            {!error && `${counted(rows.length, "event")}${shown.next ? " loaded" : ""}, latest first`}
             {(shown.next || error) && (
               <button type="button" class={buttons.plain} disabled={isBusy} onClick={() => load(error?.code === "cursor_expired" ? null : shown.next)}>
-                {error?.code === "cursor_expired" ? "Begin again" : error ? "Try again" : "More"}
+                {error?.code === "cursor_expired" ? "Reload" : error ? "Try again" : "Load more"}
               </button>
             )}
           </div>
@@ -142,14 +145,14 @@ export function WhyDialog({ why, onClose }: { why: Why; onClose: () => void }) {
 
 function useColumns(isMoney: boolean, isCounted: boolean, currency = "USD"): Column<ExplainedEvent>[] {
   const { timezone } = useScene();
-  const counts: Column<ExplainedEvent> = { name: "Counts", value: (row) => row.contributes, show: (row) => (isMoney ? money(row.contributes ?? 0, currency) : count(row.contributes ?? 0)), isNumber: true };
-  const sent: Column<ExplainedEvent> = { name: "Sent", value: (row) => row.value, show: (row) => (row.value == null || !row.currency ? "" : money(row.value, row.currency)), isNumber: true };
+  const counts: Column<ExplainedEvent> = { name: "Counted", value: (row) => row.contributes, show: (row) => (isMoney ? money(row.contributes ?? 0, currency) : count(row.contributes ?? 0)), isNumber: true };
+  const sent: Column<ExplainedEvent> = { name: "Amount sent", value: (row) => row.value, show: (row) => (row.value == null || !row.currency ? "" : money(row.value, row.currency)), isNumber: true };
   return [
     { name: "Event", value: (row) => row.name },
     { name: "Time", value: (row) => row.at, show: (row) => <span class={css.line}>{moment(row.at, timezone)}</span> },
-    { name: isCounted ? "Because" : "Reason", value: (row) => row.why, show: (row) => <span class={css.line}>{REASONS[row.why] ?? row.why}</span> },
-    { name: "Who", value: (row) => row.identity_id, show: (row) => <code class={css.id}>{row.identity_id?.slice(0, 11) ?? "nobody"}</code> },
-    { name: "Id", value: (row) => row.event_id, show: (row) => <code class={css.id} title={row.event_id}>{row.event_id.slice(0, 11)}</code> },
+    { name: "Reason", value: (row) => row.why, show: (row) => <span class={css.line}>{REASONS[row.why] ?? row.why}</span> },
+    { name: "Person", value: (row) => row.identity_id, show: (row) => <code class={css.id}>{row.identity_id?.slice(0, 11) ?? "none"}</code> },
+    { name: "Event ID", value: (row) => row.event_id, show: (row) => <code class={css.id} title={row.event_id}>{row.event_id.slice(0, 11)}</code> },
     ...(isMoney || !isCounted ? [sent] : []),
     ...(isCounted ? [counts] : []),
   ];

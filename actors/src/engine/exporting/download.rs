@@ -3,12 +3,12 @@
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
+use headcount_control::{PrivacyRequestId, RegistryError, TokenId};
 use headcount_domain::ids::OrganizationId;
 use headcount_storage::files::File;
 
 use crate::engine::handle::Engine;
 use crate::privacy::{ArtifactGone, PrivacyAuditEvent, PrivacyFailure, PrivacyRequestKind, PrivacyStatus};
-use crate::registry::{PrivacyRequestId, RegistryError, TokenId};
 
 /// Why there is nothing to download.
 #[derive(Debug, thiserror::Error)]

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use headcount_control::{Erasure, PrivacyRequestId};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::{EVENT_VERSION, Position};
 use headcount_storage::codec;
@@ -21,7 +22,6 @@ use crate::engine::scan::SubjectSink as _;
 use crate::engine::shard_client::AskError;
 use crate::memory_budget::MemoryShares;
 use crate::privacy::{Artifact, PrivacyFailure, PrivacyOutcome, PrivacyRequest};
-use crate::registry::{Erasure, PrivacyRequestId};
 
 /// How many attempts an export has.
 const MAX_TRIES: u32 = 5;

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_common::partition_of;
 use headcount_domain::fault::Fault;
 use headcount_domain::identity::IdentitySlot;
 use headcount_domain::ids::{ProjectId, RecordKey};
@@ -16,7 +17,6 @@ use super::subject_ids::MAX_IDS;
 use crate::checkpoint_writer::for_each_identity;
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
-use crate::partitions::partition_of;
 
 /// How long the state of a partition may take to be saved.
 const SAVE_TIMEOUT: Duration = Duration::from_secs(30);

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_common::nodes::{AskNodeError, NodeRequest, encode_answer};
+use headcount_common::{Owner, partition_of};
 use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
 use headcount_domain::intake::event::Position;
 use headcount_domain::queries::{EmailKeysQuery, KnownIdentitiesQuery, KnownIdentity, Query};
@@ -11,9 +13,6 @@ use tokio::runtime::Handle;
 
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
-use crate::nodes::{AskNodeError, NodeRequest, encode_answer};
-use crate::owners::Owner;
-use crate::partitions::partition_of;
 
 /// How long an export waits for a project that has no owner, or whose owner does not answer: another one takes it over meanwhile.
 const PATIENCE: Duration = Duration::from_secs(45);
@@ -197,7 +196,7 @@ mod tests {
     use headcount_domain::time::Instant;
 
     use super::*;
-    use crate::nodes::decode_answer;
+    use headcount_common::nodes::decode_answer;
 
     fn request<Q: AboutSubject>(question: Q) -> Vec<u8> {
         NodeRequest { organization: OrganizationId(1), projects: vec![ProjectId(2)], question }.encode(Q::TAG).unwrap()

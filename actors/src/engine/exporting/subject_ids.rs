@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use headcount_common::Owner;
+use headcount_control::Erasure;
 use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
 use headcount_domain::intake::event::Position;
 use headcount_domain::queries::{EmailKeysQuery, KnownIdentitiesQuery, Query};
@@ -11,9 +13,7 @@ use super::questions::{AboutSubject, SubjectLinks, SubjectLinksQuestion, ask_pat
 use crate::engine::erasing::{ErasureError, ErasureSubject};
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
-use crate::owners::Owner;
 use crate::privacy::PrivacyKeys;
-use crate::registry::Erasure;
 
 /// The most ids of a subject. Anybody can link any number of anonymous ids to a user.
 pub(super) const MAX_IDS: usize = 250_000;

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use headcount_common::partition_of;
+use headcount_control::{BackedUpLog, ControlMoment};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use tokio::runtime::Handle;
@@ -15,8 +17,6 @@ use super::questions::{PartitionEnd, PartitionEndQuestion};
 use crate::backup::{BackupFailure, MadeDirectory};
 use crate::engine::exporting::asked_patiently;
 use crate::engine::handle::Engine;
-use crate::partitions::partition_of;
-use crate::registry::{BackedUpLog, ControlMoment};
 use crate::webhooks::MovedWebhook;
 
 /// How many partitions are asked for their ends at once. Each may take a while, if it moves; an owner answers one after the other.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant as Stopwatch};
 use headcount_archive::catalog::{CATALOG_NAME, Catalog};
 use headcount_archive::manifest::{MANIFEST_NAME, Manifest};
 use headcount_archive::source::ListedFile;
+use headcount_common::partition_of;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::backup::{BackupTarget, BackupWriter};
@@ -21,7 +22,6 @@ use super::error::NodesBackupError;
 use super::questions::{SealedList, SealedListQuestion};
 use crate::backup::BackupFailure;
 use crate::engine::exporting::ask_patiently;
-use crate::partitions::partition_of;
 
 const ARCHIVE_DIR: &str = "archive";
 /// How often a list is asked for again because a file that it names is replaced meanwhile, and for how long, at least.

@@ -3,13 +3,14 @@
 use std::io;
 use std::path::Path;
 
+use headcount_common::ControlError;
+use headcount_control::RegistryError;
 use headcount_domain::ids::ProjectId;
 use headcount_storage::backup::BackupError;
 use headcount_storage::log::LogError;
 
 use crate::backup::BackupFailure;
 use crate::engine::shard_client::AskError;
-use crate::registry::{ControlError, RegistryError};
 
 /// Why a backup of several machines could not be made.
 #[derive(Debug, thiserror::Error)]

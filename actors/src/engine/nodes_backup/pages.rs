@@ -3,6 +3,9 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use headcount_common::nodes::AskNodeError;
+use headcount_common::partition_of;
+use headcount_control::RegistryError;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::codec::CodecError;
@@ -13,9 +16,6 @@ use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
 use crate::event_codec::{Events, LogRecord, encode_in_parts};
 use crate::history::{HistoryPiece, PieceOrigin, Wanted};
-use crate::nodes::AskNodeError;
-use crate::partitions::partition_of;
-use crate::registry::RegistryError;
 
 /// About how many bytes of events a page has.
 const PAGE_BYTES: usize = 4 << 20;

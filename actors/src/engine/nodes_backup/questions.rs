@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use headcount_common::Owner;
+use headcount_common::nodes::{AskNodeError, NodeRequest, encode_answer};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
 use serde::de::DeserializeOwned;
@@ -9,8 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
-use crate::nodes::{AskNodeError, NodeRequest, encode_answer};
-use crate::owners::Owner;
 
 /// The tags of the questions.
 const END: u16 = 1040;
@@ -224,7 +224,7 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nodes::decode_answer;
+    use headcount_common::nodes::decode_answer;
 
     fn request<Q: AboutPartition>(question: Q) -> Vec<u8> {
         NodeRequest { organization: OrganizationId(0), projects: Vec::new(), question }.encode(Q::TAG).unwrap()

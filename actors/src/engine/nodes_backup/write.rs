@@ -1,5 +1,7 @@
 //! How a backup of several machines is written.
 
+use headcount_common::nodes::AskNodeError;
+use headcount_control::{Erasure, Registry};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::backup::{BackupManifest, BackupTarget, BackupWriter};
@@ -12,10 +14,8 @@ use crate::backup::NewLog;
 use crate::engine::exporting::ask_patiently;
 use crate::engine::shard_client::AskError;
 use crate::event_codec::{self, LogRecord};
-use crate::nodes::AskNodeError;
 use crate::position_map::PositionMap;
 use crate::privacy;
-use crate::registry::{Erasure, Registry};
 use crate::webhooks;
 
 /// Receives events, and passes them on.

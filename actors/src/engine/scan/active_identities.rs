@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use headcount_common::nodes::{AskNodeError, MAX_PROJECTS};
 use headcount_domain::aggregate::GroupFigures;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::queries::ActiveIdentity;
@@ -19,7 +20,6 @@ use super::top_identities::{counted, identity};
 use super::turns::ScanTurn;
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
-use crate::nodes::{AskNodeError, MAX_PROJECTS};
 
 /// The tag of an [`ActiveQuestion`].
 pub(in crate::engine) const ACTIVE: u16 = 1001;
@@ -187,7 +187,7 @@ mod tests {
     use headcount_domain::time::Day;
 
     use super::*;
-    use crate::nodes::{NodeRequest, decode_answer, encode_answer};
+    use headcount_common::{nodes::NodeRequest, nodes::decode_answer, nodes::encode_answer};
 
     /// Nodes of other versions read these bytes.
     #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use headcount_common::partition_of;
 use headcount_domain::aggregate::{Aggregate, Grouping};
 use headcount_domain::figures::{Breakdown, BreakdownQuestion, Report, ReportQuestion};
 use headcount_domain::filter::Predicate;
@@ -23,7 +24,6 @@ use super::visits::{breakdown, report};
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
 use crate::memory_budget::MemoryShares;
-use crate::partitions::partition_of;
 
 /// An answer, with the position up to which it counts all events.
 type KeptAt = (KeptAnswer, Position);

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 
 use headcount_archive::error::ArchiveError;
+use headcount_common::partition_of;
 use headcount_domain::facts::{Moment, SESSION_GAP_MS};
 use headcount_domain::ids::{ProjectId, RecordKey};
 use headcount_domain::intake::event::{Event, Position};
@@ -19,7 +20,6 @@ use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
 use crate::fault;
 use crate::history::{HistoryPart, HistoryPiece, PieceOrigin, SealedColumns, Wanted};
-use crate::shard::partition_of;
 
 /// The shard is asked after this many ids that only it knows, or this many bytes of events.
 pub(super) const IDS_A_QUESTION: usize = 512;

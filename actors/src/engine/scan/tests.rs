@@ -3,6 +3,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_common::clock::FixedClock;
+use headcount_control::ProjectPatch;
 use headcount_domain::aggregate::{Aggregate, Grouping};
 use headcount_domain::filter::Predicate;
 use headcount_domain::ids::ProjectId;
@@ -18,13 +20,11 @@ use super::kept_figures::KeptFigures;
 use super::page::{PageOrder, PageQuestion};
 use super::unique_users::unique_users;
 use super::views::{ViewRoom, Views};
-use crate::clock::FixedClock;
 use crate::engine::handle::MAX_SCANS;
 use crate::engine::shard_client::AskError;
 use crate::engine::{Engine, EngineConfig};
 use crate::ingest::Field::Url;
 use crate::ingest::NewEvent;
-use crate::registry::ProjectPatch;
 
 /// 2024-03-01T10:00:00Z
 const BASE_MS: i64 = 1_709_287_200_000;

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
+use headcount_common::{PARTITIONS, partition_of};
 use headcount_domain::fault::FaultKind;
 
 use super::*;

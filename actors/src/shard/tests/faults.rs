@@ -1,6 +1,7 @@
 //! Checkpoints on a disk whose every operation fails once: they are eventually written, and nothing is lost or
 //! duplicated.
 
+use headcount_common::partition_of;
 use headcount_storage::files::switch::{Errno, Plan, Switch};
 use headcount_storage::store::{Check, DiskStore, StoreOptions};
 

@@ -1,5 +1,6 @@
 //! Records that raise the floor of a project.
 
+use headcount_common::partition_of;
 use headcount_domain::acquisition::Acquisition;
 use headcount_domain::fault::Fault;
 use headcount_domain::floor::FloorMove;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_common::{PARTITIONS, partition_of};
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_domain::intake::event::{Details, Event, SentIds};

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use headcount_common::partition_of;
 use headcount_storage::log::{LogError, LogMark, Record, RecordVisitor, WantedAfter};
 use headcount_storage::store::MemoryStore;
 use parking_lot::Mutex;

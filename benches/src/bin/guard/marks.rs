@@ -4,9 +4,9 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use headcount_actors::clock::Clock;
 use headcount_actors::domain::time::Instant;
 use headcount_bench::sample::RECEIVED;
+use headcount_common::clock::Clock;
 
 /// How many marks there were.
 static MARKS: AtomicUsize = AtomicUsize::new(0);

@@ -7,10 +7,10 @@ use std::time::Duration;
 use headcount::server::{HttpConfig, RunningServer, Server};
 use headcount_actors::domain::time::Day;
 use headcount_actors::ingest::{Field, NewEvent};
-use headcount_actors::registry::Initial;
 use headcount_actors::{CheckpointPolicy, Engine, EngineConfig};
 use headcount_bench::connection::{Connection, request};
 use headcount_bench::sample::{BROWSER, DAY_MS, DAYS, START_MS, body};
+use headcount_control::Initial;
 use headcount_storage::log::LogOptions;
 use tokio::runtime::{Builder, Runtime};
 

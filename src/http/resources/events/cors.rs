@@ -2,7 +2,7 @@
 
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse};
-use headcount_actors::registry::ProjectConfig;
+use headcount_control::ProjectConfig;
 
 use crate::http::respond::error::{ApiError, CORS_EXPOSED_HEADERS};
 

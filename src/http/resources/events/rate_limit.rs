@@ -3,7 +3,7 @@
 //! Servers that send with a token have the limit of the token, which counts requests. Programs that embed the engine have none.
 
 use actix_web::HttpResponse;
-use headcount_actors::registry::{Limiter, PublicKey};
+use headcount_control::{Limiter, PublicKey};
 
 use crate::http::app::AppState;
 use crate::http::respond::error::ApiError;

@@ -4,7 +4,7 @@ use std::hash::Hasher as _;
 
 use actix_web::HttpResponse;
 use headcount_actors::ExplainError;
-use headcount_actors::registry::Scope;
+use headcount_control::Scope;
 use headcount_domain::figures::{AttributedTo, ExplainQuestion, ExplainedFigure, Explanation};
 use headcount_domain::filter::Filter;
 use headcount_domain::intake::event::Position;

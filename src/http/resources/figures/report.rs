@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use actix_web::HttpResponse;
-use headcount_actors::registry::Scope;
+use headcount_control::Scope;
 use headcount_domain::figures::{ComparedWindows, EventFigures, Report, ReportQuery, ReportQuestion, Series};
 use headcount_domain::filter::{Filter, Predicate};
 use headcount_domain::names::NamedValues;

@@ -1,8 +1,8 @@
 //! `GET /projects/{project_id}/events`
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::registry::Scope;
 use headcount_actors::{AskError, EventsPage, PageOrder, PageQuestion};
+use headcount_control::Scope;
 use headcount_domain::facts::Moment;
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Window;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::registry::Scope;
+use headcount_control::Scope;
 use headcount_domain::queries::{Cohort, CohortsQuery, EntityLevel, LtvCohorts};
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::registry::Scope;
+use headcount_control::Scope;
 use headcount_domain::queries::{RevenueSeries, RevenueSeriesQuery};
 use headcount_domain::time::Day;
 use serde::Serialize;

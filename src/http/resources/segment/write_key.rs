@@ -4,7 +4,7 @@ use actix_web::HttpRequest;
 use actix_web::http::header;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use headcount_actors::registry::PublicKey;
+use headcount_control::PublicKey;
 use headcount_domain::intake::json_fields::readable;
 use headcount_domain::intake::segment::write_key;
 

@@ -18,19 +18,19 @@ export function Members() {
   return (
     <Resource<Member>
       title="Members"
-      lead="People of the organization. Tokens may belong to one, and are revoked with them."
+      lead="People in your organization. Removing a member also revokes their API tokens."
       path="/members"
       list="members"
-      empty="No member is listed"
+      empty="No members"
       columns={[
         { name: "E-mail", value: ({ email }) => email, show: ({ email }) => <span class={layout.strong}>{email}</span> },
         { name: "Name", value: ({ name }) => name ?? "", show: ({ name }) => name ?? "–" },
         { name: "Role", value: ({ role }) => role },
-        { name: "Since", value: ({ created_at }) => created_at, show: ({ created_at }) => dayAt(created_at, timezone), isNumber: true },
+        { name: "Added", value: ({ created_at }) => created_at, show: ({ created_at }) => dayAt(created_at, timezone), isNumber: true },
       ]}
       remove={{
         verb: "Remove",
-        warning: ({ email }) => `${email} and the tokens that belong to them lose access.`,
+        warning: ({ email }) => `${email} loses access, and their API tokens are revoked.`,
         run: ({ member_id }) => change("DELETE", `/members/${member_id}`),
       }}
     >
@@ -50,7 +50,7 @@ function NewMember({ again }: { again: () => void }) {
     again();
   });
   return (
-    <Create verb="Add the member" action={action} onSubmit={action.run}>
+    <Create verb="Add member" action={action} onSubmit={action.run}>
       <Input label="E-mail" type="email" value={email} onText={setEmail} required />
       <Input label="Name" value={name} onText={setName} />
       <Select label="Role" value={role} options={ROLES} onSelect={setRole} />

@@ -28,7 +28,7 @@ function Main({ organization, again }: { organization: Organization; again: () =
     again();
   });
   return (
-    <Card title="Organization" lead={`Days are those of ${organization.timezone}. Figures over several projects are in ${organization.currency}.`}>
+    <Card title="Organization" lead={`Times are in ${organization.timezone}. Figures across projects are in ${organization.currency}.`}>
       <Create verb="Save" action={action} onSubmit={action.run}>
         <Input label="Name" value={name} onText={setName} required maxLength={200} />
       </Create>
@@ -36,7 +36,7 @@ function Main({ organization, again }: { organization: Organization; again: () =
   );
 }
 
-/** Rates as text, one a line. */
+/** Exchange rates, edited as one text. */
 function Rates({ rates, again }: { rates: Record<string, number>; again: () => void }) {
   const [text, setText] = useState(Object.entries(rates).map(([code, rate]) => `${code} ${rate}`).join(", "));
   const action = useAction(async () => {
@@ -45,8 +45,8 @@ function Rates({ rates, again }: { rates: Record<string, number>; again: () => v
     again();
   });
   return (
-    <Card title="Rates" lead="What one unit of each currency is worth in USD. A rate is pinned to an event when it is recorded: a change holds for what comes next.">
-      <Create verb="Save the rates" action={action} onSubmit={action.run}>
+    <Card title="Exchange rates" lead="The value of one unit of each currency in USD. Changes apply to new events; recorded events keep their rates.">
+      <Create verb="Save rates" action={action} onSubmit={action.run}>
         <Input label="Rates" value={text} onText={setText} placeholder="EUR 1.08, GBP 1.27" />
       </Create>
     </Card>

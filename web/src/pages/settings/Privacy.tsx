@@ -9,12 +9,13 @@ import layout from "../layout.module.css";
 import { Confirm, Create, Resource, useAction } from "./Resource";
 
 const KINDS: [string, string][] = [
-  ["export", "Export: everything that is recorded"],
-  ["erasure", "Erasure: remove it from all figures"],
+  ["export", "Export everything recorded"],
+  ["erasure", "Erase from all figures"],
 ];
+const TYPES: Record<string, string> = { export: "export", erasure: "erasure", opt_in: "opt-in" };
 const SUBJECTS: [string, string][] = [
   ["email", "E-mail"],
-  ["user_id", "User id"],
+  ["user_id", "User ID"],
 ];
 
 const subjectOf = ({ subject }: PrivacyRequest) => subject.email ?? subject.user_id ?? subject.anonymous_id ?? "";
@@ -24,15 +25,15 @@ export function Privacy() {
   return (
     <Resource<PrivacyRequest>
       title="Privacy requests"
-      lead="What is recorded of one person, and its removal."
+      lead="Export or erase everything recorded about one person."
       path="/privacy-requests"
       list="privacy_requests"
-      empty="No request"
+      empty="No privacy requests"
       columns={[
         { name: "Person", value: subjectOf, show: (row) => <span class={layout.strong}>{subjectOf(row)}</span> },
-        { name: "What", value: ({ type }) => type },
+        { name: "Type", value: ({ type }) => type, show: ({ type }) => TYPES[type] ?? type },
         { name: "Status", value: ({ status }) => status, show: ({ status }) => <span class={layout.badge}>{status}</span> },
-        { name: "Asked", value: ({ created_at }) => created_at, show: ({ created_at }) => moment(created_at, timezone), isNumber: true },
+        { name: "Requested", value: ({ created_at }) => created_at, show: ({ created_at }) => moment(created_at, timezone), isNumber: true },
         {
           name: "File",
           value: ({ download_available }) => download_available,
@@ -66,13 +67,13 @@ function NewRequest({ again }: { again: () => void }) {
   const action = useAction(send);
   return (
     <>
-      <Create verb="Send the request" action={action} onSubmit={() => (type === "erasure" ? setAsking(true) : void action.run())}>
-        <Select label="What" value={type} options={KINDS} onSelect={setType} />
-        <Select label="Person by" value={by} options={SUBJECTS} onSelect={setBy} />
+      <Create verb="Send request" action={action} onSubmit={() => (type === "erasure" ? setAsking(true) : void action.run())}>
+        <Select label="Type" value={type} options={KINDS} onSelect={setType} />
+        <Select label="Identify by" value={by} options={SUBJECTS} onSelect={setBy} />
         <Input label={SUBJECTS.find(([id]) => id === by)![1]} value={who} onText={setWho} required />
       </Create>
       {isAsking && (
-        <Confirm title="Erase" text={`Everything recorded of ${who} is removed from all figures, for ever. Their later events are dropped.`} onClose={() => setAsking(false)} run={send} />
+        <Confirm title="Erase" text={`This permanently removes everything recorded about ${who} from all figures. Their future events are dropped.`} onClose={() => setAsking(false)} run={send} />
       )}
     </>
   );

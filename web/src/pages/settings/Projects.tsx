@@ -14,16 +14,16 @@ export function Projects() {
       title="Projects"
       path="/projects"
       list="projects"
-      empty="No project"
+      empty="No projects"
       columns={[
         { name: "Name", value: ({ name }) => name, show: ({ name }) => <span class={layout.strong}>{name}</span> },
-        { name: "Id", value: ({ project_id }) => project_id, show: ({ project_id }) => <code class={layout.mono}>{project_id}</code> },
+        { name: "ID", value: ({ project_id }) => project_id, show: ({ project_id }) => <code class={layout.mono}>{project_id}</code> },
         { name: "Currency", value: ({ currency }) => currency },
-        { name: "Made", value: ({ created_at }) => created_at, show: ({ created_at }) => dayAt(created_at, timezone), isNumber: true },
+        { name: "Created", value: ({ created_at }) => created_at, show: ({ created_at }) => dayAt(created_at, timezone), isNumber: true },
       ]}
       remove={{
         verb: "Delete",
-        warning: ({ name }) => `All events of ${name} are deleted with it. That can't be undone.`,
+        warning: ({ name }) => `This deletes ${name} and all of its events. You can't undo this.`,
         run: ({ project_id }) => change("DELETE", `/projects/${project_id}`),
       }}
     >
@@ -44,11 +44,11 @@ function NewProject({ again }: { again: () => void }) {
   });
   return (
     <>
-      <Create verb="Make the project" action={action} onSubmit={action.run}>
+      <Create verb="Create project" action={action} onSubmit={action.run}>
         <Input label="Name" value={name} onText={setName} required maxLength={200} />
-        <Input label="Currency" value={currency} onText={setCurrency} pattern="[A-Za-z]{3}" required hint="Its revenue is counted in this one. It can't change after the first event." />
+        <Input label="Currency" value={currency} onText={setCurrency} pattern="[A-Za-z]{3}" required hint="Revenue is reported in this currency. You can't change it after the first event." />
       </Create>
-      {key && <Copyable name="its public key" text={key} />}
+      {key && <Copyable name="public key" text={key} />}
     </>
   );
 }

@@ -1,4 +1,4 @@
-// A list of things that can be made and removed.
+// A list of resources, with forms to create and remove them.
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
@@ -17,7 +17,7 @@ interface ResourceProps<R> {
   list: string;
   columns: Column<R>[];
   empty: string;
-  /** What removes one, and what that means. */
+  /** The action that removes a row, and the warning before it. */
   remove?: { verb: string; warning: (row: R) => string; run: (row: R) => Promise<unknown> };
   children?: (again: () => void) => ComponentChildren;
 }
@@ -88,7 +88,7 @@ export function Confirm({ title, text, run, onClose }: { title: string; text: st
   );
 }
 
-/** Something that is done once at a time, and may be refused. */
+/** An action that runs once at a time, and its last error. */
 export function useAction<A extends unknown[]>(act: (...args: A) => Promise<unknown>) {
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<string>();

@@ -21,19 +21,19 @@ export function Shares() {
   return (
     <Resource<Share>
       title="Shares"
-      lead="An address that shows this project to whoever has it, without people and companies. It can only be read."
+      lead="A share is a read-only link to this project. Anyone with the link can open it. It never shows people or companies."
       path={path}
       list="shares"
-      empty="Nothing is shared"
+      empty="No shares"
       columns={[
         { name: "Name", value: ({ name }) => name, show: ({ name }) => <span class={layout.strong}>{name}</span> },
         { name: "Revenue", value: ({ revenue }) => revenue, show: ({ revenue }) => (revenue ? "shown" : "hidden") },
-        { name: "Made", value: ({ created_at }) => created_at, show: ({ created_at }) => dayAt(created_at, timezone), isNumber: true },
+        { name: "Created", value: ({ created_at }) => created_at, show: ({ created_at }) => dayAt(created_at, timezone), isNumber: true },
         { name: "Expires", value: ({ expires_at }) => expires_at ?? "", show: ({ expires_at }) => (expires_at ? dayAt(expires_at, timezone) : "never"), isNumber: true },
       ]}
       remove={{
         verb: "Revoke",
-        warning: ({ name }) => `Whoever looks at ${name} now sees nothing more.`,
+        warning: ({ name }) => `The link of ${name} stops working immediately, for everyone.`,
         run: ({ share_id }) => change("DELETE", `${path}/${share_id}`),
       }}
     >
@@ -54,11 +54,11 @@ function NewShare({ path, again }: { path: string; again: () => void }) {
   });
   return (
     <>
-      <Create verb="Share the project" action={action} onSubmit={action.run}>
+      <Create verb="Create share" action={action} onSubmit={action.run}>
         <Input label="Name" value={name} onText={setName} required maxLength={200} />
         <Select label="Revenue" value={revenue} options={[["false", "Hidden"], ["true", "Shown"]]} onSelect={setRevenue} />
       </Create>
-      {address && <Secret name="the address" text={address} />}
+      {address && <Secret name="link" text={address} />}
     </>
   );
 }

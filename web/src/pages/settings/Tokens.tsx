@@ -28,21 +28,21 @@ export function Tokens() {
   return (
     <Resource<Token>
       title="API tokens"
-      lead="For servers and people. A token is shown once, and kept as a hash."
+      lead="Servers and people access the API with tokens. You see a token only once: headcount stores just its hash."
       path="/api-tokens"
       list="api_tokens"
-      empty="No token"
+      empty="No API tokens"
       columns={[
         { name: "Name", value: ({ name }) => name, show: ({ name }) => <span class={layout.strong}>{name}</span> },
         { name: "Role", value: ({ role }) => role },
         { name: "Scopes", value: ({ scopes }) => scopes.join(", "), show: ({ scopes }) => <span class={layout.quiet}>{scopes.length === SCOPES.length ? "all" : scopes.join(", ")}</span> },
-        { name: "Of", value: ({ project_id }) => project_id ?? "", show: ({ project_id }) => (project_id ? <code class={layout.mono}>{project_id}</code> : "the organization") },
-        { name: "Made", value: ({ created_at }) => created_at, show: ({ created_at }) => dayAt(created_at, timezone), isNumber: true },
+        { name: "Access", value: ({ project_id }) => project_id ?? "", show: ({ project_id }) => (project_id ? <code class={layout.mono}>{project_id}</code> : "whole organization") },
+        { name: "Created", value: ({ created_at }) => created_at, show: ({ created_at }) => dayAt(created_at, timezone), isNumber: true },
         { name: "Expires", value: ({ expires_at }) => expires_at ?? "", show: ({ expires_at }) => (expires_at ? dayAt(expires_at, timezone) : "never"), isNumber: true },
       ]}
       remove={{
         verb: "Revoke",
-        warning: ({ name }) => `${name} is refused from the next request on, and who signed in with it is signed out.`,
+        warning: ({ name }) => `${name} stops working immediately. Browsers that signed in with it are signed out.`,
         run: ({ token_id }) => change("DELETE", `/api-tokens/${token_id}`),
       }}
     >
@@ -67,10 +67,10 @@ function NewToken({ again }: { again: () => void }) {
   const toggle = (scope: string) => setScopes(scopes.includes(scope) ? scopes.filter((other) => other !== scope) : [...scopes, scope]);
   return (
     <>
-      <Create verb="Make the token" action={action} onSubmit={action.run}>
+      <Create verb="Create token" action={action} onSubmit={action.run}>
         <Input label="Name" value={name} onText={setName} required maxLength={200} />
         <Select label="Role" value={role} options={[["member", "Member"], ["admin", "Admin"], ["owner", "Owner"]]} onSelect={setRole} />
-        <Select label="Of" value={project} options={[["", "The organization"], ...session.projects.map(({ project_id, name }): [string, string] => [project_id, name])]} onSelect={setProject} />
+        <Select label="Access" value={project} options={[["", "Whole organization"], ...session.projects.map(({ project_id, name }): [string, string] => [project_id, name])]} onSelect={setProject} />
         <fieldset class={css.scopes}>
           <legend>Scopes</legend>
           {SCOPES.map((scope) => (
@@ -81,7 +81,7 @@ function NewToken({ again }: { again: () => void }) {
           ))}
         </fieldset>
       </Create>
-      {token && <Secret name="the token" text={token} />}
+      {token && <Secret name="token" text={token} />}
     </>
   );
 }

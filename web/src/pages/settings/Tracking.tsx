@@ -16,14 +16,14 @@ export function Tracking() {
   const answer = useAnswer<ProjectSettings>(path);
   return (
     <div class={layout.stack}>
-      <Card title="Snippet" lead="It sends pageviews. docs/TRACKER.md says what else it can.">
+      <Card title="Snippet" lead="Sends pageviews from your site. docs/TRACKER.md describes all options.">
         <Answered answer={answer} height={90}>
-          {({ public_key }) => <Copyable name="the snippet" text={snippet(public_key)} />}
+          {({ public_key }) => <Copyable name="snippet" text={snippet(public_key)} />}
         </Answered>
       </Card>
       <Keys path={path} />
       <Answered answer={answer} height={200}>{(settings) => <Policies settings={settings} again={answer.again} />}</Answered>
-      <Answered answer={answer} height={200}>{(settings) => <NoReferrers settings={settings} again={answer.again} />}</Answered>
+      <Answered answer={answer} height={200}>{(settings) => <ExcludedReferrers settings={settings} again={answer.again} />}</Answered>
     </div>
   );
 }
@@ -37,17 +37,17 @@ function Keys({ path }: { path: string }) {
   return (
     <Resource<Key>
       title="Public keys"
-      lead="Pages and apps send events with one. Several hold at once: add one, change the pages, then remove the former one."
+      lead="Your pages and apps send events with a public key. To rotate a key, add a new one, update your pages, then remove the old one."
       path={`${path}/keys`}
       list="keys"
-      empty="No key"
+      empty="No public keys"
       columns={[
         { name: "Key", value: ({ public_key }) => public_key, show: ({ public_key }) => <code class={layout.mono}>{public_key}</code> },
-        { name: "Events a second", value: ({ rate_limit }) => rate_limit, show: ({ rate_limit }) => rate_limit || "no limit", isNumber: true },
+        { name: "Events per second", value: ({ rate_limit }) => rate_limit, show: ({ rate_limit }) => rate_limit || "no limit", isNumber: true },
       ]}
       remove={{
         verb: "Remove",
-        warning: ({ public_key }) => `Events that are sent with ${public_key} will be refused.`,
+        warning: ({ public_key }) => `The server will reject events sent with ${public_key}.`,
         run: ({ public_key }) => change("DELETE", `${path}/keys/${public_key}`),
       }}
     >
@@ -65,7 +65,7 @@ function AddKey({ path, again }: { path: string; again: () => void }) {
     <>
       <FormError>{action.error}</FormError>
       <button type="button" class={buttons.plain} disabled={action.isBusy} onClick={() => action.run()}>
-        Add a key
+        Add key
       </button>
     </>
   );
@@ -86,25 +86,25 @@ function Policies({ settings, again }: { settings: ProjectSettings; again: () =>
     <Select label={label} value={String(value)} options={options} onSelect={(chosen) => action.run({ [field]: typeof value === "boolean" ? chosen === "true" : chosen })} />
   );
   return (
-    <Card title="What is recorded">
+    <Card title="Recording">
       <div class={form.form}>
         <div class={form.row}>
-          {choose("cookieless", YES_NO, "Count visitors without an id", settings.cookieless)}
-          {choose("bots", [["drop", "Drop them"], ["record", "Record them as bots"]], "Bots", settings.bots)}
-          {choose("signals_policy", [["record", "Record as usual"], ["anonymize", "Record without the person"], ["drop", "Drop"]], "Global Privacy Control, Do Not Track", settings.signals_policy)}
-          {choose("server_only_revenue", YES_NO, "Only servers send money", settings.server_only_revenue)}
+          {choose("cookieless", YES_NO, "Count visitors without an ID", settings.cookieless)}
+          {choose("bots", [["drop", "Drop"], ["record", "Record as bots"]], "Bots", settings.bots)}
+          {choose("signals_policy", [["record", "Record normally"], ["anonymize", "Record anonymously"], ["drop", "Drop"]], "Global Privacy Control and Do Not Track", settings.signals_policy)}
+          {choose("server_only_revenue", YES_NO, "Count revenue from servers only", settings.server_only_revenue)}
         </div>
-        <p class={`${layout.quiet} ${css.wrap}`}>Each holds from the next event on.</p>
+        <p class={`${layout.quiet} ${css.wrap}`}>Changes apply to new events.</p>
         <FormError>{action.error}</FormError>
       </div>
     </Card>
   );
 }
 
-/** Hosts as they are typed: with commas or spaces between them. */
+/** Splits hosts at commas and spaces. */
 const hosts = (text: string) => text.split(/[\s,]+/).filter(Boolean);
 
-function NoReferrers({ settings, again }: { settings: ProjectSettings; again: () => void }) {
+function ExcludedReferrers({ settings, again }: { settings: ProjectSettings; again: () => void }) {
   const { project } = useScene();
   const [own, setOwn] = useState(settings.own_domains.join(", "));
   const [ignored, setIgnored] = useState(settings.ignored_referrers.join(", "));
@@ -115,10 +115,10 @@ function NoReferrers({ settings, again }: { settings: ProjectSettings; again: ()
     again();
   });
   return (
-    <Card title="What is no source" lead="Links from these hosts and their subdomains bring nobody. Sites of the same domain, known tills and sign-in pages need not be listed.">
-      <Create verb="Save the hosts" action={action} onSubmit={action.run}>
-        <Input label="Own domains" value={own} onText={setOwn} placeholder="shop.example, docs.example" hint="Other sites of yours." />
-        <Input label="Ignored referrers" value={ignored} onText={setIgnored} placeholder="pay.example" hint="Such as the till of your bank." />
+    <Card title="Excluded referrers" lead="Links from these hosts and their subdomains don't count as a source. You don't need to list the site's own domain, or well-known payment and sign-in pages.">
+      <Create verb="Save hosts" action={action} onSubmit={action.run}>
+        <Input label="Own domains" value={own} onText={setOwn} placeholder="shop.example, docs.example" hint="Your other sites." />
+        <Input label="Ignored referrers" value={ignored} onText={setIgnored} placeholder="pay.example" hint="For example, your bank's payment page." />
       </Create>
     </Card>
   );

@@ -13,20 +13,20 @@ export function Webhooks() {
   return (
     <Resource<Webhook>
       title="Webhooks"
-      lead="Where notifications of events are sent: signed, again until they arrive, at least once."
+      lead="headcount sends notifications to these URLs. It signs each request and retries failed ones, so a notification can arrive more than once."
       path="/webhooks"
       list="webhooks"
-      empty="No webhook"
+      empty="No webhooks"
       columns={[
-        { name: "Address", value: ({ url }) => url, show: ({ url }) => <span class={layout.strong}>{url}</span> },
+        { name: "URL", value: ({ url }) => url, show: ({ url }) => <span class={layout.strong}>{url}</span> },
         { name: "Project", value: ({ project_id }) => project_id, show: ({ project_id }) => <code class={layout.mono}>{project_id}</code> },
         { name: "Events", value: ({ events }) => events.join(", ") },
         { name: "Status", value: ({ status }) => status, show: ({ status }) => <span class={layout.badge}>{status}</span> },
-        { name: "Made", value: ({ created_at }) => created_at, show: ({ created_at }) => dayAt(created_at, timezone), isNumber: true },
+        { name: "Created", value: ({ created_at }) => created_at, show: ({ created_at }) => dayAt(created_at, timezone), isNumber: true },
       ]}
       remove={{
         verb: "Delete",
-        warning: ({ url }) => `${url} gets no more notifications, those under way included.`,
+        warning: ({ url }) => `${url} gets no more notifications, not even pending ones.`,
         run: ({ id }) => change("DELETE", `/webhooks/${id}`),
       }}
     >
@@ -47,10 +47,10 @@ function NewWebhook({ again }: { again: () => void }) {
   });
   return (
     <>
-      <Create verb="Add the webhook" action={action} onSubmit={action.run}>
-        <Input label="Address" type="url" value={url} onText={setUrl} required placeholder="https://" hint="Of this project." />
+      <Create verb="Add webhook" action={action} onSubmit={action.run}>
+        <Input label="URL" type="url" value={url} onText={setUrl} required placeholder="https://" hint="It gets the notifications of this project." />
       </Create>
-      {secret && <Secret name="the signing secret" text={secret} />}
+      {secret && <Secret name="signing secret" text={secret} />}
     </>
   );
 }

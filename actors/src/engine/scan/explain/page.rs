@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use headcount_common::partition_of;
 use headcount_domain::facts::Moment;
 use headcount_domain::figures::{ExplainPlace, ExplainQuestion, ExplainedEvent, Explanation};
 use headcount_domain::identity::{IdentityId, SentKeys};
@@ -19,7 +20,6 @@ use super::counted::CountedEvents;
 use super::found::{FoundEvent, FoundEvents, FoundList};
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
-use crate::partitions::partition_of;
 
 /// How long the pages of an explanation can be asked for after the first one.
 const LIFE_MS: i64 = 15 * 60 * 1000;

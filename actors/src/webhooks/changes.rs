@@ -1,0 +1,205 @@
+//! Changes of webhooks, and how far each has come. Every engine has all webhooks; the owner of a project sends its notifications, and its next owner goes on.
+
+use std::io;
+
+use headcount_common::checked_files::Filed as _;
+use headcount_common::{ControlError, DocumentsError, checked_json, follow_made, partition_of};
+use headcount_control::{Author, Registry, RegistryError, Secret, WebhookId};
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
+use headcount_domain::time::Instant;
+
+use super::delivery::{DeliveryProgress, most_deliveries};
+use super::held::HeldWebhook;
+use super::store::Webhooks;
+use super::webhook::{PlannedWebhook, SigningSecret, Webhook};
+
+impl Webhooks {
+    /// Waits with `propagate` after each change, until all others have applied that with this number.
+    pub(crate) fn propagate_with(&self, propagate: impl Fn(u64) + Send + Sync + 'static) {
+        self.items.propagate_with(propagate);
+    }
+
+    /// Applies what others have changed up to now. Returns the number of the last change.
+    ///
+    /// # Errors
+    /// [`ControlError`]: what was applied before stays.
+    pub(crate) fn follow(&self) -> Result<u64, ControlError> {
+        self.items.follow(|id, webhook| {
+            self.hold(id, webhook);
+            Ok(())
+        })
+    }
+
+    fn hold(&self, id: &WebhookId, webhook: Option<Webhook>) {
+        let mut held = self.held.write();
+        let Some(webhook) = webhook else { return held.remove(id) };
+        let project = webhook.project;
+        match held.get_mut(id) {
+            Some(held) => held.webhook = webhook,
+            None => {
+                held.insert(HeldWebhook::begun(webhook));
+            }
+        }
+        drop(held);
+        self.wake(project);
+    }
+
+    /// Generates a secret: the number that is kept, and the secret for its owner.
+    pub(super) fn new_secret(&self) -> Result<(SigningSecret, Secret), RegistryError> {
+        let number = SigningSecret::random()?;
+        let shown = self.key.secret_of(&number);
+        Ok((number, shown))
+    }
+
+    /// The secrets that sign at `now`, the present one first.
+    pub(crate) fn secrets_of(&self, webhook: &Webhook, now: Instant) -> Vec<SigningSecret> {
+        webhook.secrets(now).iter().map(|number| SigningSecret::of(&self.key.secret_of(number))).collect()
+    }
+
+    /// Makes a change that `plan` returns for the webhooks as they are; `None`: nothing is to be changed. If another member's change comes first, `plan` is asked again.
+    pub(super) fn make(
+        &self,
+        registry: &Registry,
+        author: &Author,
+        plan: impl Fn() -> Result<Option<PlannedWebhook>, RegistryError>,
+    ) -> Result<Option<Webhook>, RegistryError> {
+        let (mut noted, mut last) = (None, None);
+        loop {
+            let expected = self.follow()?;
+            if last.replace(expected) == Some(expected) {
+                let message = "a change of a webhook is refused, and no other is there";
+                return Err(ControlError::Documents(message.to_owned()).into());
+            }
+            let Some(PlannedWebhook { id, organization, webhook, action, changes }) = plan()? else {
+                // Another member may have made the change just now, and wait for the others.
+                self.items.propagate(expected);
+                return Ok(None);
+            };
+            if noted.as_ref() != Some(&changes) {
+                registry.note_webhook_change(organization, &id, action, changes.clone(), author)?;
+                noted = Some(changes);
+            }
+            if self.put(expected, &id, webhook.as_ref())? {
+                return Ok(webhook);
+            }
+        }
+    }
+
+    /// Writes or removes a webhook. Returns `false` if another change came first.
+    fn put(&self, expected: u64, id: &WebhookId, webhook: Option<&Webhook>) -> Result<bool, RegistryError> {
+        // A removed webhook gets no progress any more.
+        let _no_progress = webhook.is_none().then(|| self.saving.lock());
+        if !self.items.put(expected, id, webhook)? {
+            return Ok(false);
+        }
+        self.items.propagate(follow_made(|| self.follow())?);
+        if webhook.is_none()
+            && let Err(error) = self.progress.remove(&id.to_string())
+        {
+            tracing::warn!(webhook = %id, %error, "the progress of a webhook that is removed could not be removed");
+        }
+        Ok(true)
+    }
+
+    /// The project of a webhook.
+    pub(crate) fn project_of(&self, id: &WebhookId) -> Option<ProjectId> {
+        self.held.read().get(id).map(|held| held.webhook.project)
+    }
+
+    /// Whether [`Self::load`] has to be called before anything is sent.
+    pub(crate) fn is_to_load(&self, id: &WebhookId) -> bool {
+        self.held.read().get(id).is_some_and(|held| held.cursor.is_none())
+    }
+
+    /// Goes on from where the former owner of its project had come, unless it has done so. Blocks.
+    ///
+    /// # Errors
+    /// Nobody says how far it has come.
+    pub(crate) fn load(&self, id: &WebhookId) -> io::Result<()> {
+        let generation = match self.held.read().get(id) {
+            Some(HeldWebhook { cursor: None, generation, .. }) => *generation,
+            _ => return Ok(()),
+        };
+        let found = self.progress.read(&id.to_string()).map_err(io::Error::other)?;
+        let revision = found.as_ref().map_or(0, |(_, revision)| *revision);
+        let decoded = found.map(|(bytes, _)| checked_json::decode::<DeliveryProgress>(DeliveryProgress::VERSION, &bytes));
+        if matches!(decoded, Some(None)) {
+            tracing::error!(webhook = %id, "the progress of a webhook can't be read; everything since it was made is sent again");
+        }
+        if let Some(held) = self.held.write().get_mut(id).filter(|held| held.generation == generation && held.cursor.is_none()) {
+            held.progress = decoded.flatten().unwrap_or_else(|| DeliveryProgress::of(&held.webhook));
+            held.cursor = Some(revision);
+            if held.lost_after.is_some_and(|until| held.progress.cut_after(until)) {
+                // Before another owner goes on from it.
+                held.unsaved_since = Some(Instant(0));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes how far a webhook has come, durably.
+    ///
+    /// # Errors
+    /// It may be written all the same.
+    pub(super) fn write_progress(&self, id: &WebhookId, progress: &DeliveryProgress) -> io::Result<()> {
+        let not_read = || io::Error::other("how far it has come is not read yet");
+        let revision = self.held.read().get(id).and_then(|held| held.cursor).ok_or_else(not_read)?;
+        let bytes =
+            checked_json::encode(DeliveryProgress::VERSION, &progress.shortened(most_deliveries(self.progress.max_bytes())))?;
+        let written = self.progress.write(&id.to_string(), &bytes, revision);
+        if let Some(held) = self.held.write().get_mut(id).filter(|held| held.cursor == Some(revision)) {
+            match &written {
+                Ok(revision) => (held.cursor, held.lost_after) = (Some(*revision), None),
+                // It stays in memory alone.
+                Err(DocumentsError::Unavailable(_)) => {}
+                // Another owner has gone on, or this one's answer was lost: what is there now is read again.
+                Err(_) => forget(held),
+            }
+        }
+        written.map(drop).map_err(io::Error::other)
+    }
+
+    /// Saves the progress of a partition's webhooks, as far as that succeeds at once, and forgets it: another machine takes the partition over, or this one anew. Blocks.
+    pub(crate) fn give_up(&self, partition: u16) {
+        let _one = self.saving.lock();
+        let held = self.held.read();
+        let of_partition = held.all().filter(|held| partition_of(held.webhook.project) == partition);
+        let unsaved = of_partition.filter(|held| held.unsaved_since.is_some());
+        let unsaved: Vec<_> = unsaved.map(|held| (held.webhook.id.clone(), held.progress.clone())).collect();
+        drop(held);
+        for (id, progress) in unsaved {
+            if let Err(error) = self.write_progress(&id, &progress) {
+                tracing::info!(webhook = %id, %error, "the next owner of a project repeats some notifications");
+                break;
+            }
+        }
+        let mut held = self.held.write();
+        held.all_mut().filter(|held| partition_of(held.webhook.project) == partition).for_each(forget);
+    }
+
+    /// Has the webhooks of a partition begin where its former owner had come, but not after `until`, where the log ends by now. Blocks.
+    pub(crate) fn take_over(&self, partition: u16, until: Position) {
+        self.give_up(partition);
+        let mut held = self.held.write();
+        let of_partition = held.all_mut().filter(|held| partition_of(held.webhook.project) == partition);
+        of_partition.for_each(|held| held.lost_after = Some(until));
+    }
+
+    /// Has the webhooks of a partition, which was taken over, go on.
+    pub(crate) fn wake_partition(&self, partition: u16) {
+        let held = self.held.read();
+        let projects: Vec<_> =
+            held.all().map(|held| held.webhook.project).filter(|project| partition_of(*project) == partition).collect();
+        drop(held);
+        projects.into_iter().for_each(|project| self.wake(project));
+    }
+}
+
+/// Forgets how far a webhook has come, until that is read again.
+fn forget(held: &mut HeldWebhook) {
+    held.progress = DeliveryProgress::of(&held.webhook);
+    held.cursor = None;
+    held.unsaved_since = None;
+    held.generation += 1;
+}

@@ -1,0 +1,134 @@
+//! Items that are documents: company profiles, webhooks, privacy requests.
+
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use crate::checked_files::Filed;
+use crate::checked_json;
+use crate::control_error::ControlError;
+use crate::documents::{DocumentChange, Documents, DocumentsError, Visited};
+
+/// How long it is tried to learn of a change that was made.
+const FOLLOWED_WITHIN: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Waits until all others have applied the change with this number.
+type Propagate = Box<dyn Fn(u64) + Send + Sync>;
+
+/// The items of one kind that all members have.
+pub struct DocumentSet<T> {
+    documents: Arc<dyn Documents>,
+    propagate: OnceLock<Propagate>,
+    /// The last change that all others are known to have applied.
+    propagated: AtomicU64,
+    items: PhantomData<fn() -> T>,
+}
+
+impl<T> std::fmt::Debug for DocumentSet<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DocumentSet").field("documents", &self.documents).finish_non_exhaustive()
+    }
+}
+
+impl<T: Filed> DocumentSet<T> {
+    /// Returns the items that are kept as `documents`.
+    #[must_use]
+    pub fn new(documents: Arc<dyn Documents>) -> Self {
+        Self { documents, propagate: OnceLock::new(), propagated: AtomicU64::new(0), items: PhantomData }
+    }
+
+    /// Waits with `propagate` after each change.
+    pub fn propagate_with(&self, propagate: impl Fn(u64) + Send + Sync + 'static) {
+        let _is_first = self.propagate.set(Box::new(propagate)).is_ok();
+    }
+
+    /// Passes on what was changed: items, and ids of those that are removed. Returns the number of the last change.
+    ///
+    /// # Errors
+    /// That of `apply`, and [`ControlError::Documents`]: they can't be read.
+    pub fn follow(&self, apply: impl Fn(&T::Id, Option<T>) -> Result<(), ControlError>) -> Result<u64, ControlError> {
+        self.documents.follow(&mut |DocumentChange { key, content }| {
+            let Ok(id) = key.parse::<T::Id>() else { return Ok(Visited::Applied) };
+            let item = content.map(|bytes| checked_json::decode(T::VERSION, bytes).filter(|item: &T| item.is_of(&id)));
+            let is_unreadable = matches!(item, Some(None));
+            if is_unreadable {
+                tracing::error!(%id, "a {} can't be read, and is left out", T::WHAT);
+            }
+            apply(&id, item.flatten())?;
+            Ok(if is_unreadable { Visited::Unreadable } else { Visited::Applied })
+        })
+    }
+
+    /// Changes an item, or removes it. Returns whether no other change came first.
+    pub fn put(&self, expected: u64, id: &T::Id, item: Option<&T>) -> Result<bool, ControlError> {
+        let encoded = item.map(|item| checked_json::encode(T::VERSION, item)).transpose();
+        let encoded = encoded.map_err(|error| ControlError::Documents(error.to_string()))?;
+        is_made(self.documents.put(expected, DocumentChange { key: &id.to_string(), content: encoded.as_deref() }))
+    }
+
+    /// Shows that no other change came after `expected`, whatever a broker says. Returns whether that is so. `by` says who wants to know.
+    ///
+    /// # Errors
+    /// [`ControlError::Undecided`] and [`ControlError::Documents`].
+    pub fn prove(&self, expected: u64, by: &str) -> Result<bool, ControlError> {
+        is_made(self.documents.prove(expected, by))
+    }
+
+    /// Waits until all others know of a change, unless it is known that they do.
+    pub fn propagate(&self, number: u64) {
+        if let Some(propagate) = self.propagate.get()
+            && self.propagated.load(Ordering::Acquire) < number
+        {
+            propagate(number);
+            self.propagated.fetch_max(number, Ordering::AcqRel);
+        }
+    }
+}
+
+/// Whether a change was made; `false`: another one came first.
+fn is_made(changed: Result<(), DocumentsError>) -> Result<bool, ControlError> {
+    match changed {
+        Ok(()) => Ok(true),
+        Err(DocumentsError::Conflict) => Ok(false),
+        Err(DocumentsError::Undecided(why)) => Err(ControlError::Undecided(why)),
+        Err(error @ (DocumentsError::TooLarge { .. } | DocumentsError::Unavailable(_))) => {
+            Err(ControlError::Documents(error.to_string()))
+        }
+    }
+}
+
+/// Learns of a change that was made, with `follow`, which may fail for a while. An error of it would say that nothing was changed, which is not so. Blocks.
+///
+/// # Errors
+/// [`ControlError::Undecided`].
+pub fn follow_made(follow: impl Fn() -> Result<u64, ControlError>) -> Result<u64, ControlError> {
+    let began = Instant::now();
+    loop {
+        match follow() {
+            Err(_) if began.elapsed() < FOLLOWED_WITHIN => std::thread::sleep(PAUSE),
+            Err(error) => {
+                let why = format!("it was, but what the brokers have can't be read since: {error}");
+                return Err(ControlError::Undecided(why));
+            }
+            followed => return followed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn a_change_that_was_made_is_never_said_to_have_failed() {
+        let silent = || Err(ControlError::Documents("no answer".to_owned()));
+        let left = Cell::new(2);
+        let soon = || if left.replace(left.get() - 1) > 0 { silent() } else { Ok(7) };
+        assert_eq!(follow_made(soon).unwrap(), 7);
+        assert!(matches!(follow_made(silent), Err(ControlError::Undecided(_))));
+    }
+}

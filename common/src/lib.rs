@@ -1,0 +1,44 @@
+//! The seam between an engine and what keeps its data: the same traits for one machine and for a cluster.
+//!
+//! # Code map
+//! - `control_log`: the log of control records, and its form on this machine's disk.
+//! - `documents`, `document_set`: small documents that every node has, and the items of one kind in them. `checked_files` and
+//!   `checked_json` keep such items in files.
+//! - `values`, `letters`: small values of a partition, for its next owner.
+//! - `published_files`: archives where every node reaches them.
+//! - `partitions`, `owners`: the 64 partitions, and which machine owns each.
+//! - `nodes`: what nodes ask each other. `node_token`, `node_vitals`: how they prove who they are, and what `/metrics` shows.
+//! - `local`: all of this in files of one machine.
+//! - `secrets`, `clock`, `program_version`: the installation's keys, the time, and the version of what this program writes.
+
+pub mod checked_files;
+pub mod checked_json;
+pub mod clock;
+mod control_error;
+mod control_log;
+mod document_set;
+mod documents;
+mod letters;
+pub mod local;
+mod node_token;
+mod node_vitals;
+pub mod nodes;
+mod owners;
+mod partitions;
+mod program_version;
+mod published_files;
+pub mod secrets;
+mod values;
+
+pub use control_error::ControlError;
+pub use control_log::{ControlLog, LocalControlLog, latest_record_version};
+pub use document_set::{DocumentSet, follow_made};
+pub use documents::{DocumentChange, DocumentVisitor, Documents, DocumentsError, MAX_DOCUMENT_BYTES, Visited};
+pub use letters::{SharedLetters, SharedLettersError};
+pub use node_token::NodeToken;
+pub use node_vitals::{HeldPartition, NodeVitals};
+pub use owners::{NOT_HERE, Owner, Owners};
+pub use partitions::{PARTITIONS, home_of, partition_of};
+pub use program_version::{answers_version, fold_version, is_next};
+pub use published_files::{DamagedObject, SharedArchive, SharedArchiveError};
+pub use values::SharedValues;

@@ -1,0 +1,80 @@
+//! Small values in files of this machine.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use headcount_storage::files::remove_file;
+use parking_lot::Mutex;
+
+use super::{Files, Unwritten};
+use crate::documents::DocumentsError;
+use crate::values::SharedValues;
+
+/// The most bytes of a value. It is written as a whole, at most once a second.
+const MAX_BYTES: usize = 1 << 20;
+
+/// Values that belong to the documents of a directory, each in a file beside its document.
+#[derive(Debug)]
+pub struct LocalValues {
+    files: Files,
+    /// The revisions of values that were written since the start. The others have the first one.
+    revisions: Mutex<BTreeMap<String, u64>>,
+}
+
+impl LocalValues {
+    /// Opens the values in the files `KEY.SUFFIX` of a directory. Values without a document are removed: a removal was cut short. A document that was set aside needs its value.
+    ///
+    /// # Errors
+    /// The directory can't be read or written.
+    pub fn open(dir: &Path, suffix: &'static str) -> io::Result<Self> {
+        let files = Files::open(dir, suffix)?;
+        for (key, path) in files.list("")? {
+            let is_there = |end: &str| dir.join(format!("{key}{end}")).try_exists();
+            if !is_there(".json")? && !is_there(".json.damaged")? {
+                remove_file(&path)?;
+            }
+        }
+        Ok(Self { files, revisions: Mutex::default() })
+    }
+}
+
+impl SharedValues for LocalValues {
+    fn read(&self, key: &str) -> Result<Option<(Vec<u8>, u64)>, DocumentsError> {
+        let revisions = self.revisions.lock();
+        let value = self.files.read(key).map_err(|error| DocumentsError::Unavailable(error.to_string()))?;
+        Ok(value.map(|value| (value, revisions.get(key).copied().unwrap_or(1))))
+    }
+
+    fn write(&self, key: &str, value: &[u8], revision: u64) -> Result<u64, DocumentsError> {
+        let mut revisions = self.revisions.lock();
+        let unavailable = |error: io::Error| DocumentsError::Unavailable(error.to_string());
+        let current = match revisions.get(key) {
+            Some(revision) => *revision,
+            None => u64::from(self.files.read(key).map_err(unavailable)?.is_some()),
+        };
+        if current != revision {
+            return Err(DocumentsError::Conflict);
+        }
+        match self.files.write(key, value) {
+            Err(Unwritten::Unchanged(error)) => return Err(unavailable(error)),
+            Err(Unwritten::Unknown(error)) => return Err(DocumentsError::Undecided(error.to_string())),
+            Ok(()) => {}
+        }
+        revisions.insert(key.to_owned(), revision + 1);
+        Ok(revision + 1)
+    }
+
+    fn remove(&self, key: &str) -> Result<(), DocumentsError> {
+        let mut revisions = self.revisions.lock();
+        self.files.put(key, None).map_err(|(Unwritten::Unchanged(error) | Unwritten::Unknown(error))| {
+            DocumentsError::Unavailable(error.to_string())
+        })?;
+        revisions.remove(key);
+        Ok(())
+    }
+
+    fn max_bytes(&self) -> usize {
+        MAX_BYTES
+    }
+}

@@ -1,0 +1,240 @@
+//! What a control record changes, field by field, as the API shows the fields. No secrets and no hashes of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::audit_entry::{AuditTarget, Audited, FieldChange};
+use crate::model::{ApiToken, Member, Organization, Project, RateLimit};
+use crate::names::{AuditAction, TargetType};
+use crate::record::{ActionsPayment, ControlRecord, StoredShare, StoredToken};
+use crate::share::Share;
+use crate::state::{State, Tenant};
+
+type Fields = BTreeMap<&'static str, Value>;
+
+/// Returns the changes that `record` will make to `state`. A record may make several: a member is removed with tokens.
+pub(crate) fn changes_of(state: &State, record: &ControlRecord) -> Vec<Audited> {
+    let tenant = state.tenants.get(&record.organization());
+    match (record, tenant) {
+        (ControlRecord::OrganizationCreated { organization, project, token, .. }, _) => vec![
+            of_organization(AuditAction::OrganizationCreated, None, organization),
+            created_project(project),
+            of_token(AuditAction::ApiTokenCreated, None, Some(&token.token)),
+        ],
+        (ControlRecord::OrganizationChanged(changed), Some(tenant)) => {
+            vec![of_organization(AuditAction::OrganizationUpdated, Some(&tenant.organization), changed)]
+        }
+        (
+            ControlRecord::ActionsChanged { organization: changed, .. }
+            | ControlRecord::BuildRunChanged { payment: Some(ActionsPayment { organization: changed, .. }), .. },
+            Some(tenant),
+        ) => {
+            vec![of_organization(AuditAction::OrganizationUpdated, Some(&tenant.organization), changed)]
+        }
+        (ControlRecord::ProjectCreated(project), _) => vec![created_project(project)],
+        (ControlRecord::ProjectChanged(changed), Some(tenant)) => {
+            tenant.projects.get(&changed.id).map(|current| changed_project(current, changed)).unwrap_or_default()
+        }
+        (ControlRecord::TokenCreated(StoredToken { token, .. }), _) => {
+            vec![of_token(AuditAction::ApiTokenCreated, None, Some(token))]
+        }
+        (ControlRecord::TokenChanged(changed), Some(tenant)) => {
+            let current = tenant.tokens.get(&changed.token_id);
+            vec![of_token(AuditAction::ApiTokenUpdated, current.map(|(current, _)| &**current), Some(changed))]
+        }
+        (ControlRecord::TokenRevoked { token_id, .. }, Some(tenant)) => revoked(tenant, |token| token.token_id == *token_id),
+        (ControlRecord::ProjectDeleted { project: id, .. }, Some(tenant)) => {
+            let project = tenant.projects.get(id).map(|project| deleted_project(project));
+            let shares = revoked_shares(tenant, |share| share.project == *id);
+            project.into_iter().chain(revoked(tenant, |token| token.project == Some(*id))).chain(shares).collect()
+        }
+        (ControlRecord::ShareCreated(StoredShare { share, .. }), _) => {
+            vec![of_share(AuditAction::ShareCreated, None, Some(share))]
+        }
+        (ControlRecord::ShareRevoked { share: id, .. }, Some(tenant)) => revoked_shares(tenant, |share| share.id == *id),
+        (ControlRecord::MemberCreated(member), _) => vec![of_member(AuditAction::MemberCreated, None, Some(member))],
+        (ControlRecord::MemberChanged(changed), Some(tenant)) => {
+            let current = tenant.members.get(&changed.id);
+            vec![of_member(AuditAction::MemberUpdated, current.map(|current| &**current), Some(changed))]
+        }
+        (ControlRecord::MemberRemoved { member: id, .. }, Some(tenant)) => {
+            let member = tenant.members.get(id).map(|member| of_member(AuditAction::MemberRemoved, Some(member), None));
+            member.into_iter().chain(revoked(tenant, |token| token.member.as_ref() == Some(id))).collect()
+        }
+        // What the program notes for itself, what must not be named, and what can't be: the record was checked.
+        (
+            ControlRecord::EventsRecorded { .. }
+            | ControlRecord::DeletionFinished { .. }
+            | ControlRecord::IdentityErased(_)
+            | ControlRecord::ErasureProgressed { .. }
+            | ControlRecord::BuildRunChanged { .. }
+            | ControlRecord::SessionBegun(_)
+            | ControlRecord::SessionEnded { .. }
+            | ControlRecord::CompanyProfileChanging { .. }
+            | ControlRecord::WebhookChanging { .. },
+            _,
+        )
+        | (_, None) => Vec::new(),
+    }
+}
+
+/// The fields that differ. Those of what is made or removed differ from none.
+fn difference(before: Fields, after: &Fields) -> BTreeMap<String, FieldChange> {
+    let names: BTreeSet<&str> = before.keys().chain(after.keys()).copied().collect();
+    let value = |fields: &Fields, name| fields.get(name).cloned().unwrap_or(Value::Null);
+    let change = |name| FieldChange { from: value(&before, name), to: value(after, name) };
+    let changes = names.into_iter().map(|name| (name.to_owned(), change(name)));
+    changes.filter(|(_, change)| change.from != change.to).collect()
+}
+
+fn audited(action: AuditAction, (kind, id): (TargetType, String), before: Option<Fields>, after: Option<Fields>) -> Audited {
+    let changes = difference(before.unwrap_or_default(), &after.unwrap_or_default());
+    Audited { action, target: AuditTarget { kind, id }, changes }
+}
+
+/// A value as JSON. None of those here can fail; null stands for one that did.
+fn value(value: impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+fn of_organization(action: AuditAction, before: Option<&Organization>, after: &Organization) -> Audited {
+    let target = (TargetType::Organization, after.id.to_string());
+    audited(action, target, before.map(organization_fields), Some(organization_fields(after)))
+}
+
+fn organization_fields(organization: &Organization) -> Fields {
+    // A rate with more digits than a number of JSON's readers holds is shown as text.
+    let rate = |text: String| match text.parse::<f64>() {
+        Ok(number) if number.to_string() == text => number.into(),
+        _ => Value::String(text),
+    };
+    let rates: Map<String, Value> =
+        organization.fx_rates.iter().map(|(currency, worth)| (currency.to_string(), rate(worth.to_string()))).collect();
+    Fields::from([
+        ("name", json!(organization.name)),
+        ("timezone", json!(organization.timezone.name())),
+        ("currency", json!(organization.currency.to_string())),
+        ("fx_rates", rates.into()),
+        ("capabilities", value(&organization.capabilities)),
+        ("actions_balance", json!(organization.actions_balance)),
+    ])
+}
+
+fn project_target(project: &Project) -> (TargetType, String) {
+    (TargetType::Project, project.id.to_string())
+}
+
+fn created_project(project: &Project) -> Audited {
+    let mut fields = project_fields(project);
+    fields.insert("public_keys", json!(project.public_keys));
+    audited(AuditAction::ProjectCreated, project_target(project), None, Some(fields))
+}
+
+fn deleted_project(project: &Project) -> Audited {
+    let mut fields = project_fields(project);
+    fields.insert("public_keys", json!(project.public_keys));
+    audited(AuditAction::ProjectDeleted, project_target(project), Some(fields), None)
+}
+
+/// The changes of a project's settings, and of its keys.
+fn changed_project(before: &Project, after: &Project) -> Vec<Audited> {
+    let settings =
+        audited(AuditAction::ProjectUpdated, project_target(after), Some(project_fields(before)), Some(project_fields(after)));
+    let keys: BTreeSet<&String> = before.public_keys.iter().chain(&after.public_keys).collect();
+    let keys = keys.into_iter().filter_map(|key| changed_key(before, after, key));
+    Some(settings).filter(|settings| !settings.changes.is_empty()).into_iter().chain(keys).collect()
+}
+
+fn changed_key(before: &Project, after: &Project, key: &String) -> Option<Audited> {
+    let (was, is) = (before.public_keys.contains(key), after.public_keys.contains(key));
+    let action = match (was, is) {
+        (false, _) => AuditAction::PublicKeyCreated,
+        (_, false) => AuditAction::PublicKeyDeleted,
+        (true, true) if before.key_limits.get(key) != after.key_limits.get(key) => AuditAction::PublicKeyUpdated,
+        (true, true) => return None,
+    };
+    let fields = |project: &Project| {
+        let mut fields = limit_fields(project.key_limits.get(key).copied());
+        fields.insert("project_id", json!(project.id.to_string()));
+        fields
+    };
+    let target = (TargetType::PublicKey, key.clone());
+    Some(audited(action, target, was.then(|| fields(before)), is.then(|| fields(after))))
+}
+
+fn limit_fields(limit: Option<RateLimit>) -> Fields {
+    let per_second = limit.map_or(0, |limit| limit.per_second);
+    Fields::from([("rate_limit", json!(per_second)), ("burst", json!(limit.map_or(0, RateLimit::burst)))])
+}
+
+fn project_fields(project: &Project) -> Fields {
+    let mut fields = limit_fields(project.rate_limit);
+    fields.extend([
+        ("name", json!(project.name)),
+        ("currency", json!(project.currency.to_string())),
+        ("allowed_origins", json!(project.allowed_origins)),
+        ("cookieless", json!(project.cookieless)),
+        ("bots", value(project.bots)),
+        ("signals_policy", value(project.signals_policy)),
+        ("server_only_revenue", json!(project.server_only_revenue)),
+        ("retention_days", json!(project.retention_days)),
+        ("quotas", value(project.quotas)),
+        ("own_domains", json!(project.own_domains)),
+        ("ignored_referrers", json!(project.ignored_referrers)),
+    ]);
+    fields
+}
+
+fn revoked(tenant: &Tenant, is_revoked: impl Fn(&ApiToken) -> bool) -> Vec<Audited> {
+    let tokens = tenant.tokens.values().map(|(token, _)| &**token).filter(|token| is_revoked(token));
+    tokens.map(|token| of_token(AuditAction::ApiTokenRevoked, Some(token), None)).collect()
+}
+
+fn of_token(action: AuditAction, before: Option<&ApiToken>, after: Option<&ApiToken>) -> Audited {
+    let id = after.or(before).map(|token| token.token_id.to_string()).unwrap_or_default();
+    audited(action, (TargetType::ApiToken, id), before.map(token_fields), after.map(token_fields))
+}
+
+fn token_fields(token: &ApiToken) -> Fields {
+    let mut fields = limit_fields(token.rate_limit);
+    fields.extend([
+        ("name", json!(token.name)),
+        ("role", value(token.role)),
+        ("scopes", value(&token.scopes)),
+        ("project_id", json!(token.project.map(|project| project.to_string()))),
+        ("expires_at", json!(token.expires_at.map(|at| at.to_string()))),
+        ("member_id", json!(token.member.as_ref().map(ToString::to_string))),
+    ]);
+    fields
+}
+
+fn revoked_shares(tenant: &Tenant, is_revoked: impl Fn(&Share) -> bool) -> Vec<Audited> {
+    let shares = tenant.shares.values().map(|(share, _)| &**share).filter(|share| is_revoked(share));
+    shares.map(|share| of_share(AuditAction::ShareRevoked, Some(share), None)).collect()
+}
+
+fn of_share(action: AuditAction, before: Option<&Share>, after: Option<&Share>) -> Audited {
+    let id = after.or(before).map(|share| share.id.to_string()).unwrap_or_default();
+    audited(action, (TargetType::Share, id), before.map(share_fields), after.map(share_fields))
+}
+
+fn share_fields(share: &Share) -> Fields {
+    Fields::from([
+        ("name", json!(share.name)),
+        ("project_id", json!(share.project.to_string())),
+        ("revenue", json!(share.revenue)),
+        ("embed_origins", json!(share.embed_origins)),
+        ("expires_at", json!(share.expires_at.map(|at| at.to_string()))),
+    ])
+}
+
+fn of_member(action: AuditAction, before: Option<&Member>, after: Option<&Member>) -> Audited {
+    let id = after.or(before).map(|member| member.id.to_string()).unwrap_or_default();
+    audited(action, (TargetType::Member, id), before.map(member_fields), after.map(member_fields))
+}
+
+fn member_fields(member: &Member) -> Fields {
+    Fields::from([("email", json!(member.email)), ("name", json!(member.name)), ("role", value(member.role))])
+}

@@ -1,0 +1,31 @@
+//! Operations on the audit log.
+
+use headcount_domain::ids::OrganizationId;
+use headcount_domain::time::Instant;
+
+use super::audit_entry::{AuditPage, AuditQuery};
+use super::error::RegistryError;
+use super::{ORGANIZATION_NOT_FOUND, Registry};
+
+impl Registry {
+    /// Notes the time as of which entries may be removed.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`] after a change that was interrupted.
+    pub fn note_time(&self, known: Instant) -> Result<(), RegistryError> {
+        self.begin_change()?.journal.note_time(known);
+        Ok(())
+    }
+
+    /// Returns entries of an organization's audit log, newest first. Reads files: in async code it belongs on a thread that may block.
+    ///
+    /// # Errors [`RegistryError::NotFound`] if there is no such organization; [`RegistryError::Invalid`] `starting_after` for an entry that is not
+    /// there; [`RegistryError::Storage`].
+    pub fn audit_log(&self, organization: OrganizationId, query: &AuditQuery, now: Instant) -> Result<AuditPage, RegistryError> {
+        self.change(None, |change| {
+            change.state().tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+            let page = change.journal.audit_page(organization, query, now)?;
+            page.ok_or_else(|| RegistryError::invalid("starting_after", "must be the id of an entry of the audit log"))
+        })
+    }
+}

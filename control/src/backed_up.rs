@@ -1,0 +1,136 @@
+//! The control data of several machines at one moment, for a backup that is a data directory of one machine.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use headcount_common::{ControlError, LocalControlLog};
+use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::intake::event::Position;
+use headcount_storage::files::create_private_dir;
+
+use super::error::RegistryError;
+use super::journal::JournalOptions;
+use super::model::{ErasedUntil, Erasure, ErasureEnd, ErasureStage};
+use super::state::{State, Tenant};
+use super::{CONTROL_DIR, Registry};
+
+/// The control data at one moment.
+#[derive(Debug)]
+pub struct ControlMoment {
+    state: State,
+    /// The last record that it has.
+    pub applied: u64,
+}
+
+impl ControlMoment {
+    /// The projects. Those that are being deleted are not among them.
+    pub fn projects(&self) -> BTreeSet<ProjectId> {
+        self.state.tenants.values().flat_map(|tenant| tenant.projects.keys().copied()).collect()
+    }
+
+    /// Whether there is an organization.
+    pub fn has_organization(&self, organization: OrganizationId) -> bool {
+        self.state.tenants.contains_key(&organization)
+    }
+
+    /// The erasures, finished ones too.
+    pub fn erasures(&self) -> impl Iterator<Item = &Erasure> {
+        self.state.erasures()
+    }
+
+    /// Returns the state for one machine that has a log of an earlier moment.
+    fn for_log(&self, log: &BackedUpLog<'_>) -> State {
+        let mut state = self.state.clone();
+        for (id, tenant) in &mut state.tenants {
+            let former = log.moment.state.tenants.get(id);
+            tenant.deletions = former.map(|former| deleted_since(former, tenant, log.projects)).unwrap_or_default();
+            // What it erases is not known yet. Nobody was answered that it is erased.
+            tenant.erasures.retain(|_, erasure| !erasure.only_suppresses());
+            for (number, erasure) in &mut tenant.erasures {
+                log.fit(erasure, former.and_then(|former| former.erasures.get(number)));
+            }
+        }
+        state
+    }
+}
+
+/// The wanted projects that an organization had, and has no more.
+fn deleted_since(former: &Tenant, now: &Tenant, wanted: &BTreeSet<ProjectId>) -> BTreeSet<ProjectId> {
+    let is_deleted = |project: &&ProjectId| wanted.contains(project) && !now.projects.contains_key(project);
+    former.projects.keys().filter(is_deleted).copied().collect()
+}
+
+/// The log of a backup, for which control data of a later moment are made.
+///
+/// It has no events of identities whose erasure had begun at its moment, but for those that came after an opt-in: such erasures are done. Those that began since are not, and erase all that it has of
+/// their identities; nor are the deletions of projects. Files that were copied as they are may have any identity, unless what is published was without it at the moment.
+#[derive(Debug)]
+pub struct BackedUpLog<'b> {
+    /// All events of the log were recorded before it.
+    pub moment: &'b ControlMoment,
+    /// The projects that it has events of.
+    pub projects: &'b BTreeSet<ProjectId>,
+    /// Its last position.
+    pub last: Position,
+    /// The projects whose files were copied instead, after the moment, each with the position up to which they have its events. These are all before those of the log.
+    pub copied: &'b BTreeMap<ProjectId, Position>,
+}
+
+impl BackedUpLog<'_> {
+    /// Fits an erasure to the log and the copied files, with what it was at the moment.
+    fn fit(&self, erasure: &mut Erasure, former: Option<&Erasure>) {
+        let former = former.filter(|former| former.has_begun());
+        let until_in = |project| match self.copied.get(&project) {
+            Some(_) if former.is_some_and(|former| former.stage_in(project) > ErasureStage::Begun) => 0,
+            // What follows has other positions on the machine.
+            Some(copied_until) => erasure.until_in(project).min(*copied_until),
+            None if former.is_some() => 0,
+            None => self.last,
+        };
+        let end = |project: &ProjectId| {
+            let until = until_in(*project);
+            ErasureEnd { project: *project, until, stage: if until == 0 { ErasureStage::Gone } else { ErasureStage::Begun } }
+        };
+        let ends: Vec<ErasureEnd> = erasure.projects.iter().map(end).collect();
+        // Without projects, nobody had the ids, or they are not even suppressed any more.
+        erasure.is_done = ends.iter().all(|end| end.stage == ErasureStage::Gone);
+        erasure.until = match ends.iter().any(|end| self.copied.contains_key(&end.project)) {
+            _ if erasure.is_done => ErasedUntil::Everywhere(0),
+            true => ErasedUntil::ByProject(ends),
+            false => ErasedUntil::Everywhere(self.last),
+        };
+    }
+}
+
+impl Registry {
+    /// Returns the control data with everything that others have recorded by now.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`] if the log can't be asked or read.
+    pub fn moment(&self) -> Result<ControlMoment, RegistryError> {
+        let mut change = self.begin_change()?;
+        change.journal.refresh()?;
+        change.catch_up()?;
+        let state = change.state().clone();
+        Ok(ControlMoment { state, applied: change.journal.next_position() - 1 })
+    }
+
+    /// Returns the records of a control log that lead to the state of a moment, for one machine with a log of an earlier moment. The audit logs are those of now.
+    ///
+    /// # Errors
+    /// As [`Self::as_records`].
+    pub fn records_for(&self, moment: &ControlMoment, log: &BackedUpLog<'_>) -> Result<Vec<Vec<u8>>, RegistryError> {
+        self.records_of_state(&moment.for_log(log))
+    }
+
+    /// Creates the control data of a data directory that has none.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`].
+    pub fn create_from(data_dir: &Path, records: &[Vec<u8>]) -> Result<Self, RegistryError> {
+        let dir = data_dir.join(CONTROL_DIR).join("log");
+        create_private_dir(&dir).map_err(|error| ControlError::io("create", &dir, error))?;
+        LocalControlLog::open(&dir, JournalOptions::default().segment_bytes)?.append_all(records)?;
+        Self::open(data_dir)
+    }
+}

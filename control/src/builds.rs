@@ -1,0 +1,149 @@
+//! Operations on the runs that build company profiles.
+
+use headcount_domain::ids::OrganizationId;
+use headcount_domain::time::Instant;
+
+use super::action_entry::ActionEntry;
+use super::audit_entry::Author;
+use super::build_run::{BuildError, BuildOutcome, BuildRun, MAX_BUILD_RUNS, MAX_BUILD_STARTS, NewBuild};
+use super::error::RegistryError;
+use super::ids::{BuildRunId, CompanyProfileId};
+use super::model::Organization;
+use super::names::ActionReason;
+use super::record::{ActionsPayment, ControlRecord};
+use super::{Change, ORGANIZATION_NOT_FOUND, Registry};
+
+const NOT_FOUND: RegistryError = RegistryError::NotFound { what: "build run" };
+
+impl Registry {
+    /// Begins a run and takes its price, at once. If one for this profile is under way, that one is returned, and nothing is taken.
+    ///
+    /// # Errors
+    /// [`RegistryError::Exhausted`] `actions_exhausted`; [`RegistryError::Conflict`] `limit_reached`, and `website_mismatch` if a run for this profile reads
+    /// another website; [`RegistryError::NotFound`] without the organization; [`RegistryError::Storage`].
+    pub fn start_build(&self, new: NewBuild, author: &Author) -> Result<BuildRun, RegistryError> {
+        let NewBuild { organization, website, profile, price } = new;
+        self.change(Some(author), |change| {
+            {
+                let state = change.state();
+                let runs = &state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?.builds;
+                if let Some(run) = runs.values().find(|run| run.outcome.is_none() && run.profile == profile) {
+                    if run.website.place() == website.place() {
+                        return Ok(run.clone());
+                    }
+                    let message = format!("the profile is being built from {}", run.website);
+                    return Err(RegistryError::conflict("website_mismatch", message));
+                }
+                if runs.values().filter(|run| run.is_kept(author.at)).count() >= MAX_BUILD_RUNS {
+                    let message = format!("there are {MAX_BUILD_RUNS} builds of the last 30 days; there can be no more");
+                    return Err(RegistryError::conflict("limit_reached", message));
+                }
+            }
+            let run = BuildRun {
+                id: BuildRunId::random()?,
+                organization,
+                website: website.clone(),
+                profile: profile.clone(),
+                at: author.at,
+                actor: author.actor.clone(),
+                request_id: author.request_id.clone(),
+                price,
+                starts: 0,
+                outcome: None,
+            };
+            let payment = change.payment(&run, ActionReason::Build, author)?;
+            change.commit(ControlRecord::BuildRunChanged { run: run.clone(), payment }, author)?;
+            Ok(run)
+        })
+    }
+
+    /// Notes that the website of a run is about to be read. A run that was started often enough without an end fails instead.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
+    pub fn note_build_start(
+        &self,
+        organization: OrganizationId,
+        id: &BuildRunId,
+        at: Instant,
+    ) -> Result<BuildRun, RegistryError> {
+        let started = self.change(None, |change| -> Result<_, RegistryError> {
+            let run = self.build(organization, id)?;
+            if run.outcome.is_some() || run.starts >= MAX_BUILD_STARTS {
+                return Ok(None);
+            }
+            let author = run.author(at);
+            let run = BuildRun { starts: run.starts + 1, ..run };
+            change.commit(ControlRecord::BuildRunChanged { run: run.clone(), payment: None }, &author)?;
+            Ok(Some(run))
+        })?;
+        let message = format!("the server stopped {MAX_BUILD_STARTS} times while it read the website");
+        let failure = BuildError { code: "given_up".to_owned(), message, url: None };
+        started.map_or_else(|| self.end_build(organization, id, Err(failure), at), Ok)
+    }
+
+    /// Ends a run, and gives back its price if it failed. Nothing happens if it has ended.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
+    pub fn end_build(
+        &self,
+        organization: OrganizationId,
+        id: &BuildRunId,
+        result: Result<CompanyProfileId, BuildError>,
+        at: Instant,
+    ) -> Result<BuildRun, RegistryError> {
+        self.change(None, |change| {
+            let run = self.build(organization, id)?;
+            if run.outcome.is_some() {
+                return Ok(run);
+            }
+            let author = run.author(at);
+            let run = BuildRun { outcome: Some(BuildOutcome { at, result: result.clone() }), ..run };
+            let is_failed = run.spent() < run.price;
+            let payment = if is_failed { change.payment(&run, ActionReason::Refund, &author)? } else { None };
+            change.commit(ControlRecord::BuildRunChanged { run: run.clone(), payment }, &author)?;
+            Ok(run)
+        })
+    }
+
+    /// A run that is under way, or ended not long before `now`.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`], also if it is another organization's.
+    pub fn kept_build(&self, organization: OrganizationId, id: &BuildRunId, now: Instant) -> Result<BuildRun, RegistryError> {
+        let run = self.build(organization, id)?;
+        if run.is_kept(now) { Ok(run) } else { Err(NOT_FOUND) }
+    }
+
+    /// The run under way with the lowest rank; none of those without one.
+    pub fn next_build<K: Ord>(&self, rank: impl Fn(&BuildRun) -> Option<K>) -> Option<BuildRun> {
+        let state = self.state();
+        let under_way = state.builds().filter(|run| run.outcome.is_none());
+        let ranked = under_way.filter_map(|run| Some((rank(run)?, run)));
+        ranked.min_by(|(a, _), (b, _)| a.cmp(b)).map(|(_, run)| run.clone())
+    }
+
+    fn build(&self, organization: OrganizationId, id: &BuildRunId) -> Result<BuildRun, RegistryError> {
+        let state = self.state();
+        let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+        tenant.builds.get(id).cloned().ok_or(NOT_FOUND)
+    }
+}
+
+impl Change<'_> {
+    /// The payment for a run, or its refund; `None` if it is free.
+    fn payment(&self, run: &BuildRun, reason: ActionReason, author: &Author) -> Result<Option<ActionsPayment>, RegistryError> {
+        let current = self.registry.organization(run.organization)?;
+        let (balance, price) = (current.actions_balance, run.price);
+        let changed =
+            if reason == ActionReason::Refund { Some(balance.saturating_add(price)) } else { balance.checked_sub(price) };
+        let actions_balance = changed.ok_or_else(|| RegistryError::Exhausted {
+            code: "actions_exhausted",
+            message: format!("a build costs {price} Action, and the balance is {balance}"),
+        })?;
+        let Some(entry) = ActionEntry::of(balance, actions_balance, reason, author)? else { return Ok(None) };
+        let entry = ActionEntry { run_id: Some(run.id.clone()), ..entry };
+        Ok(Some(ActionsPayment { organization: Organization { actions_balance, ..Organization::clone(&current) }, entry }))
+    }
+}

@@ -1,0 +1,242 @@
+//! Operations on the erasures of identities.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use headcount_domain::ids::{OrganizationId, ProjectId};
+use serde_json::Value;
+
+use super::audit_entry::{AuditTarget, Audited, Author, FieldChange};
+use super::error::RegistryError;
+use super::ids::PrivacyRequestId;
+use super::model::{Erasure, ErasureStage, Organization};
+use super::names::{AuditAction, TargetType};
+use super::record::ControlRecord;
+use super::{Change, ORGANIZATION_NOT_FOUND, Registry};
+
+/// The privacy request that a change is made for. The audit log tells of it, and not whom it is about.
+#[derive(Debug, Clone)]
+pub struct MadeFor {
+    /// The request's id.
+    pub id: PrivacyRequestId,
+    /// What is asked for.
+    pub kind: &'static str,
+    /// Who asks.
+    pub author: Author,
+}
+
+impl MadeFor {
+    fn audited(&self) -> Audited {
+        let kind = FieldChange { from: Value::Null, to: self.kind.into() };
+        Audited {
+            action: AuditAction::PrivacyRequestCreated,
+            target: AuditTarget { kind: TargetType::PrivacyRequest, id: self.id.to_string() },
+            changes: BTreeMap::from([("type".to_owned(), kind)]),
+        }
+    }
+}
+
+impl Change<'_> {
+    /// Records a change of an erasure, and the entry of the audit log about the request that it is made for.
+    fn commit_for(&mut self, record: ControlRecord, made_for: Option<&MadeFor>) -> Result<(), RegistryError> {
+        let entry = made_for.map(|made_for| made_for.audited().by(&made_for.author)).transpose()?;
+        self.record(record, entry.as_slice())
+    }
+}
+
+/// Adds ids to others, in order.
+fn add<K: Ord + Copy>(ids: &mut Vec<K>, more: &[K]) {
+    ids.extend_from_slice(more);
+    ids.sort_unstable();
+    ids.dedup();
+}
+
+impl Registry {
+    /// Records an erasure, durably, and returns it with its number.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`] if there is no such organization; [`RegistryError::Storage`].
+    pub fn add_erasure(&self, erasure: Erasure, made_for: Option<&MadeFor>) -> Result<Erasure, RegistryError> {
+        self.change(made_for.map(|made_for| &made_for.author), |change| {
+            let last = {
+                let state = change.state();
+                let tenant = state.tenants.get(&erasure.organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+                tenant.erasures.last_key_value().map_or(0, |(number, _)| *number)
+            };
+            let erasure = Erasure { number: last + 1, ..erasure.clone() };
+            change.commit_for(ControlRecord::IdentityErased(erasure.clone()), made_for)?;
+            Ok(erasure)
+        })
+    }
+
+    /// Records an erasure of another data directory under the number that it has there, durably. It replaces the one that has this number.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`] if there is no such organization; [`RegistryError::Storage`].
+    pub fn put_erasure(&self, erasure: Erasure) -> Result<(), RegistryError> {
+        self.change(None, |change| {
+            if !change.state().tenants.contains_key(&erasure.organization) {
+                return Err(ORGANIZATION_NOT_FOUND);
+            }
+            change.commit_for(ControlRecord::IdentityErased(erasure.clone()), None)
+        })
+    }
+
+    /// Records in the audit log that a privacy request was made that changes nothing else.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`] if there is no such organization; [`RegistryError::Storage`].
+    pub fn note_privacy_request(&self, organization: OrganizationId, made_for: &MadeFor) -> Result<(), RegistryError> {
+        self.change(Some(&made_for.author), |change| {
+            // An entry of the audit log travels with a record of the control log: this one changes nothing.
+            let unchanged =
+                Organization::clone(&change.state().tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?.organization);
+            change.commit_for(ControlRecord::OrganizationChanged(unchanged), Some(made_for))
+        })
+    }
+
+    /// Records that nothing is left of an erased identity.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`].
+    pub fn finish_erasure(&self, erasure: &Erasure) -> Result<(), RegistryError> {
+        self.change_erasure(erasure, None, |erasure| erasure.is_done = true).map(drop)
+    }
+
+    /// Records that events with the ids of an erased identity are recorded again.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`].
+    pub fn lift_erasure(&self, erasure: &Erasure, made_for: Option<&MadeFor>) -> Result<(), RegistryError> {
+        let lift = |erasure: &mut Erasure| {
+            erasure.is_lifted = true;
+            // Nobody goes on with one that only suppresses ids.
+            erasure.is_done |= !erasure.has_begun();
+        };
+        self.change_erasure(erasure, made_for, lift).map(drop)
+    }
+
+    /// Suppresses more ids by an erasure that has not begun. Returns it as it is then, whatever others made of it meanwhile; `None`: it was given up.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`].
+    pub fn suppress_more(&self, erasure: &Erasure) -> Result<Option<Erasure>, RegistryError> {
+        self.change_erasure(erasure, None, |current| {
+            if !current.has_begun() && !current.is_done {
+                add(&mut current.users, &erasure.users);
+                add(&mut current.others, &erasure.others);
+                add(&mut current.emails, &erasure.emails);
+            }
+        })
+    }
+
+    /// Has the events of an erasure erased that only suppresses its ids so far, if these are still the ids of `erasure`. Without a project that knows them, it is done. Returns it as it is then,
+    /// whatever others made of it meanwhile; `None`: it was given up.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`].
+    pub fn begin_erasure(&self, erasure: &Erasure, made_for: Option<&MadeFor>) -> Result<Option<Erasure>, RegistryError> {
+        self.change_erasure(erasure, made_for, |current| {
+            if !current.has_begun() && !current.is_done && !current.is_lifted && current.has_ids_of(erasure) {
+                current.until.clone_from(&erasure.until);
+                current.projects.clone_from(&erasure.projects);
+                current.is_done = erasure.projects.is_empty();
+            }
+        })
+    }
+
+    /// Gives up an erasure that has not begun: its ids are no longer suppressed, and it has none.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`].
+    pub fn give_erasure_up(&self, erasure: &Erasure) -> Result<(), RegistryError> {
+        let given_up = self.change_erasure(erasure, None, |current| {
+            if !current.has_begun() && !current.is_done {
+                (current.users, current.others, current.emails) = (Vec::new(), Vec::new(), Vec::new());
+                (current.is_done, current.is_lifted) = (true, true);
+            }
+        });
+        given_up.map(drop)
+    }
+
+    /// Records how far a project of several machines is without the identities of some erasures. Does nothing if it is so far.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`].
+    pub fn progress_erasures(
+        &self,
+        organization: OrganizationId,
+        project: ProjectId,
+        numbers: &[u64],
+        stage: ErasureStage,
+    ) -> Result<(), RegistryError> {
+        self.change(None, |change| {
+            let behind = {
+                let state = change.state();
+                let tenant = state.tenants.get(&organization);
+                let is_behind = |number: &&u64| {
+                    let erasure = tenant.and_then(|tenant| tenant.erasures.get(number));
+                    erasure.is_some_and(|erasure| erasure.stage_in(project) < stage)
+                };
+                numbers.iter().filter(is_behind).copied().collect::<Vec<_>>()
+            };
+            match behind.is_empty() {
+                true => Ok(()),
+                false => {
+                    change.commit_unaudited(ControlRecord::ErasureProgressed { organization, project, numbers: behind, stage })
+                }
+            }
+        })
+    }
+
+    /// How many changes of erasures were applied since the start.
+    pub fn erasures_applied(&self) -> u64 {
+        self.erasures_applied.load(Ordering::Acquire)
+    }
+
+    /// Changes an erasure as it is now, and returns it. Records nothing if it stays as it is, and is for no request. `None`, and nothing is changed, if it is gone: it was given up before it began.
+    fn change_erasure(
+        &self,
+        erasure: &Erasure,
+        made_for: Option<&MadeFor>,
+        change_it: impl Fn(&mut Erasure),
+    ) -> Result<Option<Erasure>, RegistryError> {
+        self.change(made_for.map(|made_for| &made_for.author), |change| {
+            let current = {
+                let state = change.state();
+                let tenant = state.tenants.get(&erasure.organization);
+                tenant.and_then(|tenant| tenant.erasures.get(&erasure.number).cloned())
+            };
+            let Some(current) = current else { return Ok(None) };
+            let mut changed = current.clone();
+            change_it(&mut changed);
+            if changed != current || made_for.is_some() {
+                change.commit_for(ControlRecord::IdentityErased(changed.clone()), made_for)?;
+            }
+            Ok(Some(changed))
+        })
+    }
+
+    /// All erasures.
+    pub fn erasures(&self) -> Vec<Erasure> {
+        self.state().erasures().cloned().collect()
+    }
+
+    /// The erasures of an organization that are wanted.
+    pub fn erasures_of(&self, organization: OrganizationId, is_wanted: impl Fn(&Erasure) -> bool) -> Vec<Erasure> {
+        let state = self.state();
+        let theirs = state.tenants.get(&organization).into_iter().flat_map(|tenant| tenant.erasures.values());
+        theirs.filter(|erasure| is_wanted(erasure)).cloned().collect()
+    }
+
+    /// The sum of what `count` returns about the erasures of an organization.
+    pub fn count_erased(&self, organization: OrganizationId, count: impl Fn(&Erasure) -> usize) -> usize {
+        let state = self.state();
+        state.tenants.get(&organization).map_or(0, |tenant| tenant.erasures.values().map(count).sum())
+    }
+
+    /// Whether nothing is left of an erased identity. `None`: there is no such erasure.
+    pub fn is_erasure_done(&self, organization: OrganizationId, number: u64) -> Option<bool> {
+        Some(self.state().tenants.get(&organization)?.erasures.get(&number)?.is_done)
+    }
+}

@@ -1,0 +1,449 @@
+//! Control data: organizations, projects, public keys, API tokens, shares, sessions of browsers.
+//!
+//! # Entry points
+//! [`Registry::open`]; for each request [`Registry::authenticate`], [`Registry::authenticate_cookie`] or [`Registry::public_key`]; before the
+//! first event of a project [`Registry::pin_calendar`]; everything else is management.
+//!
+//! # Code map
+//! `record` is a change in the control log, `state` the result of all changes; `journal` keeps both on disk (the control log and
+//! `snapshot`s); `audit` derives and keeps the entries of the audit log; `cache` serves look-ups; `limiter` counts the events of a key. `organizations`,
+//! `projects`, `members`, `tokens`, `shares`, `browser_sessions` and `audit_log` are the operations, one file each.
+//!
+//! # Invariants
+//! - A change is on disk before anybody can see it, and seen by every request that begins after it was answered.
+//! - One change at a time: the holder of the journal's lock applies what other writers of the control log have recorded, checks, records, applies, and brings
+//!   the cache up to date before letting go. If another writer's record comes first, it begins again. Readers wait for none of it but the applying.
+//! - A change is refused if its author's credential is no longer worth what it was when the request was let in.
+//! - Secrets are on disk as hashes only, and in memory too, but for the moment of their making.
+//! - What belongs to another organization is not found.
+//! - Timezone and currencies never change once an event may have been recorded with them ([`Registry::pin_calendar`]).
+
+mod action_entry;
+mod actions;
+mod audit;
+mod audit_entry;
+mod audit_log;
+mod authority;
+mod backed_up;
+mod browser_session;
+mod browser_sessions;
+mod build_run;
+mod builds;
+mod cache;
+mod change_limit;
+mod contents;
+mod erasures;
+mod error;
+mod ids;
+mod journal;
+mod limiter;
+mod members;
+mod model;
+mod moved_records;
+mod names;
+mod operator;
+mod organizations;
+mod profiles;
+mod projects;
+mod record;
+mod secret;
+mod share;
+mod shares;
+mod sign_in_codes;
+mod snapshot;
+mod state;
+#[cfg(test)]
+mod tests;
+mod tokens;
+mod validate;
+mod webhooks;
+mod website;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+
+use headcount_common::{ControlError, ControlLog};
+use headcount_domain::ids::ProjectId;
+use headcount_domain::time::Instant;
+use headcount_storage::log::LogFile;
+use parking_lot::{RwLock, RwLockReadGuard};
+use tokio::sync::watch;
+
+pub use action_entry::{ActionEntry, ActionsPage, ActionsQuery, MAX_ACTION_ENTRIES, MAX_ACTIONS};
+pub use audit_entry::{Actor, AuditEntry, AuditPage, AuditQuery, AuditTarget, Author, FieldChange};
+pub use authority::Authority;
+pub use backed_up::{BackedUpLog, ControlMoment};
+pub use browser_session::{BrowserSession, MAX_SESSIONS, MAX_SESSIONS_OF_TOKEN, SESSION_SECONDS};
+pub use build_run::NewBuild;
+pub use build_run::{BuildError, BuildOutcome, BuildRun, MAX_BUILD_RUNS};
+pub use cache::{Principal, ProjectConfig, PublicKey, TokenHolder};
+pub use erasures::MadeFor;
+pub use error::{AuthError, RegistryError, SignInError};
+pub use ids::{
+    ActionId, AuditId, BadActionId, BadAuditId, BadBuildRunId, BadCompanyProfileId, BadMemberId, BadPrivacyRequestId,
+    BadSessionId, BadShareId, BadTokenId, BadWebhookId, BuildRunId, CompanyProfileId, MemberId, PrivacyRequestId, SessionId,
+    ShareId, TokenId, WebhookId,
+};
+pub use limiter::{LimitUsedUp, Limiter, Standing};
+pub use model::{
+    ApiToken, Initial, Member, MemberPatch, NewMember, NewOrganization, NewProject, NewToken, Organization, OrganizationKeys,
+    OrganizationPatch, OwnQuotas, Project, ProjectPatch, RateLimit, RateLimitPatch, TokenPatch,
+};
+pub use model::{ErasedUntil, Erasure, ErasureEnd, ErasureStage};
+pub use names::{ActionReason, ActorKind, AuditAction, Capability, Role, Scope, TargetType};
+pub use operator::{OPERATOR_FILE, OperatorToken};
+pub use projects::RemovedAfter;
+pub use secret::{
+    KEY_CHARACTERS, PUBLIC_KEY_PREFIX, ROOT_TOKEN_PREFIX, SESSION_PREFIX, SHARE_PREFIX, SIGN_IN_CODE_PREFIX, Secret,
+    TOKEN_PREFIX, WEBHOOK_SECRET_PREFIX,
+};
+pub use share::{MAX_EMBED_ORIGINS, MAX_SHARES, MAX_SHARES_OF_PROJECT, NewShare, Share, ShareHolder};
+pub use sign_in_codes::{MAX_SIGN_IN_CODES, MAX_SIGN_IN_CODES_OF_TOKEN, SIGN_IN_CODE_SECONDS, SharedCodes, SharedCodesError};
+pub use validate::{
+    MAX_ALLOWED_ORIGINS, MAX_EMAIL_BYTES, MAX_MEMBERS, MAX_NAME_CHARACTERS, MAX_ORIGIN_BYTES, MAX_PROJECTS, MAX_PUBLIC_KEYS,
+    MAX_QUOTA, MAX_RATE_LIMIT, MAX_RETENTION_DAYS, MAX_TOKENS, normal_origin,
+};
+pub use website::Website;
+
+use audit::changes::changes_of;
+use cache::Cache;
+use change_limit::ChangeLimit;
+use journal::{Journal, JournalOptions};
+use record::ControlRecord;
+use secret::SecretHash;
+use sign_in_codes::SignInCodes;
+use state::State;
+
+/// The directory of the control data in a data directory.
+pub const CONTROL_DIR: &str = "control";
+
+/// Organizations, projects, keys and tokens, on disk and in memory. Share it in an [`Arc`].
+///
+/// Changes wait for the disk: in async code they belong on a thread that may block. Lookups never do.
+#[derive(Debug)]
+pub struct Registry {
+    /// Held during a change, from the first check to the last update of the cache.
+    journal: Mutex<Journal>,
+    /// Written only by the holder of `journal`, while it applies a record.
+    state: RwLock<State>,
+    cache: Cache,
+    codes: parking_lot::Mutex<SignInCodes>,
+    /// Those of all machines, if there are several.
+    shared_codes: OnceLock<sign_in_codes::SharedSignIns>,
+    /// Waits until others have applied a change.
+    propagation: OnceLock<Propagation>,
+    /// The position of the last record that all others are known to have applied.
+    propagated: AtomicU64,
+    /// For changes that are propagated.
+    change_limit: ChangeLimit,
+    /// How many deletions of projects were applied since the start.
+    deletions_applied: AtomicU64,
+    /// How many changes of erasures were applied since the start.
+    erasures_applied: AtomicU64,
+}
+
+/// Waits until all others that answer requests have applied what was recorded.
+struct Propagation(Box<dyn Fn(u64) + Send + Sync>);
+
+impl std::fmt::Debug for Propagation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Propagation").finish_non_exhaustive()
+    }
+}
+
+impl Registry {
+    /// Opens the control data in [`CONTROL_DIR`] of `data_dir`, or creates it. One process at a time may do so: the caller
+    /// holds the lock of the data directory.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`] names what can't be read, is damaged, is missing, or was written by a later version.
+    pub fn open(data_dir: &Path) -> Result<Self, RegistryError> {
+        Self::open_with(data_dir, JournalOptions::default())
+    }
+
+    /// Opens the control data that `log` has. [`CONTROL_DIR`] of `data_dir` keeps snapshots and audit logs, which are made again if they are lost; the caller holds
+    /// the lock of the directory, and has checked that they were made from this log.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`], as [`Registry::open`].
+    pub fn open_on(data_dir: &Path, log: Box<dyn ControlLog>) -> Result<Self, RegistryError> {
+        Self::of(Journal::open_on(&data_dir.join(CONTROL_DIR), log, JournalOptions::default())?)
+    }
+
+    fn open_with(data_dir: &Path, options: JournalOptions) -> Result<Self, RegistryError> {
+        Self::of(Journal::open(&data_dir.join(CONTROL_DIR), options)?)
+    }
+
+    fn of((journal, state): (Journal, State)) -> Result<Self, RegistryError> {
+        let cache = Cache::of(&state);
+        let (journal, state) = (Mutex::new(journal), RwLock::new(state));
+        let codes = parking_lot::Mutex::default();
+        let (shared_codes, propagation) = (OnceLock::new(), OnceLock::new());
+        let (deletions_applied, erasures_applied) = (AtomicU64::new(0), AtomicU64::new(0));
+        let change_limit = ChangeLimit::default();
+        Ok(Registry {
+            journal,
+            state,
+            cache,
+            codes,
+            shared_codes,
+            propagation,
+            propagated: AtomicU64::new(0),
+            change_limit,
+            deletions_applied,
+            erasures_applied,
+        })
+    }
+
+    /// Whether there is no organization yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.state().tenants.is_empty()
+    }
+
+    /// Returns the principal of a credential (the part of `Authorization` after `Bearer `). One SHA-256 and one look-up.
+    ///
+    /// # Errors
+    /// [`AuthError::Unknown`], whether it is malformed, was never issued, was revoked or has expired.
+    pub fn authenticate(&self, bearer: &str, now: Instant) -> Result<Principal, AuthError> {
+        if ![TOKEN_PREFIX, ROOT_TOKEN_PREFIX, SHARE_PREFIX].iter().any(|prefix| secret::is_key(bearer, prefix)) {
+            return Err(AuthError::Unknown);
+        }
+        self.cache.principal(&SecretHash::of(bearer), now).ok_or(AuthError::Unknown)
+    }
+
+    /// Returns the project of a public key and the key's rate limit, as of now. The caller enforces the limit; the engine does
+    /// not.
+    #[must_use]
+    pub fn public_key(&self, public_key: &str) -> Option<PublicKey> {
+        self.cache.by_key(public_key)
+    }
+
+    /// Returns the project with this id, of any organization, as of now.
+    #[must_use]
+    pub fn policy(&self, project: ProjectId) -> Option<Arc<ProjectConfig>> {
+        self.cache.by_project(project)
+    }
+
+    /// Returns the configuration that an event of a project may be recorded with: `held` itself if its timezone and currencies
+    /// are pinned, else the current one, after recording durably that the project has events.
+    ///
+    /// Ingestion calls `registry.pin_calendar(&held)` with the configuration that the request found by its key, and evaluates
+    /// the event with the one that is returned. A change of the timezone that meets the first event thus comes either before
+    /// the pin, and the event gets the new timezone, or after it, and is refused with `timezone_fixed`. The pin is part of the
+    /// configuration, not a shared flag, so that nobody can see it beside an earlier timezone.
+    ///
+    /// Costs nothing if [`ProjectConfig::is_calendar_pinned`]; else, once in a project's life, it waits for the disk. The pin
+    /// stays even if the event is not recorded.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`] if the project is gone; [`RegistryError::Storage`] if the pin can't be recorded: then the
+    /// event must not be recorded either.
+    pub fn pin_calendar(&self, held: &Arc<ProjectConfig>) -> Result<Arc<ProjectConfig>, RegistryError> {
+        if held.is_calendar_pinned() {
+            return Ok(Arc::clone(held));
+        }
+        let project = held.policy.project;
+        // Others find out that a project has events before they change what depends on it.
+        let pinned = self.change_here(None, |change| {
+            let current = self.policy(project).ok_or(PROJECT_NOT_FOUND)?;
+            if current.is_calendar_pinned() {
+                return Ok(current);
+            }
+            let organization = current.policy.organization;
+            change.commit_unaudited(ControlRecord::EventsRecorded { organization, project })?;
+            self.policy(project).ok_or(PROJECT_NOT_FOUND)
+        });
+        pinned?.0
+    }
+
+    /// Sees each change of a token, a key or a project from now on: who holds it may look again what is allowed.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.cache.changes()
+    }
+
+    /// Passes the files of the control data to `take`. Changes wait meanwhile.
+    pub fn hold_files<R>(&self, take: impl FnOnce(&[LogFile]) -> R) -> Result<R, RegistryError> {
+        let change = self.begin_change()?;
+        let files = change.journal.files()?;
+        Ok(take(&files))
+    }
+
+    /// Applies what other writers of the control log have recorded up to now. Returns the number of records.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`] if the log can't be asked or read. What was read before the failure is applied.
+    pub fn catch_up(&self) -> Result<u64, RegistryError> {
+        let mut change = self.begin_change()?;
+        change.journal.refresh()?;
+        change.catch_up()
+    }
+
+    fn state(&self) -> RwLockReadGuard<'_, State> {
+        // Applying a record doesn't panic; if it did, the state would still follow the log record by record.
+        self.state.read()
+    }
+
+    /// Makes a change: `attempt` checks the state and commits, or returns without. If another writer of the control log has recorded something in between,
+    /// it is applied, and `attempt` begins again.
+    ///
+    /// After an error nothing was changed, except after [`ControlError::Undecided`]: then the change may show later, as another writer's would.
+    ///
+    /// A revoked token must be refused everywhere once its revocation is answered. So it waits until all others know what was recorded: by this writer, or by another one, whose change may be the
+    /// very same and not yet known to the others.
+    ///
+    /// `by` is who makes it, and may be refused by now: each attempt looks. `None` is the program itself.
+    fn change<T, E: From<RegistryError>>(
+        &self,
+        by: Option<&Author>,
+        attempt: impl FnMut(&mut Change<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let (outcome, applied) = self.change_here(by, attempt)?;
+        if let Some(Propagation(propagate)) = self.propagation.get()
+            && self.propagated.load(Ordering::Acquire) < applied
+        {
+            propagate(applied);
+            self.propagated.fetch_max(applied, Ordering::AcqRel);
+        }
+        outcome
+    }
+
+    /// As [`Self::change`], without waiting for others. Returns the position of the last record that is applied, too.
+    fn change_here<T, E: From<RegistryError>>(
+        &self,
+        by: Option<&Author>,
+        mut attempt: impl FnMut(&mut Change<'_>) -> Result<T, E>,
+    ) -> Result<(Result<T, E>, u64), E> {
+        let mut change = self.begin_change()?;
+        change.catch_up()?;
+        let outcome = loop {
+            let outcome = match self.check_author(by) {
+                Ok(()) => attempt(&mut change),
+                Err(refused) => Err(RegistryError::Refused(refused).into()),
+            };
+            // A log that refuses, and has nothing new, would do so for ever.
+            if !std::mem::take(&mut change.was_overtaken) || change.catch_up()? == 0 {
+                break outcome;
+            }
+        };
+        let applied = change.journal.next_position() - 1;
+        Ok((outcome, applied))
+    }
+
+    /// Has each change wait, once it is recorded, until `propagate` returns. It gets the position of the record, and waits until all others that answer requests have applied it. The
+    /// first call counts.
+    pub fn propagate_with(&self, propagate: impl Fn(u64) + Send + Sync + 'static) {
+        let _is_first = self.propagation.set(Propagation(Box::new(propagate))).is_ok();
+    }
+
+    /// Returns the position of the last record of the control log that is applied.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`] after a change that was interrupted.
+    pub fn applied(&self) -> Result<u64, RegistryError> {
+        Ok(self.begin_change()?.journal.next_position() - 1)
+    }
+
+    /// Checks that a credential is still worth what it was when its request was let in. Scopes, project and organization never change.
+    ///
+    /// # Errors
+    /// [`AuthError`].
+    pub fn check_authority(&self, authority: &Authority, now: Instant) -> Result<(), AuthError> {
+        match self.cache.principal(&authority.secret, now) {
+            Some(Principal::Token(TokenHolder { token: rights, .. }) | Principal::Share(ShareHolder { rights, .. })) => {
+                // Owners come first.
+                if rights.role > authority.role { Err(AuthError::Lowered) } else { Ok(()) }
+            }
+            Some(Principal::Root(_)) | None => Err(AuthError::Unknown),
+        }
+    }
+
+    /// Checks that the author of a change may still make it. The holder of the journal's lock calls it: nobody can revoke anything before the change is made.
+    fn check_author(&self, by: Option<&Author>) -> Result<(), AuthError> {
+        let Some(Author { at, authority: Some(authority), .. }) = by else { return Ok(()) };
+        self.check_authority(authority, *at)
+    }
+
+    /// Begins a change; other changes wait until it is dropped.
+    fn begin_change(&self) -> Result<Change<'_>, RegistryError> {
+        // A holder that panicked may have recorded what it did not apply: only the next start repairs that.
+        let journal = self.journal.lock().map_err(|_| ControlError::Interrupted)?;
+        Ok(Change { registry: self, journal, was_overtaken: false })
+    }
+
+    /// Applies a record that is on disk, and publishes it.
+    fn apply(&self, record: ControlRecord) {
+        let is_deletion = matches!(record, ControlRecord::ProjectDeleted { .. });
+        let is_erasure = matches!(record, ControlRecord::IdentityErased(_) | ControlRecord::ErasureProgressed { .. });
+        let touched = self.state.write().apply(record);
+        if let Some(touched) = touched {
+            self.cache.follow(&self.state(), touched);
+        }
+        if is_deletion {
+            self.deletions_applied.fetch_add(1, Ordering::Release);
+        }
+        if is_erasure {
+            self.erasures_applied.fetch_add(1, Ordering::Release);
+        }
+    }
+}
+
+const PROJECT_NOT_FOUND: RegistryError = RegistryError::NotFound { what: "project" };
+const ORGANIZATION_NOT_FOUND: RegistryError = RegistryError::NotFound { what: "organization" };
+
+/// The right to make changes.
+struct Change<'a> {
+    registry: &'a Registry,
+    journal: MutexGuard<'a, Journal>,
+    /// Whether a commit failed because another writer's came first.
+    was_overtaken: bool,
+}
+
+impl Change<'_> {
+    /// The state that the change applies to. It is constant until [`Self::commit`].
+    fn state(&self) -> RwLockReadGuard<'_, State> {
+        self.registry.state()
+    }
+
+    /// Records a change and the entries of the audit log about it, then applies it, then publishes it.
+    fn commit(&mut self, record: ControlRecord, author: &Author) -> Result<(), RegistryError> {
+        let changes = changes_of(&self.state(), &record);
+        let audit = changes.into_iter().map(|change| change.by(author)).collect::<Result<Vec<_>, _>>()?;
+        self.record(record, &audit)
+    }
+
+    /// As [`Self::commit`], for what the program notes for itself, of which the audit log doesn't tell.
+    fn commit_unaudited(&mut self, record: ControlRecord) -> Result<(), RegistryError> {
+        self.record(record, &[])
+    }
+
+    fn record(&mut self, record: ControlRecord, audit: &[AuditEntry]) -> Result<(), RegistryError> {
+        let position = self.journal.next_position();
+        self.state().check(&record).map_err(|misfit| ControlError::BadRecord { position, message: misfit.to_owned() })?;
+        if self.registry.propagation.get().is_some() {
+            self.registry.change_limit.take(&record, std::time::Instant::now())?;
+        }
+        let appended = self.journal.append_at(position, &record, audit);
+        self.was_overtaken = matches!(appended, Err(ControlError::Conflict { .. }));
+        appended?;
+        self.registry.apply(record);
+        self.journal.roll(&self.registry.state());
+        Ok(())
+    }
+
+    /// Applies what other writers have recorded. Returns the number of records.
+    fn catch_up(&mut self) -> Result<u64, RegistryError> {
+        let registry = self.registry;
+        let caught_up = self.journal.catch_up(&mut |position, record| {
+            registry.state().check(&record).map_err(|misfit| ControlError::BadRecord { position, message: misfit.to_owned() })?;
+            registry.apply(record);
+            Ok(())
+        })?;
+        if caught_up > 0 {
+            self.journal.roll(&registry.state());
+        }
+        Ok(caught_up)
+    }
+}

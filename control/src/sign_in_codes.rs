@@ -1,0 +1,228 @@
+//! Codes that sign a browser in once, within minutes. They are in memory only: a restart ends them. Where several machines serve, they are in the memory of what these
+//! share, so that any of them takes a code that another one made.
+
+use std::collections::{HashMap, VecDeque};
+
+use headcount_common::ControlError;
+use headcount_domain::ids::OrganizationId;
+use headcount_domain::time::Instant;
+use headcount_storage::log::{LogError, RemoteFailure};
+use serde::{Deserialize, Serialize};
+
+use super::error::RegistryError;
+use super::ids::TokenId;
+use super::secret::SecretHash;
+
+/// For how many seconds a code is valid.
+pub const SIGN_IN_CODE_SECONDS: i64 = 5 * 60;
+/// The maximum number of codes of an organization. One more ends the oldest.
+pub const MAX_SIGN_IN_CODES: usize = 100;
+/// The maximum number of codes of a token, whose holder may be of the lowest role. One more ends its oldest.
+pub const MAX_SIGN_IN_CODES_OF_TOKEN: usize = 10;
+
+/// Where several machines keep their codes. Keys are hashes of codes, as hexadecimal digits; values go [`SIGN_IN_CODE_SECONDS`] after they were kept.
+///
+/// Its functions may block.
+pub trait SharedCodes: Send + Sync {
+    /// Keeps a value.
+    ///
+    /// # Errors
+    /// Why it is not kept.
+    fn keep(&self, key: &str, value: &[u8]) -> Result<(), SharedCodesError>;
+
+    /// Removes a value that nobody is to take any more.
+    ///
+    /// # Errors
+    /// Why it is not known whether it is removed.
+    fn end(&self, key: &str) -> Result<(), SharedCodesError>;
+
+    /// Takes a value away, and returns it to one caller only; `None` if there is none.
+    ///
+    /// # Errors
+    /// Why it is not known. The value may have been taken away.
+    fn take(&self, key: &str) -> Result<Option<Vec<u8>>, SharedCodesError>;
+}
+
+/// Why codes that machines share can't be asked.
+pub type SharedCodesError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The token that a code stands for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct CodeTarget {
+    pub(super) organization: OrganizationId,
+    pub(super) token: TokenId,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Code {
+    target: CodeTarget,
+    expires_at: Instant,
+}
+
+impl Code {
+    /// What a shared value stands for; `None` if it has expired.
+    fn target_of(value: &[u8], now: Instant) -> Result<Option<CodeTarget>, RegistryError> {
+        let Self { target, expires_at } = serde_json::from_slice(value).map_err(|error| unavailable(error.into()))?;
+        Ok((now < expires_at).then_some(target))
+    }
+}
+
+/// The codes that machines share, and their bounds.
+pub(super) struct SharedSignIns(pub(super) Box<dyn SharedCodes>);
+
+impl std::fmt::Debug for SharedSignIns {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SharedSignIns").finish_non_exhaustive()
+    }
+}
+
+impl SharedSignIns {
+    /// Adds a code that expires then, and removes the one that it ended.
+    pub(super) fn add(&self, hash: &SecretHash, target: CodeTarget, added: &Added) -> Result<(), RegistryError> {
+        if let Some(former) = &added.ended {
+            self.0.end(&former.to_hex()).map_err(unavailable)?;
+        }
+        let code = Code { target, expires_at: added.expires_at };
+        let value = serde_json::to_vec(&code).map_err(|error| unavailable(error.into()))?;
+        self.0.keep(&hash.to_hex(), &value).map_err(unavailable)
+    }
+
+    /// Returns what a code stands for, which stays as it is; `None` if it is unknown, used or expired.
+    pub(super) fn look(&self, hash: &SecretHash, now: Instant) -> Result<Option<CodeTarget>, RegistryError> {
+        let Some(value) = self.0.take(&hash.to_hex()).map_err(unavailable)? else { return Ok(None) };
+        self.0.keep(&hash.to_hex(), &value).map_err(unavailable)?;
+        Code::target_of(&value, now)
+    }
+
+    /// Uses a code up, and returns what it stands for; `None` if it is unknown, used or expired.
+    pub(super) fn take(&self, hash: &SecretHash, now: Instant) -> Result<Option<CodeTarget>, RegistryError> {
+        let Some(value) = self.0.take(&hash.to_hex()).map_err(unavailable)? else { return Ok(None) };
+        Code::target_of(&value, now)
+    }
+}
+
+fn unavailable(source: SharedCodesError) -> RegistryError {
+    ControlError::Log(LogError::Remote { kind: RemoteFailure::Unavailable, source }).into()
+}
+
+/// A code that was added.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Added {
+    /// When it expires.
+    pub(super) expires_at: Instant,
+    /// The code that it ended, since there were too many.
+    pub(super) ended: Option<SecretHash>,
+}
+
+/// The codes that were not used.
+#[derive(Debug, Default)]
+pub(super) struct SignInCodes {
+    codes: HashMap<SecretHash, Code>,
+    /// The codes of each organization, oldest first, used ones too.
+    order: HashMap<OrganizationId, VecDeque<SecretHash>>,
+}
+
+impl SignInCodes {
+    /// Adds a code, and removes those of its organization that have expired. If there are too many, the oldest one of the same token ends, else the oldest of all.
+    pub(super) fn add(&mut self, hash: SecretHash, target: CodeTarget, now: Instant) -> Added {
+        let expires_at = now.plus_ms(SIGN_IN_CODE_SECONDS * 1_000);
+        let order = self.order.entry(target.organization).or_default();
+        order.retain(|hash| self.codes.get(hash).is_some_and(|code| now < code.expires_at));
+        let is_of_token = |hash: &SecretHash| self.codes.get(hash).is_some_and(|code| code.target.token == target.token);
+        let of_token = order.iter().filter(|hash| is_of_token(hash)).count();
+        let is_full = of_token >= MAX_SIGN_IN_CODES_OF_TOKEN || order.len() >= MAX_SIGN_IN_CODES;
+        let place = order.iter().position(is_of_token).unwrap_or(0);
+        let ended = is_full.then(|| order.remove(place)).flatten();
+        if let Some(ended) = &ended {
+            self.codes.remove(ended);
+        }
+        order.push_back(hash);
+        self.codes.insert(hash, Code { target, expires_at });
+        self.codes.retain(|_, code| now < code.expires_at);
+        Added { expires_at, ended }
+    }
+
+    /// Returns what a code stands for; `None` if it is unknown, used or expired.
+    pub(super) fn look(&self, hash: &SecretHash, now: Instant) -> Option<CodeTarget> {
+        self.codes.get(hash).filter(|code| now < code.expires_at).map(|code| code.target.clone())
+    }
+
+    /// Uses a code up, and returns what it stands for; `None` if it is unknown, used or expired.
+    pub(super) fn take(&mut self, hash: &SecretHash, now: Instant) -> Option<CodeTarget> {
+        let Code { target, expires_at } = self.codes.remove(hash)?;
+        if let Some(order) = self.order.get_mut(&target.organization) {
+            order.retain(|known| known != hash);
+            if order.is_empty() {
+                self.order.remove(&target.organization);
+            }
+        }
+        (now < expires_at).then_some(target)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Instant = Instant(1_700_000_000_000);
+
+    fn target(organization: u64) -> CodeTarget {
+        CodeTarget { organization: OrganizationId(organization), token: TokenId::random().unwrap() }
+    }
+
+    fn hash(i: usize) -> SecretHash {
+        SecretHash::of(&i.to_string())
+    }
+
+    #[test]
+    fn a_code_is_taken_once_and_in_time() {
+        let mut codes = SignInCodes::default();
+        let (first, second) = (target(1), target(1));
+        let added = codes.add(hash(1), first.clone(), NOW);
+        assert_eq!(added, Added { expires_at: NOW.plus_ms(300_000), ended: None });
+        codes.add(hash(2), second, NOW);
+        assert_eq!(codes.take(&hash(3), NOW), None);
+        assert_eq!(codes.take(&hash(1), NOW.plus_ms(299_999)), Some(first));
+        assert_eq!(codes.take(&hash(1), NOW), None, "it was used");
+        assert_eq!(codes.take(&hash(2), NOW.plus_ms(300_000)), None, "it has expired");
+        assert!(codes.codes.is_empty() && codes.order.is_empty());
+    }
+
+    #[test]
+    fn codes_are_bounded_by_organization_and_time() {
+        let mut codes = SignInCodes::default();
+        codes.add(hash(0), target(2), NOW);
+        for i in 1..=MAX_SIGN_IN_CODES + 5 {
+            let ended = codes.add(hash(i), target(1), NOW).ended;
+            let expected = i.checked_sub(MAX_SIGN_IN_CODES).filter(|first| *first > 0).map(hash);
+            assert_eq!(ended, expected, "{i}");
+        }
+        assert_eq!(codes.codes.len(), MAX_SIGN_IN_CODES + 1);
+        assert_eq!(codes.take(&hash(5), NOW), None, "the oldest ended");
+        assert!(codes.take(&hash(6), NOW).is_some() && codes.take(&hash(0), NOW).is_some());
+        codes.add(hash(1_000), target(1), NOW.plus_ms(300_000));
+        assert_eq!((codes.codes.len(), codes.order[&OrganizationId(1)].len()), (1, 1), "those of before have expired");
+    }
+
+    /// Whoever fills what its token may have ends no code of another one.
+    #[test]
+    fn a_token_has_a_part_of_the_codes() {
+        let mut codes = SignInCodes::default();
+        let (owner, member) = (target(1), target(1));
+        codes.add(hash(0), owner.clone(), NOW);
+        for i in 1..=3 * MAX_SIGN_IN_CODES {
+            let ended = codes.add(hash(i), member.clone(), NOW).ended;
+            let expected = i.checked_sub(MAX_SIGN_IN_CODES_OF_TOKEN).filter(|first| *first > 0).map(hash);
+            assert_eq!(ended, expected, "{i}");
+        }
+        assert_eq!(codes.order[&OrganizationId(1)].len(), MAX_SIGN_IN_CODES_OF_TOKEN + 1);
+        assert_eq!(codes.take(&hash(0), NOW), Some(owner));
+        // In an organization that has all its codes, too.
+        for i in 1_000..2_000 {
+            codes.add(hash(i), target(1), NOW);
+        }
+        codes.add(hash(3_000), member.clone(), NOW);
+        assert_eq!(codes.add(hash(3_001), member, NOW).ended, Some(hash(3_000)));
+        assert_eq!(codes.order[&OrganizationId(1)].len(), MAX_SIGN_IN_CODES);
+    }
+}

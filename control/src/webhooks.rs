@@ -1,0 +1,33 @@
+//! The entries of the audit log about webhooks, which are files of their own.
+
+use std::collections::BTreeMap;
+
+use headcount_domain::ids::OrganizationId;
+
+use super::Registry;
+use super::audit_entry::{AuditTarget, Audited, Author, FieldChange};
+use super::error::RegistryError;
+use super::ids::WebhookId;
+use super::names::{AuditAction, TargetType};
+use super::record::ControlRecord;
+
+impl Registry {
+    /// Records in the audit log, durably, that a webhook is about to change.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`].
+    pub fn note_webhook_change(
+        &self,
+        organization: OrganizationId,
+        id: &WebhookId,
+        action: AuditAction,
+        changes: BTreeMap<String, FieldChange>,
+        author: &Author,
+    ) -> Result<(), RegistryError> {
+        let target = AuditTarget { kind: TargetType::Webhook, id: id.to_string() };
+        let entry = Audited { action, target, changes }.by(author)?;
+        self.change(Some(author), |change| {
+            change.record(ControlRecord::WebhookChanging { organization }, std::slice::from_ref(&entry))
+        })
+    }
+}
