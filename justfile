@@ -6,6 +6,7 @@ default:
 # Checks that every commit must pass: format, lints, tests.
 check:
     cargo fmt --all --check
+    rustfmt --check --edition 2024 tests/model/src/answers/rollups/*.rs
     cargo clippy --workspace --all-targets -- -D warnings
     cargo test --workspace
 

@@ -96,12 +96,17 @@ impl CopiedState {
 #[cfg(test)]
 mod tests {
     use headcount_common::fold_version;
+    use xxhash_rust::xxh3::xxh3_128;
 
-    use super::state_version;
+    use crate::checkpoint_writer::stored_types;
 
-    /// If this fails, raise `FOLD_VERSION` in `common/src/program_version.rs` if a release has the former list, and write both here.
+    /// If this fails, raise `FOLD_VERSION` in `common/src/program_version.rs` if a release has the former list, and write the new
+    /// hash here. Rows raise the fold version themselves.
     #[test]
     fn another_list_of_stored_types_is_another_fold() {
-        assert_eq!((fold_version(), state_version().as_str()), (1, "1e237d4963554ac4db601f490e2e8702"));
+        let mut types = stored_types();
+        types.retain(|line| !["rows ", "space 2 ", "space 5 "].iter().any(|rows| line.starts_with(rows)));
+        assert_eq!(format!("{:032x}", xxh3_128(types.join("\n").as_bytes())), "adcb48417250416891d7677c560f5f31");
+        assert!(fold_version() >= 1);
     }
 }

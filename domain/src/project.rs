@@ -6,7 +6,7 @@ use crate::cache::bytes::Bytes;
 use crate::cache::table::Table;
 use crate::cells::packed::Packed;
 use crate::cells::parts::FrozenPart;
-use crate::cells::{StoredCells, VisitDifference};
+use crate::cells::{StoredCells, StoredRows, VisitDifference};
 use crate::company::AccountSlot;
 use crate::company::group::{CompanyById, Group};
 use crate::identity::{EmailOwners, IdentitySlot};
@@ -14,7 +14,7 @@ use crate::ids::{KeyHasher, RecordKey};
 use crate::indexes::dictionary::{Dictionary, TermCounts, TermId, TermText};
 use crate::limits::Limits;
 use crate::records::Record;
-use crate::rollups::{self, KeptSums, Rollups};
+use crate::rollups::{KeptSums, Rollups, STORED_ROWS};
 use crate::time::Day;
 use crate::versions::{DayVersions, Touched};
 
@@ -49,7 +49,7 @@ pub struct Project {
     /// Pages of removed records, by key space and key, until a checkpoint deletes them.
     pub orphans: Vec<(u8, RecordKey)>,
     /// The parts of rollups that the running checkpoint has not written yet.
-    frozen_parts: Vec<(u8, FrozenPart)>,
+    frozen_parts: Vec<(StoredRows, FrozenPart)>,
 }
 
 /// The number of distinct items of each kind in a project.
@@ -70,8 +70,8 @@ pub trait RecordVisitor {
     /// Receives one record; its dirty pages can be read from it.
     fn visit<T: Record>(&mut self, key: RecordKey, record: &T);
 
-    /// Receives one part of the rollup `tag`; `None` if the part was removed.
-    fn visit_part(&mut self, tag: u8, number: u32, part: Option<&Packed>);
+    /// Receives one part of some rows; `None` if the part was removed.
+    fn visit_part(&mut self, rows: StoredRows, number: u32, part: Option<&Packed>);
 
     /// Whether the visitor has enough for now. The rest comes with the next call.
     fn is_full(&self) -> bool {
@@ -146,8 +146,7 @@ impl Project {
     /// different list was written by another version.
     #[must_use]
     pub fn stored_types() -> Vec<String> {
-        let (mut project, mut types) = (Self::default(), rollups::stored_types());
-        types.push(rollups::stored_type::<DayVersions>());
+        let (mut project, mut types) = (Self::default(), STORED_ROWS.iter().map(StoredRows::to_string).collect::<Vec<_>>());
         for_each_table!(&mut project, table => types.push(table.stored_type()));
         types.sort_unstable();
         types
@@ -158,7 +157,7 @@ impl Project {
         debug_assert!(self.frozen_parts.is_empty(), "one checkpoint at a time");
         self.frozen_parts = self.rollups.freeze();
         let versions = self.versions.freeze();
-        self.frozen_parts.extend(versions.into_iter().map(|part| (DayVersions::TAG, part)));
+        self.frozen_parts.extend(versions.into_iter().map(|part| (DayVersions::STORED, part)));
         for_each_table!(self, table => table.freeze());
     }
 
@@ -184,9 +183,9 @@ impl Project {
     /// it is full. Returns `false` after the last one.
     pub fn drain_frozen(&mut self, visitor: &mut impl RecordVisitor) -> bool {
         while !visitor.is_full()
-            && let Some((tag, (number, part))) = self.frozen_parts.pop()
+            && let Some((rows, (number, part))) = self.frozen_parts.pop()
         {
-            visitor.visit_part(tag, number, part.as_deref());
+            visitor.visit_part(rows, number, part.as_deref());
         }
         let mut more = !self.frozen_parts.is_empty();
         for_each_table!(self, table => {

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use headcount_domain::acquisition::{Acquisition, Channel};
+use headcount_domain::cells::StoredRows;
 use headcount_domain::cells::packed::Packed;
 use headcount_domain::company::CompanyKey;
 use headcount_domain::ids::{KeyHasher, ProjectId, RecordKey};
@@ -67,8 +68,8 @@ struct Parts(BTreeMap<(u8, u32), Option<Packed>>);
 impl RecordVisitor for Parts {
     fn visit<T: Record>(&mut self, _: RecordKey, _: &T) {}
 
-    fn visit_part(&mut self, tag: u8, number: u32, part: Option<&Packed>) {
-        self.0.insert((tag, number), part.cloned());
+    fn visit_part(&mut self, rows: StoredRows, number: u32, part: Option<&Packed>) {
+        self.0.insert((rows.tag, number), part.cloned());
     }
 }
 

@@ -1,4 +1,5 @@
 //! Every space of the store: what its keys and its values are, and where its pairs lie.
+//! The domain lists the rows of rollups and indexes.
 //!
 //! A key begins with its partition (two bytes) and its group (one byte). All numbers are big endian, so the order of the bytes is the
 //! order of the numbers.
@@ -13,9 +14,9 @@
 //! | 5 | `partition:u16 5 project:u64 tag:u8 part:u32`: a part of the rows of an index |
 //!
 //! ```
-//! use headcount_storage::keyspace::{Key, PartitionId};
+//! use headcount_storage::keyspace::{Key, PartitionId, Room};
 //!
-//! let key = Key::Cells { partition: PartitionId(7), project: 42, tag: 3, part: 1 };
+//! let key = Key::Cells { partition: PartitionId(7), project: 42, room: Room::Sled, tag: 3, part: 1 };
 //! assert_eq!(Key::decode(&key.encode()), Ok(key));
 //! ```
 
@@ -31,13 +32,33 @@ const META: u8 = 4;
 const INDEX: u8 = 5;
 
 /// Where in a store on disk the pairs of a space lie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Room {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Room {
     /// In sled: few and small, read when a partition is loaded, rewritten by many checkpoints. Never keyed by a person, since sled keeps
     /// old versions of its pages.
     Sled,
     /// In sorted tables.
     Tables,
+}
+
+impl Room {
+    /// The group of the rows in this room.
+    const fn group(self) -> u8 {
+        match self {
+            Self::Sled => ROLLUP,
+            Self::Tables => INDEX,
+        }
+    }
+
+    /// The line of some rows in the list of what a store consists of, beside those of [`Space::ALL`].
+    #[must_use]
+    pub fn line_of_rows(self, tag: u8, name: &str, version: u8) -> String {
+        line(self.group(), tag, name, version)
+    }
+}
+
+fn line(group: u8, tag: u8, name: &str, version: u8) -> String {
+    format!("space {group} {tag} {name} version {version}")
 }
 
 /// The room of a key, or of all keys with a prefix of at least three bytes.
@@ -55,7 +76,7 @@ pub(crate) fn manifest_key(partition: PartitionId) -> Vec<u8> {
 
 macro_rules! spaces {
     ($($(#[$doc:meta])* $space:ident: $group:ident $tag:literal, $name:literal version $version:literal;)*) => {
-        /// Every space. The domain defines what records and rows are; a test compares this list with the domain's.
+        /// Every space but those of rows. The domain defines what records are; a test compares this list with the domain's.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Space {
             $($(#[$doc])* $space,)*
@@ -111,66 +132,14 @@ spaces! {
     TermTexts: RECORD 11, "name_text" version 1;
     /// Pages of the lists of [`Space::Emails`].
     EmailPages: RECORD 12, "email" version 1;
-
-    /// By day and gap. Value: a number of users.
-    UniqueUsers: ROLLUP 1, "unique_users" version 1;
-    /// By day and gap. Value: a number of accounts.
-    ActiveAccounts: ROLLUP 2, "active_accounts" version 1;
-    /// By day and currency. Value: sums of money.
-    Revenue: ROLLUP 3, "revenue" version 1;
-    /// By day and source. Value: revenue and orders by the identity's first touch.
-    FirstTouchByIdentity: ROLLUP 4, "first_touch_by_identity" version 1;
-    /// By day and source. Value: revenue and orders by the identity's last touch.
-    LastTouchByIdentity: ROLLUP 5, "last_touch_by_identity" version 1;
-    /// By day and source. Value: revenue and orders by the account's first touch.
-    FirstTouchByAccount: ROLLUP 6, "first_touch_by_account" version 1;
-    /// By day and source. Value: revenue and orders by the account's last touch.
-    LastTouchByAccount: ROLLUP 7, "last_touch_by_account" version 1;
-    /// By cohort and age. Value: identities and their revenue.
-    CohortsByIdentity: ROLLUP 8, "cohorts_by_identity" version 1;
-    /// By cohort and age. Value: accounts and their revenue.
-    CohortsByAccount: ROLLUP 9, "cohorts_by_account" version 1;
-    /// By day, channel and source. Value: sessions and bounces.
-    Traffic: ROLLUP 10, "traffic" version 1;
-    /// By day and kind of figures. Value: the position of the last event that touched them.
-    DayVersions: ROLLUP 24, "day_versions" version 1;
-    /// By quarter of an hour of receipt. Value: recorded events.
-    Receipts: ROLLUP 25, "receipts" version 1;
-    /// By the week of the first event and the weeks since. Value: identities that were active then.
-    RetentionByWeek: ROLLUP 26, "retention_by_week" version 1;
-    /// By the month of the first event and the months since. Value: identities that were active then.
-    RetentionByMonth: ROLLUP 27, "retention_by_month" version 1;
-    /// By day and what is counted. Value: pageviews, other events, or durations of sessions.
-    Activity: ROLLUP 28, "activity" version 1;
-
-    /// By type, day or block of days, and number of a group. Value: its events.
-    GroupActivity: INDEX 11, "group_activity" version 1;
-    /// By the key of a company. Value: its domain, and when it was reported.
-    CompanyLinks: INDEX 12, "company_links" version 1;
-    /// By type and number of a group. Value: its key.
-    GroupNumbers: INDEX 13, "group_numbers" version 1;
-    /// By the key of a member. Value: the user that it is, or that it has an e-mail address.
-    MemberAliases: INDEX 14, "member_aliases" version 1;
-    /// By the key of deferred orders of an identity. Value: their touch.
-    DeferredByIdentity: INDEX 15, "deferred_by_identity" version 1;
-    /// By the key of deferred orders of an account. Value: their touch.
-    DeferredByAccount: INDEX 16, "deferred_by_account" version 1;
-    /// By type and number of a group. Value: the first bytes of its name.
-    GroupNames: INDEX 23, "group_names" version 1;
 }
 
 impl fmt::Display for Space {
     /// The line of the space in the list of what a store consists of: a store of another version has other lines.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (group, tag, name, version) = self.entry();
-        write!(f, "space {group} {tag} {name} version {version}")
+        f.write_str(&line(group, tag, name, version))
     }
-}
-
-/// The group of the rows with a tag: rows that are as many as entities, or are keyed by one, are an index.
-fn group_of_rows(tag: u8) -> u8 {
-    let is_index = |space: &&Space| matches!(space.entry(), (INDEX, of_space, ..) if of_space == tag);
-    if Space::ALL.iter().any(|space| is_index(&space)) { INDEX } else { ROLLUP }
 }
 
 /// The number of a partition: the first two bytes of its keys. A partition is changed as one, by its checkpoints.
@@ -233,6 +202,8 @@ pub enum Key {
         partition: PartitionId,
         /// The project.
         project: u64,
+        /// The room of the rollup or index.
+        room: Room,
         /// The tag of the rollup or index.
         tag: u8,
         /// The number of the part.
@@ -290,8 +261,8 @@ impl Key {
     pub fn encode(&self) -> Vec<u8> {
         match *self {
             Self::Position { partition } => group(partition, POSITION),
-            Self::Cells { partition, project, tag, part } => {
-                let mut bytes = in_project(partition, group_of_rows(tag), project);
+            Self::Cells { partition, project, room, tag, part } => {
+                let mut bytes = in_project(partition, room.group(), project);
                 bytes.push(tag);
                 bytes.extend_from_slice(&part.to_be_bytes());
                 bytes
@@ -320,18 +291,11 @@ impl Key {
         key.ok_or(KeyError { len: bytes.len(), group: bytes.get(2).copied() })
     }
 
-    /// The name of what lies under the key: a record, a page of one, or a part of the rows of a rollup. `None`: another version's.
+    /// The name of what lies under the key: a record, or a page of one. `None`: rows, or another version's.
     #[must_use]
     pub fn space_name(&self) -> Option<&'static str> {
-        let (of_record, of_key) = match *self {
-            Self::Cells { tag, .. } => (false, tag),
-            Self::Record { space, .. } => (true, space),
-            Self::Position { .. } | Self::Meta { .. } => return None,
-        };
-        let space = Space::ALL.iter().find(|space| {
-            let (group, tag, ..) = space.entry();
-            tag == of_key && if of_record { group == RECORD } else { matches!(group, ROLLUP | INDEX) }
-        })?;
+        let Self::Record { space: of_key, .. } = *self else { return None };
+        let space = Space::ALL.iter().find(|space| matches!(space.entry(), (RECORD, tag, ..) if tag == of_key))?;
         Some(match space {
             Space::IdentityPages => "identity_page",
             Space::AccountPages => "account_page",
@@ -343,8 +307,8 @@ impl Key {
 
     /// What the keys of the parts of a rollup or index begin with, behind their partition.
     #[must_use]
-    pub fn rows_of(project: u64, tag: u8) -> Vec<u8> {
-        let mut bytes = vec![group_of_rows(tag)];
+    pub fn rows_of(project: u64, room: Room, tag: u8) -> Vec<u8> {
+        let mut bytes = vec![room.group()];
         bytes.extend_from_slice(&project.to_be_bytes());
         bytes.push(tag);
         bytes
@@ -398,15 +362,17 @@ impl Reader<'_> {
         self.take().map(|[byte]| byte)
     }
 
+    fn cells(&mut self, partition: PartitionId, room: Room) -> Option<Key> {
+        let project = u64::from_be_bytes(self.take()?);
+        Some(Key::Cells { partition, project, room, tag: self.u8()?, part: u32::from_be_bytes(self.take()?) })
+    }
+
     fn key(&mut self) -> Option<Key> {
         let partition = PartitionId(u16::from_be_bytes(self.take()?));
         Some(match self.u8()? {
             POSITION => Key::Position { partition },
-            group @ (ROLLUP | INDEX) => {
-                let project = u64::from_be_bytes(self.take()?);
-                let tag = self.u8().filter(|tag| group_of_rows(*tag) == group)?;
-                Key::Cells { partition, project, tag, part: u32::from_be_bytes(self.take()?) }
-            }
+            ROLLUP => self.cells(partition, Room::Sled)?,
+            INDEX => self.cells(partition, Room::Tables)?,
             RECORD => Key::Record {
                 partition,
                 project: u64::from_be_bytes(self.take()?),
@@ -429,12 +395,8 @@ mod tests {
         let partition = any::<u16>().prop_map(PartitionId);
         prop_oneof![
             partition.clone().prop_map(|partition| Key::Position { partition }),
-            (partition.clone(), any::<u64>(), any::<u8>(), any::<u32>()).prop_map(|(partition, project, tag, part)| Key::Cells {
-                partition,
-                project,
-                tag,
-                part
-            }),
+            (partition.clone(), any::<u64>(), prop_oneof![Just(Room::Sled), Just(Room::Tables)], any::<u8>(), any::<u32>())
+                .prop_map(|(partition, project, room, tag, part)| Key::Cells { partition, project, room, tag, part }),
             (partition.clone(), any::<u64>(), any::<u8>(), any::<u128>())
                 .prop_map(|(partition, project, space, id)| Key::Record { partition, project, space, id }),
             (partition, any::<u8>()).prop_map(|(partition, item)| Key::Meta { partition, item }),
@@ -457,7 +419,7 @@ mod tests {
 
         #[test]
         fn the_order_of_bytes_is_that_of_parts(a in any::<u32>(), b in any::<u32>()) {
-            let key = |part| Key::Cells { partition: PartitionId(1), project: 2, tag: 3, part }.encode();
+            let key = |part| Key::Cells { partition: PartitionId(1), project: 2, room: Room::Sled, tag: 3, part }.encode();
             prop_assert_eq!(key(a).cmp(&key(b)), a.cmp(&b));
         }
     }
@@ -467,11 +429,11 @@ mod tests {
         let hex = |key: Key| key.encode().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let partition = PartitionId(0x0102);
         assert_eq!(hex(Key::Position { partition }), "010201");
-        let cells = Key::Cells { partition, project: 5, tag: 9, part: 0x0a0b };
+        let cells = Key::Cells { partition, project: 5, room: Room::Sled, tag: 9, part: 0x0a0b };
         assert_eq!(hex(cells), "010202".to_owned() + "0000000000000005" + "09" + "00000a0b");
         let record = Key::Record { partition, project: 5, space: 8, id: 1 };
         assert_eq!(hex(record), "010203".to_owned() + "0000000000000005" + "08" + &format!("{:032x}", 1));
-        let index = Key::Cells { partition, project: 5, tag: 14, part: 1 };
+        let index = Key::Cells { partition, project: 5, room: Room::Tables, tag: 14, part: 1 };
         assert_eq!(hex(index), "010205".to_owned() + "0000000000000005" + "0e" + "00000001");
         assert_eq!(hex(Key::Meta { partition, item: 7 }), "01020407");
     }
@@ -480,21 +442,18 @@ mod tests {
     fn each_space_has_its_own_byte() {
         for (place, space) in Space::ALL.iter().enumerate() {
             let (group, tag, name, version) = space.entry();
-            let is_same = |other: &&Space| {
-                let (of_other, other_tag, ..) = other.entry();
-                let is_rows = |group| matches!(group, ROLLUP | INDEX);
-                other_tag == tag && (of_other == group || is_rows(of_other) && is_rows(group))
-            };
+            let is_same =
+                |other: &&Space| matches!(other.entry(), (of_other, other_tag, ..) if (of_other, other_tag) == (group, tag));
             assert_eq!(Space::ALL.iter().position(|other| is_same(&other)), Some(place), "{space:?}");
             assert!(version > 0 && !name.is_empty());
         }
     }
 
     #[test]
-    fn rows_keyed_by_a_person_or_group_lie_in_tables() {
-        let room = |tag| room_of(&Key::Cells { partition: PartitionId(1), project: 2, tag, part: 3 }.encode());
-        assert!((1..=10).all(|tag| room(tag) == Room::Sled));
-        assert!([11, 12, 13, 14, 15, 16, 23].into_iter().all(|tag| room(tag) == Room::Tables));
+    fn a_key_lies_in_its_room() {
+        for room in [Room::Sled, Room::Tables] {
+            assert_eq!(room_of(&Key::Cells { partition: PartitionId(1), project: 2, room, tag: 4, part: 3 }.encode()), room);
+        }
         assert_eq!(room_of(&Key::Record { partition: PartitionId(1), project: 2, space: 0, id: 3 }.encode()), Room::Tables);
     }
 }

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use headcount_domain::cells::StoredCells as _;
 use headcount_domain::cells::packed::Packed;
+use headcount_domain::rollups::UniqueUsers;
 use headcount_storage::codec;
 use headcount_storage::keyspace::{Key, PartitionId};
 use headcount_storage::store::{DiskStore, Store as _, StoreOptions};
@@ -218,7 +220,7 @@ fn change_row(data_dir: &Path) -> bool {
     for partition in 0..64_u16 {
         let mut found = None;
         let visit = &mut |key: &[u8], value: &[u8]| match Key::decode(key) {
-            Ok(decoded @ Key::Cells { .. }) if decoded.space_name() == Some("unique_users") => {
+            Ok(Key::Cells { tag: UniqueUsers::TAG, .. }) => {
                 found = Some((key.to_vec(), value.to_vec()));
                 ControlFlow::Break(())
             }

@@ -8,8 +8,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use headcount_common::PARTITIONS;
+use headcount_domain::cells::StoredCells as _;
 use headcount_domain::cells::packed::Packed;
 use headcount_domain::ids::ProjectId;
+use headcount_domain::rollups::{Revenue, TrafficByTouch, UniqueUsers};
 use headcount_histories::{
     Care, Coverage, History, Rng, Served, Size, Step, Subject, compare, is_of_server, minimize, model_of, questions, regressions,
     run, sender_of,
@@ -124,11 +126,13 @@ type Pair = (Vec<u8>, Vec<u8>);
 fn flip_cells(dir: &Path, rng: &mut Rng) -> Vec<(String, String, Pair)> {
     let store = DiskStore::open(&dir.join("store"), StoreOptions::default()).expect("the store");
     let mut flipped = Vec::new();
-    for wanted in ["revenue", "traffic", "unique_users"] {
+    for (wanted, wanted_tag) in
+        [(Revenue::NAME, Revenue::TAG), (TrafficByTouch::NAME, TrafficByTouch::TAG), (UniqueUsers::NAME, UniqueUsers::TAG)]
+    {
         let mut pairs = Vec::new();
         for partition in 0..PARTITIONS {
             let visit = &mut |key: &[u8], value: &[u8]| {
-                if Key::decode(key).is_ok_and(|key| matches!(key, Key::Cells { .. }) && key.space_name() == Some(wanted)) {
+                if Key::decode(key).is_ok_and(|key| matches!(key, Key::Cells { tag, .. } if tag == wanted_tag)) {
                     pairs.push((key.to_vec(), value.to_vec()));
                 }
                 ControlFlow::Continue(())

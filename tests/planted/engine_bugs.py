@@ -47,6 +47,9 @@ BUGS = [
 
 # In checkpoints, and in what the thread of the archive does; tests of the shard and of erasures catch them.
 STATE_BUGS = [
+    ("a base that lacks a rollup has no rows of it", "project.fill_rollups(lacking, &source)?;", ""),
+    ("a base may lack any types", "(types == listed).then(|| lacking.iter().map(|rows| rows.tag).collect())", "Some(lacking.iter().map(|rows| rows.tag).collect())"),
+    ("rows lie in any room", "rows.tag == tag && room_of(rows) != room", "rows.tag == tag && room_of(rows) != room && tag > 64"),
     ("a checkpoint has the mark of its position alone", "self.history.mark(number, reflected.max(self.all_up_to(number)))", "self.history.mark(number, reflected.min(self.all_up_to(number)))"),
     ("sealing waits until somebody is erased from all files", "if number > 0 && began.elapsed() >= SLICE {", "if number > 0 && began.elapsed() >= SLICE * 1_000 {"),
     ("a raised floor is met with the next look at all projects", "        self.check_raised(sources);\n", ""),

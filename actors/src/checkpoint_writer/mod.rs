@@ -25,8 +25,8 @@ pub(crate) use snapshots::{
     decode_part, decode_project, is_of_partition, is_project_meta, saved_mark, saved_position, saved_projects, saved_reflected,
 };
 pub(crate) use stored::{
-    Collect, PartitionMeta, ProjectMeta, Records, StoreSource, for_each_identity, highest_key, load_cells, mark_key, meta_key,
-    position_key, read_meta, stored_types,
+    Collect, PartitionMeta, ProjectMeta, Records, StoreSource, for_each_identity, highest_key, lacking_rollups, load_cells,
+    mark_key, meta_key, position_key, read_meta, stored_types,
 };
 pub(crate) use urgency::Hurry;
 pub(crate) use writer::CheckpointWriter;

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use headcount_common::is_next;
 use headcount_domain::cells::packed::Packed;
+use headcount_domain::cells::{self, StoredRows};
 use headcount_domain::fault::Fault;
 use headcount_domain::identity::IdentitySlot;
 use headcount_domain::ids::{ProjectId, RecordKey};
@@ -13,9 +14,10 @@ use headcount_domain::project::Project;
 use headcount_domain::project::RecordVisitor;
 use headcount_domain::records::Record;
 use headcount_domain::records::{SavedRecords, Source};
+use headcount_domain::rollups::{STORED_ROWS, SUMS};
 use headcount_domain::time::Day;
 use headcount_storage::codec;
-use headcount_storage::keyspace::{Key, PartitionId, Space};
+use headcount_storage::keyspace::{Key, PartitionId, Room, Space};
 use headcount_storage::log::LogMark;
 use headcount_storage::store::Store;
 use serde::de::DeserializeOwned;
@@ -40,10 +42,34 @@ pub(super) fn meta_version() -> u8 {
 pub(crate) fn stored_types() -> Vec<String> {
     let mut types = Project::stored_types();
     types.extend(Space::ALL.iter().map(Space::to_string));
+    let mut rows = STORED_ROWS.to_vec();
+    rows.sort_unstable_by_key(|rows| (rows.room, rows.tag));
+    types.extend(rows.iter().map(line_of_rows));
     types.push(format!("meta of partitions and projects version {}", meta_version()));
     types.push(format!("parts of rows version {PART_VERSION}"));
     types.push(format!("fingerprints of external ids version {FINGERPRINT_VERSION}"));
     types
+}
+
+/// Returns the tags of the rollups that a saved state lacks whose list of stored types is this one: the version that saved
+/// it did not have them yet. `None`: its list also differs otherwise.
+pub(crate) fn lacking_rollups(listed: &[String]) -> Option<Vec<u8>> {
+    let mut types = stored_types();
+    let lacking: Vec<_> = SUMS.iter().filter(|rows| !listed.contains(&rows.to_string())).collect();
+    types.retain(|line| !lacking.iter().any(|rows| *line == rows.to_string() || *line == line_of_rows(rows)));
+    (types == listed).then(|| lacking.iter().map(|rows| rows.tag).collect())
+}
+
+fn line_of_rows(rows: &StoredRows) -> String {
+    room_of(rows).line_of_rows(rows.tag, rows.name, rows.version)
+}
+
+/// The room in the store of some rows.
+fn room_of(rows: &StoredRows) -> Room {
+    match rows.room {
+        cells::Room::Sled => Room::Sled,
+        cells::Room::Tables => Room::Tables,
+    }
 }
 
 /// The key space of [`ProjectMeta`]; one record, with the id 0. All other spaces are those of the domain's [`Record`]s.
@@ -199,9 +225,12 @@ pub(crate) fn for_each_identity(
 }
 
 fn restore(key: &[u8], bytes: &[u8], into: &mut Project) -> Result<(), Fault> {
-    let Ok(Key::Cells { tag, part, .. }) = Key::decode(key) else {
+    let Ok(Key::Cells { room, tag, part, .. }) = Key::decode(key) else {
         return Err(Fault::damaged_store("a key among the rollups is not that of a rollup"));
     };
+    if STORED_ROWS.iter().any(|rows| rows.tag == tag && room_of(rows) != room) {
+        return Err(Fault::damaged_store(format!("the rows {tag} lie in the wrong room")));
+    }
     let rows: Packed = codec::decode(PART_VERSION, bytes).map_err(fault::of_stored)?;
     match into.restore_part(tag, part, rows) {
         true => Ok(()),
@@ -286,10 +315,10 @@ impl RecordVisitor for Records<'_, '_> {
         });
     }
 
-    fn visit_part(&mut self, tag: u8, number: u32, part: Option<&Packed>) {
+    fn visit_part(&mut self, rows: StoredRows, number: u32, part: Option<&Packed>) {
         let Records { collect, result, .. } = self;
         let (partition, project) = (PartitionId(collect.partition), collect.project.0);
-        let key = Key::Cells { partition, project, tag, part: number }.encode();
+        let key = Key::Cells { partition, project, room: room_of(&rows), tag: rows.tag, part: number }.encode();
         match part {
             Some(_) if result.is_err() => {}
             Some(part) => *result = collect.put(&key, PART_VERSION, part),
@@ -330,6 +359,7 @@ fn record_key(partition: u16, project: ProjectId, space: u8, key: RecordKey) -> 
 #[cfg(test)]
 mod tests {
     use headcount_domain::cache::table::Table;
+    use headcount_domain::fault::FaultKind;
 
     use super::*;
 
@@ -337,23 +367,45 @@ mod tests {
         format!("record {} {} version {}", T::PAGE_SPACE, T::NAME, T::VERSION)
     }
 
-    /// The keyspace has what the domain stores, each once and in its version.
+    /// The keyspace has the records that the domain stores, each once and in its version.
     #[test]
-    fn the_keyspace_lists_each_record_and_rollup_once() {
-        let without_keys = |line: &String| line.split(',').next().unwrap_or_default().to_owned();
-        let mut stored: Vec<String> = Project::stored_types().iter().map(without_keys).collect();
+    fn the_keyspace_lists_each_record_once() {
+        let mut stored: Vec<String> = Project::stored_types().into_iter().filter(|line| line.starts_with("record ")).collect();
         let project = Project::default();
         stored.extend([pages(&project.people), pages(&project.accounts), pages(&project.groups), pages(&project.emails)]);
         stored.push("record 2 project version 1".to_owned());
-        let in_domain = |space: &Space| {
-            let line = space.to_string();
-            let record = line.strip_prefix("space 3 ").map(|rest| format!("record {rest}"));
-            let rows = line.strip_prefix("space 2 ").or(line.strip_prefix("space 5 ")).map(|rest| format!("rows {rest}"));
-            record.or(rows)
-        };
-        let mut listed: Vec<String> = Space::ALL.iter().filter_map(in_domain).collect();
+        let of_record = |space: &Space| space.to_string().strip_prefix("space 3 ").map(|rest| format!("record {rest}"));
+        let mut listed: Vec<String> = Space::ALL.iter().filter_map(of_record).collect();
         stored.sort_unstable();
         listed.sort_unstable();
         assert_eq!(listed, stored);
+    }
+
+    #[test]
+    fn a_base_that_lacks_more_than_rollups_is_one_of_another_version() {
+        let without = |name: &str| {
+            let mut types = stored_types();
+            types.retain(|line| !line.contains(&format!(" {name} version")));
+            types
+        };
+        assert_eq!(lacking_rollups(&stored_types()), Some(vec![]));
+        assert_eq!(lacking_rollups(&without("traffic")), Some(vec![10]));
+        assert_eq!(lacking_rollups(&without("receipts")), None, "events make them, not facts");
+        assert_eq!(lacking_rollups(&without("email")), None);
+        let mut later = stored_types();
+        later.iter_mut().for_each(|line| *line = line.replace("traffic version 1", "traffic version 2"));
+        assert_eq!(lacking_rollups(&later), None);
+    }
+
+    #[test]
+    fn rows_in_the_wrong_room_are_damage() {
+        let (mut project, rows) = (Project::default(), Packed::new(8, &[0; 24], &[3, 0, 0, 0]));
+        let bytes = codec::encode(PART_VERSION, &rows).unwrap();
+        let mut restored = |room| {
+            let key = Key::Cells { partition: PartitionId(1), project: 2, room, tag: 1, part: 0 };
+            restore(&key.encode(), &bytes, &mut project)
+        };
+        restored(Room::Sled).unwrap();
+        assert_eq!(restored(Room::Tables).unwrap_err().kind, FaultKind::DamagedStore);
     }
 }

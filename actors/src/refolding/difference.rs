@@ -72,6 +72,7 @@ impl Pairs<'_> {
 
 #[cfg(test)]
 mod tests {
+    use headcount_storage::keyspace::Room;
     use headcount_storage::store::StoreOptions;
 
     use super::*;
@@ -83,7 +84,8 @@ mod tests {
     }
 
     fn cells(partition: u16, tag: u8) -> Vec<u8> {
-        Key::Cells { partition: PartitionId(partition), project: PROJECT.0, tag, part: 0 }.encode()
+        let room = if tag < 11 { Room::Sled } else { Room::Tables };
+        Key::Cells { partition: PartitionId(partition), project: PROJECT.0, room, tag, part: 0 }.encode()
     }
 
     fn store(dir: &std::path::Path, partition: u16, pairs: &[(Vec<u8>, &str)]) -> DiskStore {

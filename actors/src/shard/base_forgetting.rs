@@ -1,4 +1,4 @@
-//! Forgets erased people of a base that was loaded.
+//! Finishes a base that was loaded: forgets erased people, and fills rollups that it lacks.
 //!
 //! A base that was listed before an erasure began has the people. One that was listed after their project was folded anew has not, and mostly lies behind the last event of theirs.
 
@@ -14,25 +14,33 @@ use super::partition_context::PartitionContext;
 use crate::checkpoint_writer::{Collect, Entries, ProjectMeta, Records, StoreSource, load_cells};
 use crate::fault;
 
-/// Forgets the people with erased keys in the pairs of a project that were loaded without its meta. Returns what that is from then on, and the checkpoint that makes the
-/// project one.
-pub(super) fn forget(
+/// Forgets the people with erased keys, and then fills rollups, in the pairs of a project that were loaded without its
+/// meta. Returns what that is from then on, and the checkpoint that makes the project one.
+pub(super) fn finish(
     context: &PartitionContext,
     stored_as: u16,
     (id, meta): (ProjectId, ProjectMeta),
-    erased: &ErasedKeys,
+    erased: Option<&ErasedKeys>,
+    lacking: &[u8],
 ) -> Result<(ProjectMeta, Box<dyn OpenCheckpoint>), Fault> {
     let store = &*context.store;
     let source = StoreSource { store, partition: stored_as, project: id, complete: false };
     let mut names = meta.names;
-    if let Some(mut forgetting) = Forgetting::begin(erased, &source)? {
+    let forgetting = erased.map(|erased| Forgetting::begin(erased, &source)).transpose()?.flatten();
+    if forgetting.is_some() || !lacking.is_empty() {
         let mut project = Project::default();
         load_cells(store, stored_as, id, &mut project)?;
         project.restore_floor(meta.floor);
         project.dictionary.counts = names;
-        let mut more = true;
-        while more {
-            more = forgetting.step(&mut project, &context.hasher, &source)?;
+        if let Some(mut forgetting) = forgetting {
+            let mut more = true;
+            while more {
+                more = forgetting.step(&mut project, &context.hasher, &source)?;
+                save(store, stored_as, id, &mut project)?;
+            }
+        }
+        if !lacking.is_empty() {
+            project.fill_rollups(lacking, &source)?;
             save(store, stored_as, id, &mut project)?;
         }
         names = project.dictionary.counts;

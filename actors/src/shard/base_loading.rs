@@ -12,7 +12,7 @@ use headcount_storage::store::{OpenCheckpoint, Store};
 use super::partition::Partition;
 use super::{base_forgetting, refold};
 use crate::checkpoint_writer::{
-    Collect, Entries, PartitionMeta, ProjectMeta, decode_project, key_check, meta_key, position_key, read_meta, stored_types,
+    Collect, Entries, PartitionMeta, ProjectMeta, decode_project, key_check, lacking_rollups, meta_key, position_key, read_meta,
 };
 use crate::fault;
 use crate::history::Bases;
@@ -59,9 +59,9 @@ impl Partition {
             }
             None => {}
         }
-        if header.stored_types != stored_types() {
+        let Some(lacking) = lacking_rollups(&header.stored_types) else {
             return damaged(Damage::Format("that of another version of the program".to_owned()));
-        }
+        };
         if header.key_check != key_check(&self.context.hasher) {
             return damaged(Damage::OtherFile("keys, which another hash key made,"));
         }
@@ -82,7 +82,7 @@ impl Partition {
                     if key == meta_key(self.stored_as, project) {
                         meta = Some(decode_project(&value)?);
                         // Without it there is no project, so that it comes last.
-                        if erased.is_some() {
+                        if erased.is_some() || !lacking.is_empty() {
                             continue;
                         }
                     }
@@ -95,11 +95,11 @@ impl Partition {
             return damaged(Damage::Contents("it does not say how far it goes".to_owned()));
         };
         self.write_ids()?;
-        let (meta, checkpoint) = match erased {
-            None => (meta, checkpoint),
-            Some(erased) => {
+        let (meta, checkpoint) = match erased.is_some() || !lacking.is_empty() {
+            false => (meta, checkpoint),
+            true => {
                 checkpoint.commit().map_err(fault::of_store)?;
-                base_forgetting::forget(&self.context, self.stored_as, (project, meta), &erased)?
+                base_forgetting::finish(&self.context, self.stored_as, (project, meta), erased.as_ref(), &lacking)?
             }
         };
         self.commit_base(meta, checkpoint)?;

@@ -13,7 +13,7 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::project::Project;
 use headcount_domain::rollups::Rollups;
 use headcount_domain::time::Day;
-use headcount_storage::keyspace::Key;
+use headcount_storage::keyspace::{Key, Room};
 use headcount_storage::store::{PartitionSnapshot, StoreError, StoredPair};
 
 use super::report::{DifferingCell, VerifyReport};
@@ -48,16 +48,16 @@ pub(super) struct Comparison<'c> {
     pub(super) exists: &'c dyn Fn(ProjectId) -> bool,
     /// The floors of the projects that have one.
     pub(super) floors: BTreeMap<ProjectId, Day>,
-    /// The rows that have to be compared one by one: project and tag.
-    pub(super) suspicious: BTreeSet<(ProjectId, u8)>,
+    /// The rows that have to be compared one by one: project, room and tag.
+    pub(super) suspicious: BTreeSet<(ProjectId, Room, u8)>,
 }
 
 impl Comparison<'_> {
     /// Compares everything.
     pub(super) fn run(mut self) -> Result<(), ComparisonError> {
         self.compare_pairs()?;
-        for (project, tag) in std::mem::take(&mut self.suspicious) {
-            self.compare_rows(project, tag)?;
+        for (project, room, tag) in std::mem::take(&mut self.suspicious) {
+            self.compare_rows(project, room, tag)?;
         }
         Ok(())
     }
@@ -98,10 +98,10 @@ impl Comparison<'_> {
             Key::Position { .. } | Key::Meta { .. } => {}
             Key::Record { project, space, .. } if is_of_partition(project, space) => {}
             Key::Cells { project, .. } | Key::Record { project, .. } if !(self.exists)(ProjectId(project)) => {}
-            Key::Cells { project, tag, .. } => {
+            Key::Cells { project, room, tag, .. } => {
                 let project = ProjectId(project);
                 if one != other {
-                    self.suspicious.insert((project, tag));
+                    self.suspicious.insert((project, room, tag));
                 } else if let Some(value) = one {
                     // Those of suspicious rows are counted with the rows.
                     let part = decode_part(value).map_err(ComparisonError::Stored)?;
@@ -132,9 +132,9 @@ impl Comparison<'_> {
     }
 
     /// Compares the rows of a rollup one by one.
-    fn compare_rows(&mut self, project: ProjectId, tag: u8) -> Result<(), ComparisonError> {
-        let one = load(self.stored, project, tag).map_err(ComparisonError::Stored)?;
-        let other = load(self.recomputed, project, tag).map_err(ComparisonError::Recomputed)?;
+    fn compare_rows(&mut self, project: ProjectId, room: Room, tag: u8) -> Result<(), ComparisonError> {
+        let one = load(self.stored, project, room, tag).map_err(ComparisonError::Stored)?;
+        let other = load(self.recomputed, project, room, tag).map_err(ComparisonError::Recomputed)?;
         let report = &mut *self.report;
         let compared = one.compare_cells(&other, &mut |describe| {
             report.differs(|| {
@@ -148,9 +148,9 @@ impl Comparison<'_> {
 }
 
 /// Loads the rows of one rollup of a project.
-fn load(from: &PartitionSnapshot, project: ProjectId, tag: u8) -> Result<Project, Fault> {
+fn load(from: &PartitionSnapshot, project: ProjectId, room: Room, tag: u8) -> Result<Project, Fault> {
     let mut into = Project::default();
-    let mut pairs = from.pairs(&Key::rows_of(project.0, tag)).map_err(fault::of_store)?;
+    let mut pairs = from.pairs(&Key::rows_of(project.0, room, tag)).map_err(fault::of_store)?;
     while let Some((key, value)) = pairs.next().map_err(fault::of_store)? {
         let Ok(Key::Cells { part, .. }) = Key::decode(&key) else { continue };
         if !into.restore_part(tag, part, decode_part(&value)?) {

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use headcount_actors::domain::cells::packed::Packed;
 use headcount_actors::domain::ids::ProjectId;
+use headcount_actors::domain::rollups::STORED_ROWS;
 use headcount_actors::ingest::{Field, NewEvent};
 use headcount_actors::verify::{DifferingCell, VerifyError, VerifyReport, VerifyStatus};
 use headcount_actors::{Engine, EngineConfig, verify_directory};
@@ -185,13 +186,21 @@ fn flipped(key: Key, value: &[u8]) -> Vec<u8> {
     value
 }
 
+/// The name of rows or of a record.
+fn name_of(key: &Key) -> Option<&'static str> {
+    match key {
+        Key::Cells { tag, .. } => STORED_ROWS.iter().find(|rows| rows.tag == *tag).map(|rows| rows.name),
+        _ => key.space_name(),
+    }
+}
+
 /// A pair of each kind of rows and records, by name.
 fn kinds(dir: &Path) -> BTreeMap<&'static str, (Vec<u8>, Vec<u8>)> {
     let mut kinds: BTreeMap<&'static str, (Vec<u8>, Vec<u8>)> = BTreeMap::new();
     for (key, value) in pairs(dir) {
         let decoded = Key::decode(&key).unwrap();
         if !matches!(decoded, Key::Record { project: 0, .. }) {
-            kinds.entry(decoded.space_name().unwrap()).or_insert((key, value));
+            kinds.entry(name_of(&decoded).unwrap()).or_insert((key, value));
         }
     }
     let found: BTreeSet<&str> = kinds.keys().copied().collect();
@@ -277,12 +286,12 @@ async fn a_cell_that_should_not_be_there_is_found() {
     filled(dir.path()).await;
     let pairs = pairs(dir.path());
     for kind in ["unique_users", "identity"] {
-        let is_kind = |(key, _): &(&Vec<u8>, &Vec<u8>)| Key::decode(key).unwrap().space_name() == Some(kind);
+        let is_kind = |(key, _): &(&Vec<u8>, &Vec<u8>)| name_of(&Key::decode(key).unwrap()) == Some(kind);
         let (key, value) = pairs.iter().rfind(is_kind).unwrap();
         let (other, copied) = match Key::decode(key).unwrap() {
-            Key::Cells { partition, project, tag, .. } => {
+            Key::Cells { partition, project, room, tag, .. } => {
                 let part = Packed::new(8, &[200; 24], &[3, 0, 0, 0]);
-                (Key::Cells { partition, project, tag, part: 9_999 }.encode(), codec::encode(1, &part).unwrap())
+                (Key::Cells { partition, project, room, tag, part: 9_999 }.encode(), codec::encode(1, &part).unwrap())
             }
             Key::Record { partition, project, space, id } => {
                 (Key::Record { partition, project, space, id: !id }.encode(), value.clone())
@@ -332,7 +341,7 @@ async fn a_running_engine_is_clean_while_events_flow_and_finds_a_flipped_cell() 
     let stopped = verified(dir.path());
     assert_eq!(stopped, expected);
     let (key, value) =
-        pairs(dir.path()).into_iter().find(|(key, _)| Key::decode(key).unwrap().space_name() == Some("revenue")).unwrap();
+        pairs(dir.path()).into_iter().find(|(key, _)| name_of(&Key::decode(key).unwrap()) == Some("revenue")).unwrap();
     set(dir.path(), &key, Some(&flipped(Key::decode(&key).unwrap(), &value)));
     let engine = Engine::open(config(dir.path())).unwrap();
     send(&engine, &projects, sent..sent + 50).await;

@@ -24,4 +24,4 @@ pub use count::{count_of, negative_counts};
 pub use difference::{CellDifference, VisitDifference};
 pub use keys::{Key, Value, signed, unsigned};
 pub use rows::Cells;
-pub use stored::StoredCells;
+pub use stored::{Room, StoredCells, StoredRows};

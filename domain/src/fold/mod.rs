@@ -3,6 +3,7 @@
 
 mod accounts;
 mod apply;
+mod fill;
 mod forget;
 mod forgotten_texts;
 mod groups;

@@ -1,7 +1,7 @@
 //! Links from companies to their domains, in this project.
 
 use crate::cells::packed::Columns;
-use crate::cells::{Cells, StoredCells, Value, signed, unsigned};
+use crate::cells::{Cells, Room, StoredCells, Value, signed, unsigned};
 use crate::ids::RecordKey;
 use crate::moment::Moment;
 use crate::time::Instant;
@@ -56,6 +56,7 @@ pub struct CompanyLinks;
 impl StoredCells for CompanyLinks {
     const TAG: u8 = 12;
     const NAME: &'static str = "company_links";
+    const ROOM: Room = Room::Tables;
     type Key = Of;
     type Value = Link;
 }

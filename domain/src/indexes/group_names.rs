@@ -2,7 +2,7 @@
 //! lists use it to break ties without reading records.
 
 use crate::cells::packed::Columns;
-use crate::cells::{Cells, StoredCells, Value};
+use crate::cells::{Cells, Room, StoredCells, Value};
 use crate::ids::RecordKey;
 use crate::indexes::group_numbers::GroupNumber;
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,7 @@ pub struct GroupNames;
 impl StoredCells for GroupNames {
     const TAG: u8 = 23;
     const NAME: &'static str = "group_names";
+    const ROOM: Room = Room::Tables;
     type Key = GroupNumber;
     type Value = NamePrefix;
 }

@@ -1,7 +1,7 @@
 //! The number of each company and group within its type, in the order of their first events. Sums
 //! by number are faster than sums by key.
 
-use crate::cells::{Cells, StoredCells};
+use crate::cells::{Cells, Room, StoredCells};
 use crate::ids::RecordKey;
 
 /// The key of a type, and a number within it. The row contains the key of the group.
@@ -14,6 +14,7 @@ pub struct GroupNumbers;
 impl StoredCells for GroupNumbers {
     const TAG: u8 = 13;
     const NAME: &'static str = "group_numbers";
+    const ROOM: Room = Room::Tables;
     type Key = GroupNumber;
     type Value = RecordKey;
 }

@@ -6,7 +6,7 @@
 //! user never report an address.
 
 use crate::cells::packed::Columns;
-use crate::cells::{Cells, StoredCells, Value};
+use crate::cells::{Cells, Room, StoredCells, Value};
 use crate::ids::RecordKey;
 
 /// The identification of a member.
@@ -38,6 +38,7 @@ pub struct MemberAliases;
 impl StoredCells for MemberAliases {
     const TAG: u8 = 14;
     const NAME: &'static str = "member_aliases";
+    const ROOM: Room = Room::Tables;
     type Key = RecordKey;
     type Value = MemberAlias;
 }

@@ -9,6 +9,7 @@ use crate::ids::{KeyHasher, OrganizationId, ProjectId};
 use crate::limits::Limits;
 use crate::project::Project;
 use crate::records::Source;
+use crate::rollups::{InList, RowsQuery};
 use crate::time::{Day, Window};
 use crate::versions::Depends;
 use serde::Serialize;
@@ -54,6 +55,18 @@ pub trait Query: Clone + Send + Serialize + DeserializeOwned + 'static {
     /// # Errors
     /// A record could not be read.
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault>;
+}
+
+impl<Q: RowsQuery<Rollup: InList>> Query for Q {
+    type Partial = Q::Answer;
+
+    fn depends(&self) -> Depends {
+        self.depends_on()
+    }
+
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Q::Answer, Fault> {
+        Ok(self.answer_from(Q::Rollup::rows(&reader.project.rollups)))
+    }
 }
 
 /// A query to all projects of an organization. Some of them may be on other nodes, so its bytes

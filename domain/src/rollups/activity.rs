@@ -3,12 +3,11 @@
 //! Nearly every event changes these rows, so folding adds what it changes. They are a contribution of facts only where all of
 //! an identity is added or taken out.
 
-use crate::cells::{Cells, Key, StoredCells, count_of};
-use crate::contribution::{EntityKind, Sign};
-use crate::facts::{DirtyRange, Facts, Session, Span, Sums};
-use crate::rollups::Rollup;
+use crate::cells::{Cells, Key, count_of};
+use crate::contribution::Sign;
+use crate::facts::{Session, Span, Sums};
+use crate::rollups::rollup::rollup;
 use crate::time::{Day, Window};
-use crate::versions::FigureKind;
 
 /// What a row holds the sum of. The numbers are permanent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,27 +50,12 @@ pub struct DaysActivity {
     pub duration_ms: u64,
 }
 
-/// See the module.
-#[derive(Debug)]
-pub struct Activity;
-
-impl StoredCells for Activity {
-    const TAG: u8 = 28;
-    const NAME: &'static str = "activity";
-    type Key = DayAndCounted;
-    type Value = i64;
-}
-
-impl Rollup for Activity {
-    const FIGURE: FigureKind = FigureKind::Activity;
-    /// An event touches its day in any case, and a session its days whenever its end changes.
-    const TOUCHES_DAYS: bool = false;
-
-    fn concerned(level: EntityKind, change: &DirtyRange) -> bool {
-        change.days == Span::ALL && matches!(level, EntityKind::Identity | EntityKind::Nobody)
-    }
-
-    fn contribute(_: EntityKind, facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut Cells<DayAndCounted, i64>) {
+rollup! {
+    /// See the module. An event touches its day in any case, and a session its days whenever its end changes.
+    Activity: tag 28, "activity", room Sled, version 1, figure Activity, dated by folding,
+    key DayAndCounted => value i64,
+    of Identity | Nobody when |change| change.days == Span::ALL,
+    |facts, change, sign, cells| {
         facts.days(change.days).for_each(|entry| cells.count_events(entry.day, &entry.sums, sign));
         facts.sessions(change.sessions).for_each(|session| cells.count_duration(session, sign));
     }

@@ -7,11 +7,11 @@
 
 use crate::cells::packed::Columns;
 use crate::cells::{Cells, Key, Value, signed, unsigned};
-use crate::contribution::{EntityKind, Sign};
+use crate::contribution::Sign;
 use crate::facts::{DirtyRange, Facts, Order, Touch};
 use crate::ids::RecordKey;
 use crate::money::Amount;
-use crate::rollups::at_level::at_level;
+use crate::rollups::rollup::rollup;
 
 /// The sums of orders and refunds under one touch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -89,19 +89,6 @@ impl Key for Under {
 /// A day, and the attribution of its orders.
 pub type DayAndUnder = (i32, Under);
 
-/// Orders without consent have no touch at either level.
-fn has_orders(own: EntityKind, level: EntityKind) -> bool {
-    level == own || level == EntityKind::Nobody
-}
-
-fn by_first(own: EntityKind, level: EntityKind, change: &DirtyRange) -> bool {
-    has_orders(own, level) && !change.orders_by_first.is_empty()
-}
-
-fn by_last(own: EntityKind, level: EntityKind, change: &DirtyRange) -> bool {
-    has_orders(own, level) && !(change.orders.is_empty() && change.inline.is_empty())
-}
-
 fn under_first(facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut Cells<DayAndUnder, TouchSums>) {
     let first_touch = facts.first_touch().map(|first| first.touch);
     let under = facts.deferred_key().map_or(Under::Touch(first_touch), Under::Deferred);
@@ -118,33 +105,39 @@ fn under_last(facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut Cells<
     }
 }
 
-at_level!(
+// Orders without consent have no touch at either level.
+
+rollup! {
     /// Orders by first touch of the identity.
-    FirstTouchByIdentity, 4, "first_touch_by_identity", DayAndUnder => TouchSums, Identity, by_first, under_first,
-    Attribution
-);
-at_level!(
+    FirstTouchByIdentity: tag 4, "first_touch_by_identity", room Sled, version 1, figure Attribution, dated,
+    key DayAndUnder => value TouchSums,
+    of Identity | Nobody when |change| !change.orders_by_first.is_empty(),
+    |facts, change, sign, cells| under_first(facts, change, sign, cells)
+}
+rollup! {
     /// Orders by last touch of the identity.
-    LastTouchByIdentity, 5, "last_touch_by_identity", DayAndUnder => TouchSums, Identity, by_last, under_last,
-    Attribution
-);
-at_level!(
+    LastTouchByIdentity: tag 5, "last_touch_by_identity", room Sled, version 1, figure Attribution, dated,
+    key DayAndUnder => value TouchSums,
+    of Identity | Nobody when |change| !(change.orders.is_empty() && change.inline.is_empty()),
+    |facts, change, sign, cells| under_last(facts, change, sign, cells)
+}
+rollup! {
     /// Orders by first touch of the account.
-    FirstTouchByAccount, 6, "first_touch_by_account", DayAndUnder => TouchSums, Account, by_first, under_first,
-    Attribution
-);
-at_level!(
+    FirstTouchByAccount: tag 6, "first_touch_by_account", room Sled, version 1, figure Attribution, dated,
+    key DayAndUnder => value TouchSums,
+    of Account | Nobody when |change| !change.orders_by_first.is_empty(),
+    |facts, change, sign, cells| under_first(facts, change, sign, cells)
+}
+rollup! {
     /// Orders by last touch of the account.
-    LastTouchByAccount, 7, "last_touch_by_account", DayAndUnder => TouchSums, Account, by_last, under_last,
-    Attribution
-);
+    LastTouchByAccount: tag 7, "last_touch_by_account", room Sled, version 1, figure Attribution, dated,
+    key DayAndUnder => value TouchSums,
+    of Account | Nobody when |change| !(change.orders.is_empty() && change.inline.is_empty()),
+    |facts, change, sign, cells| under_last(facts, change, sign, cells)
+}
 
 /// The touches of deferred keys; `None` is `(direct)`.
 pub type DeferredAttribution = Cells<RecordKey, Option<Touch>>;
-
-fn by_deferral(own: EntityKind, level: EntityKind, change: &DirtyRange) -> bool {
-    level == own && (change.first_touch || !change.runs.is_empty())
-}
 
 fn name_deferred(facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut DeferredAttribution) {
     for (run, from) in facts.runs(change.runs) {
@@ -160,13 +153,17 @@ fn name_deferred(facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut Def
     }
 }
 
-at_level!(
+rollup! {
     /// The touches of the deferred keys of identities.
-    DeferredByIdentity, 15, "deferred_by_identity", RecordKey => Option<Touch>, Identity, by_deferral, name_deferred, Attribution,
-    false
-);
-at_level!(
+    DeferredByIdentity: tag 15, "deferred_by_identity", room Tables, version 1, figure Attribution, undated,
+    key RecordKey => value Option<Touch>,
+    of Identity when |change| change.first_touch || !change.runs.is_empty(),
+    |facts, change, sign, cells| name_deferred(facts, change, sign, cells)
+}
+rollup! {
     /// The touches of the deferred keys of accounts.
-    DeferredByAccount, 16, "deferred_by_account", RecordKey => Option<Touch>, Account, by_deferral, name_deferred, Attribution,
-    false
-);
+    DeferredByAccount: tag 16, "deferred_by_account", room Tables, version 1, figure Attribution, undated,
+    key RecordKey => value Option<Touch>,
+    of Account when |change| change.first_touch || !change.runs.is_empty(),
+    |facts, change, sign, cells| name_deferred(facts, change, sign, cells)
+}

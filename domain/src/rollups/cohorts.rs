@@ -2,10 +2,10 @@
 
 use crate::cells::packed::Columns;
 use crate::cells::{Cells, Value, signed, unsigned};
-use crate::contribution::{EntityKind, Sign};
-use crate::facts::{DirtyRange, Facts};
+use crate::contribution::Sign;
+use crate::facts::Facts;
 use crate::money::Amount;
-use crate::rollups::at_level::at_level;
+use crate::rollups::rollup::rollup;
 
 /// The sums of the entities first seen in one month.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Value for CohortSums {
     }
 }
 
-fn contribute(facts: &Facts, _: &DirtyRange, sign: Sign, cells: &mut Cells<i32, CohortSums>) {
+fn contribute(facts: &Facts, sign: Sign, cells: &mut Cells<i32, CohortSums>) {
     let Some(first) = facts.first_day() else { return };
     let (revenue, orders) = facts.total_money().map_or_else(Default::default, |money| (money.revenue, money.orders));
     cells.change(first.month().0, |row| {
@@ -45,15 +45,17 @@ fn contribute(facts: &Facts, _: &DirtyRange, sign: Sign, cells: &mut Cells<i32, 
     });
 }
 
-fn concerned(own: EntityKind, level: EntityKind, change: &DirtyRange) -> bool {
-    level == own && (change.first_day || change.money)
-}
-
-at_level!(
+rollup! {
     /// The cohorts of identities.
-    CohortsByIdentity, 8, "cohorts_by_identity", i32 => CohortSums, Identity, concerned, contribute, Cohorts, false
-);
-at_level!(
+    CohortsByIdentity: tag 8, "cohorts_by_identity", room Sled, version 1, figure Cohorts, undated,
+    key i32 => value CohortSums,
+    of Identity when |change| change.first_day || change.money,
+    |facts, _, sign, cells| contribute(facts, sign, cells)
+}
+rollup! {
     /// The cohorts of accounts.
-    CohortsByAccount, 9, "cohorts_by_account", i32 => CohortSums, Account, concerned, contribute, Cohorts, false
-);
+    CohortsByAccount: tag 9, "cohorts_by_account", room Sled, version 1, figure Cohorts, undated,
+    key i32 => value CohortSums,
+    of Account when |change| change.first_day || change.money,
+    |facts, _, sign, cells| contribute(facts, sign, cells)
+}

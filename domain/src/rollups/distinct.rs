@@ -5,7 +5,7 @@
 //! The number of distinct entities is therefore the sum of the cells whose gap does. Exact, retractable and small.
 
 use crate::cells::{Cells, count_of};
-use crate::contribution::{EntityKind, Sign};
+use crate::contribution::Sign;
 use crate::facts::{DirtyRange, Facts};
 use crate::time::{Day, Window};
 
@@ -22,12 +22,7 @@ pub fn on_the_day(cells: &Cells<DayAndGap, i64>, day: Day) -> u64 {
     count_of(cells.under(day.0).map(|(_, count)| count).sum())
 }
 
-/// A day that was already active keeps its contribution.
-pub(super) fn concerned(own: EntityKind, level: EntityKind, change: &DirtyRange) -> bool {
-    level == own && change.new_day
-}
-
-/// Adds the active days of `facts` that `change` touches, each under its gap.
+/// Adds the active days of `facts` that `change` touches, each under its gap. A day that was already active keeps its contribution.
 pub(super) fn contribute(facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut Cells<DayAndGap, i64>) {
     let mut previous = facts.active_before(change.days.first);
     for day in facts.active_days(change.days) {

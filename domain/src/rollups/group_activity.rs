@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::cells::{Cells, StoredCells};
+use crate::cells::{Cells, Room, StoredCells};
 use crate::contribution::Sign;
 use crate::ids::RecordKey;
 use crate::time::{Day, Window};
@@ -22,6 +22,7 @@ pub struct GroupActivity;
 impl StoredCells for GroupActivity {
     const TAG: u8 = 11;
     const NAME: &'static str = "group_activity";
+    const ROOM: Room = Room::Tables;
     type Key = ActiveGroup;
     type Value = i64;
 }

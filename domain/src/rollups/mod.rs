@@ -2,7 +2,6 @@
 
 mod active_accounts;
 mod activity;
-mod at_level;
 mod attribution;
 mod cohorts;
 pub mod distinct;
@@ -28,32 +27,44 @@ pub(crate) use receipts::quarter_of;
 pub use receipts::{Quarter, Receipts, ReceiptsByQuarter, beginning_of};
 pub use retention::{CohortAndOffset, RetentionByMonth, RetentionByWeek};
 pub use revenue::{DayAndCurrency, MoneyRow, Revenue};
-pub use rollup::Rollup;
+pub use rollup::{Rollup, RowsOf, RowsQuery};
 pub use traffic::{DayAndTouch, TrafficByTouch, Visits};
 pub use unique_users::UniqueUsers;
 
 use crate::cells::packed::Packed;
 use crate::cells::parts::FrozenPart;
-use crate::cells::{CellDifference, Cells, Key, StoredCells, VisitDifference};
+use crate::cells::{CellDifference, Cells, Key, StoredCells, StoredRows, VisitDifference};
 use crate::contribution::{EntityKind, Sign};
 use crate::facts::{DirtyRange, Facts};
 use crate::indexes::{CompanyLinks, GroupNames, GroupNumbers, MemberAliases};
 use crate::limits::Limits;
 use crate::time::Day;
-use crate::versions::Touched;
-
-/// Returns the line of a kind of rows: tag, name, version, and length of keys.
-pub(crate) fn stored_type<R: StoredCells>() -> String {
-    format!("rows {} {} version {}, keys of {} bytes", R::TAG, R::NAME, R::VERSION, R::Key::BYTES)
-}
+use crate::versions::{DayVersions, Touched};
 
 fn empty<R: Rollup>(limits: &Limits) -> Cells<R::Key, R::Value> {
     if R::TOUCHES_DAYS { Cells::with_journal(limits, R::DATED) } else { Cells::without_journal(limits, R::DATED) }
 }
 
+/// A rollup of the list below.
+pub trait InList: Rollup + Sized {
+    /// Returns its rows.
+    fn rows(rollups: &Rollups) -> &RowsOf<Self>;
+}
+
 macro_rules! rollups {
     (contributed: { $($rollup_field:ident: $rollup:ty,)* } kept: { $($kept_field:ident: $kept:ty,)* }) => {
         rollups!(@all $($rollup_field: $rollup,)* $($kept_field: $kept,)*);
+
+        $(
+            impl InList for $rollup {
+                fn rows(rollups: &Rollups) -> &RowsOf<Self> {
+                    &rollups.$rollup_field
+                }
+            }
+        )*
+
+        /// The rows that are sums over entities of the contributions of their facts.
+        pub const SUMS: &[StoredRows] = &[$(<$rollup>::STORED,)*];
 
         impl Rollups {
             /// Adds or takes out the contributions of `facts` at `level` within `change`, in every rollup that the change
@@ -61,7 +72,16 @@ macro_rules! rollups {
             pub fn contribute(&mut self, level: EntityKind, facts: &Facts, sign: Sign, change: &DirtyRange) {
                 $(
                     if <$rollup>::concerned(level, change) {
-                        <$rollup>::contribute(level, facts, change, sign, &mut self.$rollup_field);
+                        <$rollup>::contribute(facts, change, sign, &mut self.$rollup_field);
+                    }
+                )*
+            }
+
+            /// Takes the rows of the rollups with `tags` from other rollups.
+            pub(crate) fn adopt(&mut self, tags: &[u8], from: Self) {
+                $(
+                    if tags.contains(&<$rollup>::TAG) {
+                        self.$rollup_field = from.$rollup_field;
                     }
                 )*
             }
@@ -130,18 +150,15 @@ macro_rules! rollups {
             )*
         }
 
-        /// Returns one line per kind of rows: tag, name, version, and length of keys.
-        #[must_use]
-        pub fn stored_types() -> Vec<String> {
-            vec![$(stored_type::<$rollup>(),)*]
-        }
+        /// Every kind of rows of a project.
+        pub const STORED_ROWS: &[StoredRows] = &[$(<$rollup>::STORED,)* DayVersions::STORED];
 
         impl Rollups {
-            /// Returns the current parts that changed since the last call, each with the tag of its rollup. Cheap: a row
-            /// is only copied when it changes again.
-            pub fn freeze(&mut self) -> Vec<(u8, FrozenPart)> {
+            /// Returns the current parts that changed since the last call, each with its kind of rows. Cheap: a row is
+            /// only copied when it changes again.
+            pub fn freeze(&mut self) -> Vec<(StoredRows, FrozenPart)> {
                 let mut frozen = Vec::new();
-                $(frozen.extend(self.$field.freeze().into_iter().map(|part| (<$rollup>::TAG, part)));)*
+                $(frozen.extend(self.$field.freeze().into_iter().map(|part| (<$rollup>::STORED, part)));)*
                 frozen
             }
 
@@ -191,5 +208,39 @@ rollups! {
         member_aliases: MemberAliases,
         company_links: CompanyLinks,
         receipts: ReceiptsByQuarter,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::cells::Room;
+
+    #[test]
+    fn each_kind_of_rows_has_its_own_tag_and_name() {
+        let tags: BTreeSet<u8> = STORED_ROWS.iter().map(|rows| rows.tag).collect();
+        let names: BTreeSet<&str> = STORED_ROWS.iter().map(|rows| rows.name).collect();
+        assert_eq!((tags.len(), names.len()), (STORED_ROWS.len(), STORED_ROWS.len()), "{STORED_ROWS:#?}");
+        assert!(STORED_ROWS.iter().all(|rows| rows.version > 0 && !rows.name.is_empty()));
+    }
+
+    /// Sled keeps old versions of its pages, so that an erasure can't remove what is keyed by a person there.
+    #[test]
+    fn rows_keyed_by_a_person_or_group_lie_in_tables() {
+        let in_tables = STORED_ROWS.iter().filter(|rows| rows.room == Room::Tables);
+        let names: BTreeSet<&str> = in_tables.map(|rows| rows.name).collect();
+        for name in [
+            "group_activity",
+            "company_links",
+            "group_numbers",
+            "member_aliases",
+            "deferred_by_identity",
+            "deferred_by_account",
+            "group_names",
+        ] {
+            assert!(names.contains(name), "{name}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! They tell what arrived, not what happened, so a floor freezes none of them.
 
 use crate::cells::packed::Columns;
-use crate::cells::{Cells, StoredCells, Value, signed, unsigned};
+use crate::cells::{Cells, Room, StoredCells, Value, signed, unsigned};
 use crate::intake::event::{Event, Position};
 use crate::time::{Instant, MS_PER_DAY};
 
@@ -44,7 +44,7 @@ pub struct ReceiptsByQuarter;
 impl StoredCells for ReceiptsByQuarter {
     const TAG: u8 = 25;
     const NAME: &'static str = "receipts";
-    const VERSION: u8 = 1;
+    const ROOM: Room = Room::Sled;
     type Key = Quarter;
     type Value = Receipts;
 }

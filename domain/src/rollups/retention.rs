@@ -4,12 +4,11 @@
 //! interval, because of a late event or a link, all its counts move. They are at most [`CohortInterval::FOLLOWED`] at each length of interval:
 //! answers go no further, so the rest is not counted.
 
-use crate::cells::{Cells, StoredCells};
-use crate::contribution::{EntityKind, Sign};
+use crate::cells::Cells;
+use crate::contribution::Sign;
 use crate::facts::{DirtyRange, Facts, Span};
-use crate::rollups::Rollup;
+use crate::rollups::rollup::rollup;
 use crate::time::CohortInterval;
-use crate::versions::FigureKind;
 
 /// The number of the interval of the first event, and the number of intervals since. A row holds the number of identities that were active then.
 pub type CohortAndOffset = (i32, u8);
@@ -39,45 +38,17 @@ fn contribute(
     }
 }
 
-macro_rules! by_interval {
-    ($(#[$doc:meta])* $name:ident, $tag:literal, $text:literal, $interval:ident, $moves:ident) => {
-        $(#[$doc])*
-        #[derive(Debug)]
-        pub struct $name;
-
-        impl StoredCells for $name {
-            const TAG: u8 = $tag;
-            const NAME: &'static str = $text;
-            type Key = CohortAndOffset;
-            type Value = i64;
-        }
-
-        impl Rollup for $name {
-            const FIGURE: FigureKind = FigureKind::Retention;
-            const DATED: bool = false;
-
-            fn concerned(level: EntityKind, change: &DirtyRange) -> bool {
-                level == EntityKind::WithId && change.new_day
-            }
-
-            fn contribute(
-                _: EntityKind,
-                facts: &Facts,
-                change: &DirtyRange,
-                sign: Sign,
-                cells: &mut Cells<CohortAndOffset, i64>,
-            ) {
-                contribute(CohortInterval::$interval, facts, (change, change.$moves), sign, cells);
-            }
-        }
-    };
-}
-
-by_interval!(
+rollup! {
     /// Identities by the week of their first event.
-    RetentionByWeek, 26, "retention_by_week", Week, first_week
-);
-by_interval!(
+    RetentionByWeek: tag 26, "retention_by_week", room Sled, version 1, figure Retention, undated,
+    key CohortAndOffset => value i64,
+    of WithId when |change| change.new_day,
+    |facts, change, sign, cells| contribute(CohortInterval::Week, facts, (change, change.first_week), sign, cells)
+}
+rollup! {
     /// Identities by the month of their first event.
-    RetentionByMonth, 27, "retention_by_month", Month, first_month
-);
+    RetentionByMonth: tag 27, "retention_by_month", room Sled, version 1, figure Retention, undated,
+    key CohortAndOffset => value i64,
+    of WithId when |change| change.new_day,
+    |facts, change, sign, cells| contribute(CohortInterval::Month, facts, (change, change.first_month), sign, cells)
+}

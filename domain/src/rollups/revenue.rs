@@ -1,17 +1,12 @@
 //! Revenue per day: the money, the number of orders, and the money without a rate.
 
 use crate::cells::packed::Columns;
-use crate::cells::{Cells, Key, StoredCells, Value, signed, unsigned};
-use crate::contribution::{EntityKind, Sign};
-use crate::facts::{DirtyRange, Facts, MoneySums};
+use crate::cells::{Cells, Key, Value, signed, unsigned};
+use crate::contribution::Sign;
+use crate::facts::MoneySums;
 use crate::money::{Amount, Currency};
-use crate::rollups::Rollup;
+use crate::rollups::rollup::rollup;
 use crate::time::Day;
-use crate::versions::FigureKind;
-
-/// See the module.
-#[derive(Debug)]
-pub struct Revenue;
 
 /// A day, and a currency without a rate; `None` is the converted money.
 pub type DayAndCurrency = (i32, Option<Currency>);
@@ -75,21 +70,12 @@ impl Key for Option<Currency> {
     }
 }
 
-impl StoredCells for Revenue {
-    const TAG: u8 = 3;
-    const NAME: &'static str = "revenue";
-    type Key = DayAndCurrency;
-    type Value = MoneyRow;
-}
-
-impl Rollup for Revenue {
-    const FIGURE: FigureKind = FigureKind::Money;
-
-    fn concerned(level: EntityKind, change: &DirtyRange) -> bool {
-        matches!(level, EntityKind::Identity | EntityKind::Nobody) && change.money
-    }
-
-    fn contribute(_: EntityKind, facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut Cells<DayAndCurrency, MoneyRow>) {
+rollup! {
+    /// See the module.
+    Revenue: tag 3, "revenue", room Sled, version 1, figure Money, dated,
+    key DayAndCurrency => value MoneyRow,
+    of Identity | Nobody when |change| change.money,
+    |facts, change, sign, cells| {
         for (day, money) in facts.money(change.days) {
             let MoneySums { revenue, orders, organization_revenue, organization_orders, unconverted } = money;
             let converted = MoneyRow {

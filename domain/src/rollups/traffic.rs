@@ -2,12 +2,10 @@
 
 use crate::acquisition::Channel;
 use crate::cells::packed::Columns;
-use crate::cells::{Cells, Key, StoredCells, Value, signed, unsigned};
-use crate::contribution::{EntityKind, Sign};
-use crate::facts::{DirtyRange, Facts, Touch};
+use crate::cells::{Key, Value, signed, unsigned};
+use crate::facts::Touch;
 use crate::indexes::dictionary::TermId;
-use crate::rollups::Rollup;
-use crate::versions::FigureKind;
+use crate::rollups::rollup::rollup;
 
 /// The sums of sessions with the same channel and touch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -80,26 +78,12 @@ impl Value for Option<Touch> {
     }
 }
 
-/// See the module.
-#[derive(Debug)]
-pub struct TrafficByTouch;
-
-impl StoredCells for TrafficByTouch {
-    const TAG: u8 = 10;
-    const NAME: &'static str = "traffic";
-    const VERSION: u8 = 1;
-    type Key = DayAndTouch;
-    type Value = Visits;
-}
-
-impl Rollup for TrafficByTouch {
-    const FIGURE: FigureKind = FigureKind::Traffic;
-
-    fn concerned(level: EntityKind, change: &DirtyRange) -> bool {
-        level == EntityKind::Identity && !change.sessions.is_empty()
-    }
-
-    fn contribute(_: EntityKind, facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut Cells<DayAndTouch, Visits>) {
+rollup! {
+    /// See the module.
+    TrafficByTouch: tag 10, "traffic", room Sled, version 1, figure Traffic, dated,
+    key DayAndTouch => value Visits,
+    of Identity when |change| !change.sessions.is_empty(),
+    |facts, change, sign, cells| {
         for session in facts.sessions(change.sessions) {
             cells.change((session.day.0, session.channel, session.touch), |visits| {
                 visits.sessions += sign.factor();

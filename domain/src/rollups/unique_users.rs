@@ -1,10 +1,13 @@
 //! Unique users: the active identities per day, and the distinct identities over any window.
 
-use crate::rollups::at_level::at_level;
 use crate::rollups::distinct;
 use crate::rollups::distinct::DayAndGap;
+use crate::rollups::rollup::rollup;
 
-at_level!(
+rollup! {
     /// See the module.
-    UniqueUsers, 1, "unique_users", DayAndGap => i64, Identity, distinct::concerned, distinct::contribute, Users
-);
+    UniqueUsers: tag 1, "unique_users", room Sled, version 1, figure Users, dated,
+    key DayAndGap => value i64,
+    of Identity when |change| change.new_day,
+    |facts, change, sign, cells| distinct::contribute(facts, change, sign, cells)
+}

@@ -13,7 +13,7 @@ use super::depends::Depends;
 use super::touched::{FigureKind, Touched};
 use crate::cells::packed::{Columns, KeyBytes, MAX_KEY, Packed};
 use crate::cells::parts::FrozenPart;
-use crate::cells::{CellDifference, Key, StoredCells, VisitDifference, unsigned};
+use crate::cells::{CellDifference, Key, Room, StoredCells, VisitDifference, unsigned};
 use crate::intake::event::Position;
 use crate::time::{Day, Window};
 
@@ -54,7 +54,7 @@ const PART_OF_DAY_0: i32 = 1 << 28;
 impl StoredCells for DayVersions {
     const TAG: u8 = 24;
     const NAME: &'static str = "day_versions";
-    const VERSION: u8 = 1;
+    const ROOM: Room = Room::Sled;
     type Key = DayAndFigure;
     type Value = i64;
 }

@@ -15,6 +15,7 @@ mod forgotten;
 mod past;
 mod regressions;
 mod reports;
+mod rows;
 mod saved;
 mod scanned;
 mod senders;

@@ -5,12 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use headcount_domain::cache::table::Table;
 use headcount_domain::cells::CellDifference;
+use headcount_domain::cells::StoredRows;
 use headcount_domain::cells::packed::Packed;
 use headcount_domain::company::AccountSlot;
-use headcount_domain::contribution::{EntityKind, Sign};
-use headcount_domain::facts::DirtyRange;
 use headcount_domain::fault::Fault;
-use headcount_domain::identity::IdentityId;
 use headcount_domain::identity::IdentitySlot;
 use headcount_domain::ids::RecordKey;
 use headcount_domain::indexes::dictionary::TermCounts;
@@ -19,7 +17,7 @@ use headcount_domain::project::Project;
 use headcount_domain::project::RecordVisitor;
 use headcount_domain::records::{Record, page_key};
 use headcount_domain::records::{SavedRecords, Source};
-use headcount_domain::rollups::Rollups;
+use headcount_domain::rollups::{Rollups, SUMS};
 use headcount_domain::time::Day;
 use headcount_storage::codec;
 use serde::Serialize;
@@ -150,40 +148,17 @@ impl Saved {
 
     /// What the saved facts contribute, all at once.
     fn recounted(&self, state: &Project) -> Rollups {
-        let mut rollups = Rollups {
-            // These are not sums over facts.
-            group_activity: state.rollups.group_activity.clone(),
-            company_links: state.rollups.company_links.clone(),
-            receipts: state.rollups.receipts.clone(),
-            group_numbers: state.rollups.group_numbers.clone(),
-            group_names: state.rollups.group_names.clone(),
-            member_aliases: state.rollups.member_aliases.clone(),
-            ..Rollups::new(&Limits::DEFAULT)
-        };
-        for ((space, key), bytes) in &self.records {
-            match *space {
-                IdentitySlot::SPACE => {
-                    let IdentitySlot::Canonical(mut identity) = decoded(bytes) else { continue };
-                    let (facts, member) = (&mut identity.facts, identity.history_key);
-                    facts.load_all(|serial| self.page::<IdentitySlot>(page_key(member, serial))).unwrap();
-                    let level = if identity.id == IdentityId::Nobody { EntityKind::Nobody } else { EntityKind::Identity };
-                    rollups.contribute(level, facts, Sign::Plus, &DirtyRange::ANY);
-                    if level == EntityKind::Identity && identity.company.is_none() {
-                        rollups.contribute(EntityKind::Account, facts, Sign::Plus, &DirtyRange::ANY);
-                    }
-                    if identity.id.is_sent() {
-                        rollups.contribute(EntityKind::WithId, facts, Sign::Plus, &DirtyRange::ANY);
-                    }
-                }
-                AccountSlot::SPACE => {
-                    let AccountSlot::Canonical(mut account) = decoded(bytes) else { continue };
-                    account.facts.load_all(|serial| self.page::<AccountSlot>(page_key(*key, serial))).unwrap();
-                    rollups.contribute(EntityKind::Account, &account.facts, Sign::Plus, &DirtyRange::ANY);
-                }
-                _ => {}
-            }
-        }
-        rollups
+        let mut recounted = Project::default();
+        // These are not sums over facts.
+        recounted.rollups.group_activity = state.rollups.group_activity.clone();
+        recounted.rollups.company_links = state.rollups.company_links.clone();
+        recounted.rollups.receipts = state.rollups.receipts.clone();
+        recounted.rollups.group_numbers = state.rollups.group_numbers.clone();
+        recounted.rollups.group_names = state.rollups.group_names.clone();
+        recounted.rollups.member_aliases = state.rollups.member_aliases.clone();
+        let tags: Vec<u8> = SUMS.iter().map(|rows| rows.tag).collect();
+        recounted.fill_rollups(&tags, self).unwrap();
+        recounted.rollups
     }
 
     /// Pages that no record knows would stay for ever.
@@ -230,9 +205,9 @@ impl RecordVisitor for Checkpoint {
         record.dirty_pages(key, &mut |page, chunk| drop(self.records.insert((T::PAGE_SPACE, page), encoded(chunk))));
     }
 
-    fn visit_part(&mut self, tag: u8, number: u32, part: Option<&Packed>) {
+    fn visit_part(&mut self, rows: StoredRows, number: u32, part: Option<&Packed>) {
         self.room -= 1;
-        let twice = self.cells.insert((tag, number), part.map(encoded));
+        let twice = self.cells.insert((rows.tag, number), part.map(encoded));
         assert!(twice.is_none(), "a checkpoint has each part once");
     }
 

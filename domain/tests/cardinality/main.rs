@@ -13,6 +13,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use events::{SHAPES, at, of_company};
+use headcount_domain::cells::StoredRows;
 use headcount_domain::cells::packed::Packed;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId, PublicCompany, RecordKey};
@@ -222,9 +223,9 @@ impl RecordVisitor for Sizes {
         record.dirty_pages(key, &mut |page, chunk| self.put(T::PAGE_SPACE, page, chunk));
     }
 
-    fn visit_part(&mut self, tag: u8, number: u32, part: Option<&Packed>) {
+    fn visit_part(&mut self, rows: StoredRows, number: u32, part: Option<&Packed>) {
         let bytes = part.map_or(0, |part| headcount_storage::codec::encode(1, part).unwrap().len());
-        assert!(bytes <= 64 << 10, "part {number} of rollup {tag} has {bytes} bytes");
+        assert!(bytes <= 64 << 10, "part {number} of {rows} has {bytes} bytes");
     }
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::hash::Hasher as _;
 
+use headcount_domain::cells::StoredRows;
 use headcount_domain::cells::packed::Packed;
 use headcount_domain::company::CompanyKey;
 use headcount_domain::ids::{KeyHasher, RecordKey};
@@ -52,9 +53,9 @@ impl RecordVisitor for Stored {
         record.dirty_pages(key, &mut |page, chunk| self.put(kind(), T::PAGE_SPACE, &bytes(page), chunk));
     }
 
-    fn visit_part(&mut self, tag: u8, number: u32, part: Option<&Packed>) {
+    fn visit_part(&mut self, rows: StoredRows, number: u32, part: Option<&Packed>) {
         if let Some(part) = part {
-            self.put(format!("rows {tag}"), tag, &number.to_be_bytes(), part);
+            self.put(format!("rows {}", rows.tag), rows.tag, &number.to_be_bytes(), part);
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::acquisition::{Origin, channel, origin};
 use crate::answers::{account_or_identity, touch};
 use crate::event::Event;
 use crate::facts::{Account, Facts, Session};
+use crate::rows::{self, Rows, has_day};
 use crate::time::day_of;
 use chrono::NaiveDate;
 use chrono_tz::Tz;
@@ -56,6 +57,8 @@ pub struct Frozen {
     touches: BTreeMap<(usize, &'static str, &'static str), Origin>,
     visits: Vec<Visit>,
     events: BTreeMap<NaiveDate, EventCounts>,
+    /// By rollup.
+    rows: BTreeMap<&'static str, Rows>,
 }
 
 impl Frozen {
@@ -67,6 +70,7 @@ impl Frozen {
             touches: BTreeMap::new(),
             visits: Vec::new(),
             events: BTreeMap::new(),
+            rows: BTreeMap::new(),
         });
         let is_new = |day: NaiveDate| frozen.floor <= day && day < floor;
         for level in LEVELS {
@@ -81,12 +85,16 @@ impl Frozen {
         let new: Vec<Visit> = visits(facts, timezone, project).into_iter().filter(|visit| is_new(visit.day)).collect();
         frozen.visits.extend(new);
         frozen.events.extend(events(facts, timezone, project).into_iter().filter(|(day, _)| is_new(*day)));
+        for (rollup, rows) in rows::rows(facts, timezone, project) {
+            let new = rows.into_iter().filter(|(key, _)| has_day(key, is_new) == Some(true));
+            frozen.rows.entry(rollup).or_default().extend(new);
+        }
         Frozen { floor, ..frozen }
     }
 }
 
 /// The days on which each entity of a project was active.
-fn active(facts: &Facts<'_>, timezone: Tz, project: &str, level: &str) -> Vec<Active> {
+pub(crate) fn active(facts: &Facts<'_>, timezone: Tz, project: &str, level: &str) -> Vec<Active> {
     let mut days: BTreeMap<Account, BTreeSet<NaiveDate>> = BTreeMap::new();
     for index in facts.of_project(project) {
         if let Some(entity) = account_or_identity(facts, index, level) {
@@ -157,6 +165,22 @@ impl Days<'_> {
     pub(crate) fn visits(&self) -> Vec<Visit> {
         let live = visits(self.facts, self.timezone, self.project).into_iter().filter(|visit| self.is_live(visit.day));
         self.frozen.into_iter().flat_map(|frozen| frozen.visits.clone()).chain(live).collect()
+    }
+
+    /// Returns the rows of every rollup that is compared by rows.
+    pub(crate) fn rows(&self) -> BTreeMap<&'static str, Rows> {
+        let mut all = rows::rows(self.facts, self.timezone, self.project);
+        for (rollup, rows) in &mut all {
+            rows.retain(|key, _| has_day(key, |day| self.is_live(day)) != Some(false));
+            rows.extend(
+                self.frozen
+                    .and_then(|frozen| frozen.rows.get(rollup))
+                    .into_iter()
+                    .flatten()
+                    .map(|(key, sum)| (key.clone(), *sum)),
+            );
+        }
+        all
     }
 
     /// Returns how many events each day has.

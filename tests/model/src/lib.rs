@@ -36,6 +36,7 @@ pub mod frozen;
 pub mod json;
 pub mod known_time;
 pub mod referrer;
+pub mod rows;
 pub mod served;
 pub mod subject;
 pub mod text;

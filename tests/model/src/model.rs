@@ -4,6 +4,7 @@ use crate::answers::{Answer, Question, answer, find_identities};
 use crate::event::{Event, Place, ProjectSetup, Rates, Refused, Sender, read};
 use crate::facts::{Facts, Identity, reported_email};
 use crate::frozen::{Days, Frozen, Visit};
+use crate::rows::Rows;
 use crate::text::email;
 use crate::time::day_of;
 use chrono::NaiveDate;
@@ -161,6 +162,12 @@ impl Model {
     #[must_use]
     pub fn visits(&self, project: &str) -> Vec<Visit> {
         self.days(&self.facts(), project).visits()
+    }
+
+    /// Returns the rows of every rollup of a project that is compared by rows.
+    #[must_use]
+    pub fn rows(&self, project: &str) -> BTreeMap<&'static str, Rows> {
+        self.days(&self.facts(), project).rows()
     }
 
     pub(crate) fn days<'f>(&'f self, facts: &'f Facts<'f>, project: &'f str) -> Days<'f> {

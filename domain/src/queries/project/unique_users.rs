@@ -2,14 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::fault::Fault;
 use crate::project::Project;
 use crate::queries::answers::UniqueUsers;
-use crate::queries::partial::{Query, Reader};
-use crate::records::Source;
-use crate::rollups::distinct;
+use crate::rollups::{self, RowsOf, RowsQuery, distinct};
 use crate::time::Window;
-use crate::versions::{Depends, FigureKind};
 
 /// Asks for the unique users of a window.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -18,15 +14,17 @@ pub struct UniqueUsersQuery {
     pub window: Window,
 }
 
-impl Query for UniqueUsersQuery {
-    type Partial = UniqueUsers;
+impl RowsQuery for UniqueUsersQuery {
+    type Rollup = rollups::UniqueUsers;
+    type Answer = UniqueUsers;
 
-    fn depends(&self) -> Depends {
-        Depends::Days(&[FigureKind::Users], self.window)
+    fn window(&self) -> Option<Window> {
+        Some(self.window)
     }
 
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<UniqueUsers, Fault> {
-        Ok(reader.project.unique_users(self.window))
+    fn answer_from(&self, rows: &RowsOf<rollups::UniqueUsers>) -> UniqueUsers {
+        let series = self.window.days().map(|day| (day, distinct::on_the_day(rows, day)));
+        UniqueUsers { series: series.collect(), total: distinct::total(rows, self.window) }
     }
 }
 
@@ -34,8 +32,6 @@ impl Project {
     /// Returns the unique users of `window` per day and in total.
     #[must_use]
     pub fn unique_users(&self, window: Window) -> UniqueUsers {
-        let cells = &self.rollups.unique_users;
-        let series = window.days().map(|day| (day, distinct::on_the_day(cells, day)));
-        UniqueUsers { series: series.collect(), total: distinct::total(cells, window) }
+        UniqueUsersQuery { window }.answer_from(&self.rollups.unique_users)
     }
 }
