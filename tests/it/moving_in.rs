@@ -295,6 +295,7 @@ fn cluster_takes_a_project_that_has_lost_events_only_with_files_and_if_all_other
         printed(&refused)
     };
     // A running server soon seals what its log has.
+    record(2);
     server.killed(|| {
         let said = refusal("unsealed");
         assert!(said.contains(&tenant.project) && said.contains("not all others are sealed"), "{said}");
