@@ -16,8 +16,6 @@ use headcount_common::{SharedArchive, partition_of};
 use headcount_control::Registry;
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::event::Position;
-use headcount_storage::external_ids::{ExternalIdsView, Purge, Written};
-use headcount_storage::keyspace::PartitionId;
 use headcount_storage::log::LogTrimmer;
 use headcount_storage::store::DiskStore;
 use tokio::sync::Semaphore;
@@ -30,40 +28,8 @@ use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::history::{LoggedEvents, SealedEvents};
 use crate::memory_budget::recomputation_bytes;
-use crate::refolding::{FoldSources, FoldedShards, StopFlags};
-use crate::shard::Floors;
-
-/// The shards, as far as sealing asks them. Calls block.
-pub(crate) trait ShardBarrier: Send + Sync {
-    /// Returns the position up to which everything is in durable checkpoints, if everything up to `delivered` has been delivered to
-    /// the shards. `None`: not known now.
-    fn durable_until(&self, delivered: Position) -> Option<Position>;
-
-    /// Returns the position up to which everything of one partition is in durable checkpoints. `None`: not known now.
-    fn durable_until_of(&self, partition: u16) -> Option<Position>;
-
-    /// Returns the position up to which everything of one partition is applied. `None`: not known now.
-    fn applied_until_of(&self, partition: u16) -> Option<Position>;
-
-    /// Has checkpoints of everything taken soon.
-    fn want_checkpoints(&self);
-
-    /// Removes a deleted project from the state. Returns the part of the store that its partition is in, once a checkpoint without the project is
-    /// durable. `None`: there is none yet, or the shard does not answer.
-    fn forget(&self, project: ProjectId) -> Option<PartitionId>;
-
-    /// Returns the removal of a deleted project's external ids. `None`: the shard does not answer.
-    fn purge_ids(&self, project: ProjectId) -> Option<Purge>;
-
-    /// Uses the tables of external ids that a removal has written.
-    fn adopt_ids(&self, project: ProjectId, written: Written);
-
-    /// Returns the part of the store that holds a partition. `None`: it is being rebuilt, or its shard does not answer.
-    fn stored_as(&self, partition: u16) -> Option<PartitionId>;
-
-    /// Returns a view of the durable external ids of a partition. `None`: it does not answer.
-    fn known_ids(&self, partition: u16) -> Option<ExternalIdsView>;
-}
+use crate::refolding::{FoldSources, StopFlags};
+use crate::shard::{Floors, ShardClient};
 
 /// A function that is called with the name of each step.
 pub(crate) type StepProbe = Option<Arc<dyn Fn(&'static str) + Send + Sync>>;
@@ -101,7 +67,7 @@ pub(crate) struct RemovalSources {
     /// Forgets the kept answers about a project.
     pub(crate) forget_answers: Box<dyn Fn(ProjectId) + Send + Sync>,
     /// The shards, as far as the fold of a project asks them.
-    pub(crate) folded: Arc<dyn FoldedShards>,
+    pub(crate) folded: Arc<ShardClient>,
 }
 
 /// How what is sealed leaves the log.
@@ -123,7 +89,7 @@ pub(crate) struct EngineSources {
     pub(crate) dead: Arc<DeadLetters>,
     pub(crate) hasher: KeyHasher,
     pub(crate) registry: Arc<Registry>,
-    pub(crate) shards: Box<dyn ShardBarrier>,
+    pub(crate) shards: Arc<ShardClient>,
     /// The projects that are being deleted.
     pub(crate) deleted: Arc<DeletedProjects>,
     /// The last position that was delivered to its shard, with all before it.

@@ -12,8 +12,8 @@ use super::project_versions::VERSIONS;
 use super::queries::in_order;
 use super::scan::{ACTIVE, ActiveQuestion};
 use super::sealing::SEAL;
-use super::shard_client::AskError;
 use super::verifying_nodes::VERIFY;
+use crate::shard::AskError;
 
 /// Answers a query whose type the tag tells.
 struct AnswerQuery<'r> {

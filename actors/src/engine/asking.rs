@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 
 use super::handle::Engine;
-use super::shard_client::AskError;
+use crate::shard::AskError;
 
 /// How long a node may take to answer what it need not scan events for.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);

@@ -14,7 +14,6 @@ use headcount_domain::queries::{EmailKeysQuery, Query, SubjectFigures, SubjectFi
 
 use super::handle::Engine;
 use super::open::last_position;
-use crate::archiver::ShardBarrier;
 use crate::checkpoint_writer::for_each_identity;
 use crate::erasure_turns::ErasureTurn;
 use crate::privacy::PrivacyKeys;

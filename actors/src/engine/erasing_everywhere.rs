@@ -18,8 +18,8 @@ use tokio::runtime::Handle;
 
 use super::erasing::{BegunErasure, ErasureError, ErasureSubject, NewErasure, SAVE_TIMEOUT, check_known};
 use super::handle::Engine;
-use super::shard_client::AskError;
 use crate::privacy::PrivacyKeys;
+use crate::shard::AskError;
 
 /// The tag of the question for the identities with an e-mail address.
 pub(super) const OWNERS_OF_EMAIL: u16 = 1060;

@@ -30,7 +30,6 @@ use super::marks::{Mark, start_tracking};
 use super::membership::Membership;
 use super::open::{self, EventLog, Opened, SharedState};
 use super::scan::{NodeScans, ScanHelpers, ScanTurns, SpillDir, Views};
-use super::shard_client::{AskError, Pending, ShardClient};
 use super::threads::{Threads, sink, start_system};
 use super::verifications::Verifications;
 use crate::admission_gate::{Gate, Permit, Refused};
@@ -49,6 +48,7 @@ use crate::local_log::LocalLog;
 use crate::memory_budget::MemoryShares;
 use crate::privacy::PrivacyRequests;
 use crate::profiles::CompanyProfiles;
+use crate::shard::{AskError, Pending, ShardClient};
 use crate::shard::{CheckpointProgress, Floors, MemoryUsage, PartitionHealth, QuotaTable, Shard, ShardMap, Versions};
 use crate::unknown_appends::UnknownAppends;
 use crate::verifier::DamageNote;
@@ -174,7 +174,7 @@ fn removal(
         erasures: Arc::clone(&shared.erasures),
         floors: Arc::clone(&shared.floors),
         forget_answers: Box::new(move |project| views.forget(project)),
-        folded: Arc::new(Arc::clone(shards)),
+        folded: Arc::clone(shards),
     }
 }
 
@@ -246,7 +246,7 @@ impl Engine {
             dead: Arc::clone(&dead),
             hasher: secrets.hasher().clone(),
             registry: Arc::clone(&registry),
-            shards: Box::new(Arc::clone(&shards)),
+            shards: Arc::clone(&shards),
             delivered: Arc::clone(&delivered),
             stop: Arc::default(),
             deleted: Arc::clone(&shared.deleted),

@@ -14,11 +14,11 @@ use headcount_domain::intake::event::Position;
 
 use super::handle::Engine;
 use super::nodes_backup::HELD_AT_FIRST;
-use super::shard_client::AskError;
 use crate::fault;
 use crate::history::SealedEvents;
 use crate::living_files::LivingFiles;
 use crate::saved_state::CopiedState;
+use crate::shard::AskError;
 use crate::shard::{Condition, Shard};
 
 /// How long a partition that is released may take to be applied and saved.

@@ -7,9 +7,9 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::queries::{Intake, IntakeQuery};
 
 use super::handle::Engine;
-use super::shard_client::AskError;
 use crate::ingest::{BatchReceipt, Receipt, Status};
 use crate::intake_counts::{DropCounts, FLUSH_EVERY, RepairCounts};
+use crate::shard::AskError;
 
 /// What arrived at a project on the days of a window.
 #[derive(Debug, Clone, Copy)]

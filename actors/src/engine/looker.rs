@@ -15,8 +15,8 @@ use headcount_domain::time::{Day, Instant, Window};
 use headcount_domain::versions::Depends;
 
 use super::handle::Engine;
-use super::shard_client::AskError;
 use crate::live::{FeedReader, LiveEvent, LiveFigures, LiveFrame, RECENT_MS, RecentEvents};
+use crate::shard::AskError;
 
 /// How long figures may stay that only the clock changes.
 const CLOCK_MS: i64 = 5_000;

@@ -44,7 +44,6 @@ mod scan;
 mod sealing;
 mod searching;
 mod segment;
-mod shard_client;
 mod states;
 mod threads;
 mod tracking;
@@ -55,6 +54,7 @@ mod vitals;
 mod webhook_sender;
 mod webhooks;
 
+pub use crate::shard::AskError;
 pub(crate) use config::directory;
 pub use config::{EngineConfig, OpenError};
 pub use erasing::{ErasureError, ErasureState, ErasureSubject};
@@ -71,6 +71,5 @@ pub use scan::{EventsPage, ExplainError, ExportSink, PageOrder, PageQuestion, Pa
 pub use sealing::SealError;
 pub use searching::search_erased;
 pub use segment::SegmentRequest;
-pub use shard_client::AskError;
 pub use verifying::verify_directory;
 pub use vitals::Vitals;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::handle::Engine;
-use super::shard_client::AskError;
+use crate::shard::AskError;
 
 /// The tag of the question for [`ProjectVersion`]s.
 pub(super) const VERSIONS: u16 = 1000;

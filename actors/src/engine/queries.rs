@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::asking::ByNode;
 use super::handle::Engine;
-use super::shard_client::{AskError, Pending};
+use crate::shard::{AskError, Pending};
 
 /// The projects of an organization, queried on their shards, and through the nodes that own them.
 #[derive(Debug)]

@@ -9,8 +9,8 @@ use headcount_domain::intake::event::Event;
 use headcount_domain::quota::{Mentions, Quota, Quotas, Reached};
 
 use super::handle::Engine;
-use super::shard_client::AskError;
 use crate::ingest::{QuotaExceeded, TrackError};
+use crate::shard::AskError;
 use crate::shard::QuotaCheck;
 
 /// Maximum number of events of one request, so that a shard can do other work in between.

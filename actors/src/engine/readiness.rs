@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::handle::Engine;
-use super::shard_client::AskError;
+use crate::shard::AskError;
 use crate::shard::Condition;
 
 /// Checkpoints that don't fail may hang: that is assumed after this many intervals without one, and at least this time.

@@ -10,10 +10,10 @@ use headcount_storage::aside;
 
 use super::derived::derived_dirs;
 use super::handle::Engine;
-use super::shard_client::AskError;
 use crate::admission_gate::Holder;
 use crate::archiver::remove_small_files;
 use crate::fault;
+use crate::shard::AskError;
 use crate::unfinished_erasures::erased_keys_of;
 
 /// Why what is left of deleted projects is not removed yet.

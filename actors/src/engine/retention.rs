@@ -10,9 +10,9 @@ use headcount_domain::intake::event::Event;
 use headcount_domain::time::{Day, Window};
 
 use super::handle::Engine;
-use super::shard_client::AskError;
 use crate::admission_gate::Holder;
 use crate::ingest::TrackError;
+use crate::shard::AskError;
 
 /// When it is tried again after a failure.
 const PAUSE: Duration = Duration::from_secs(60);

@@ -9,13 +9,12 @@ use headcount_storage::log::LogMark;
 
 use super::handle::Engine;
 use super::remains::RemainsError;
-use super::shard_client::AskError;
-use crate::archiver::ShardBarrier;
 use crate::checkpoint_writer::{
     PartitionMeta, highest_key, mark_key, position_key, read_meta, saved_mark, saved_position, saved_reflected,
 };
 use crate::fault;
 use crate::saved_state::SavedState;
+use crate::shard::AskError;
 use crate::shard::Shard;
 
 const POLL: Duration = Duration::from_millis(10);

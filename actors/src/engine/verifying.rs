@@ -22,7 +22,6 @@ use super::config::EngineConfig;
 use super::derived::Derived;
 use super::handle::Engine;
 use super::open::{check_reaches, store_options};
-use crate::archiver::ShardBarrier;
 use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;

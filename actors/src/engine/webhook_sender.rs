@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use super::handle::{Engine, Inner};
 use super::scan::NextNotifications;
-use super::shard_client::AskError;
+use crate::shard::AskError;
 use crate::webhooks::{DeliveryAttempt, Notification, Outlook, SignedRequest, WebhookSettings, Webhooks, signature};
 
 /// How many webhooks send at a time.

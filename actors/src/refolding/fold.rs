@@ -21,7 +21,7 @@ use crate::erasures::Erasures;
 use crate::free_space::free_bytes;
 use crate::history::{LoggedEvents, PartitionArchives, Past, SealedEvents};
 use crate::recompute::{Recomputation, Replay, Scratch};
-use crate::shard::Replaceable;
+use crate::shard::{Replaceable, ShardClient};
 
 /// A project is held once a round of catching up had at most this many events to fold: some milliseconds.
 const FEW_EVENTS: u64 = 1_000;
@@ -37,25 +37,6 @@ const POLL: Duration = Duration::from_millis(5);
 const MAX_TRIES: usize = 4;
 const RETRY: Duration = Duration::from_millis(50);
 
-/// The shards, as far as a fold asks them. Calls block. `None`: the project's partition is being rebuilt, or its shard does not answer.
-pub(crate) trait FoldedShards: Send + Sync {
-    /// Returns the position of the last event of a project that counted.
-    fn last_counted(&self, project: ProjectId) -> Option<Position>;
-
-    /// Has what a project's partition has by now saved soon. Returns the number of the checkpoint that has it.
-    fn save_soon(&self, project: ProjectId) -> Option<u64>;
-
-    /// Whether a checkpoint of a project's partition is durable.
-    fn is_durable(&self, project: ProjectId, serial: u64) -> Option<bool>;
-
-    /// Holds a project, so that its state can be replaced. To be called until all of it is saved.
-    fn begin_replacement(&self, project: ProjectId) -> Option<Option<Replaceable>>;
-
-    /// Has a project go on with what the store has of it. `reflected`: that state has none of the identities that were erased when [`Erasures::view`]
-    /// returned this.
-    fn end_replacement(&self, project: ProjectId, reflected: Option<u64>);
-}
-
 /// What a fold reads and writes.
 #[derive(Clone)]
 pub(crate) struct FoldSources {
@@ -67,7 +48,7 @@ pub(crate) struct FoldSources {
     pub(crate) erasures: Arc<Erasures>,
     pub(crate) hasher: KeyHasher,
     pub(crate) store: Arc<DiskStore>,
-    pub(crate) shards: Arc<dyn FoldedShards>,
+    pub(crate) shards: Arc<ShardClient>,
     /// The budget for the records that are folded.
     pub(crate) record_bytes: usize,
     pub(crate) min_free_bytes: u64,

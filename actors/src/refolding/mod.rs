@@ -7,5 +7,5 @@ mod difference;
 mod fold;
 mod project_history;
 
-pub(crate) use fold::{FoldSources, FoldedShards, Folding};
+pub(crate) use fold::{FoldSources, Folding};
 pub(crate) use project_history::StopFlags;

@@ -9,8 +9,8 @@ use headcount_storage::codec::CodecError;
 
 use crate::engine::erasing::ErasureError;
 use crate::engine::handle::Engine;
-use crate::engine::shard_client::AskError;
 use crate::privacy::PrivacyFailure;
+use crate::shard::AskError;
 
 /// Why an attempt has no artifact.
 #[derive(Debug)]

@@ -19,9 +19,9 @@ use super::writer::Making;
 use crate::engine::erasing::{ErasureError, ErasureSubject};
 use crate::engine::handle::Engine;
 use crate::engine::scan::SubjectSink as _;
-use crate::engine::shard_client::AskError;
 use crate::memory_budget::MemoryShares;
 use crate::privacy::{Artifact, PrivacyFailure, PrivacyOutcome, PrivacyRequest};
+use crate::shard::AskError;
 
 /// How many attempts an export has.
 const MAX_TRIES: u32 = 5;

@@ -16,7 +16,7 @@ use super::questions::{SubjectLinks, SubjectLinksQuestion};
 use super::subject_ids::MAX_IDS;
 use crate::checkpoint_writer::for_each_identity;
 use crate::engine::handle::Engine;
-use crate::engine::shard_client::AskError;
+use crate::shard::AskError;
 
 /// How long the state of a partition may take to be saved.
 const SAVE_TIMEOUT: Duration = Duration::from_secs(30);

@@ -12,7 +12,7 @@ use headcount_storage::codec;
 use super::questions::{SubjectEvents, SubjectEventsQuestion};
 use crate::engine::handle::Engine;
 use crate::engine::scan::SubjectSink;
-use crate::engine::shard_client::AskError;
+use crate::shard::AskError;
 
 /// About how many bytes of events a page has.
 const PAGE_BYTES: usize = 4 << 20;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
 use crate::engine::handle::Engine;
-use crate::engine::shard_client::AskError;
+use crate::shard::AskError;
 
 /// How long an export waits for a project that has no owner, or whose owner does not answer: another one takes it over meanwhile.
 const PATIENCE: Duration = Duration::from_secs(45);

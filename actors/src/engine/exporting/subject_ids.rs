@@ -12,8 +12,8 @@ use tokio::runtime::Handle;
 use super::questions::{AboutSubject, SubjectLinks, SubjectLinksQuestion, ask_patiently};
 use crate::engine::erasing::{ErasureError, ErasureSubject};
 use crate::engine::handle::Engine;
-use crate::engine::shard_client::AskError;
 use crate::privacy::PrivacyKeys;
+use crate::shard::AskError;
 
 /// The most ids of a subject. Anybody can link any number of anonymous ids to a user.
 pub(super) const MAX_IDS: usize = 250_000;

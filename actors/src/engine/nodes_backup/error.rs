@@ -10,7 +10,7 @@ use headcount_storage::backup::BackupError;
 use headcount_storage::log::LogError;
 
 use crate::backup::BackupFailure;
-use crate::engine::shard_client::AskError;
+use crate::shard::AskError;
 
 /// Why a backup of several machines could not be made.
 #[derive(Debug, thiserror::Error)]

@@ -11,7 +11,7 @@ use tokio::task::AbortHandle;
 
 use super::questions::HoldQuestion;
 use crate::engine::handle::Engine;
-use crate::engine::shard_client::AskError;
+use crate::shard::AskError;
 
 /// How long first bases are held back after a question.
 const HELD_FOR: Duration = Duration::from_secs(30);

@@ -10,7 +10,7 @@ use headcount_archive::source::ListedFile;
 use super::pages::no_answer;
 use super::questions::{SealedList, SealedListQuestion};
 use crate::engine::handle::Engine;
-use crate::engine::shard_client::AskError;
+use crate::shard::AskError;
 
 /// How long an answer waits until everything is sealed. Sealing goes on after that.
 const SEALED_WITHIN: Duration = Duration::from_secs(20);

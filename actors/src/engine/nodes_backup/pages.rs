@@ -13,9 +13,9 @@ use headcount_storage::codec::CodecError;
 use super::questions::{PartitionEnd, PartitionEndQuestion, PartitionEvents, PartitionEventsQuestion, PartitionRecord};
 use crate::dead_letters::DeadLetters;
 use crate::engine::handle::Engine;
-use crate::engine::shard_client::AskError;
 use crate::event_codec::{Events, LogRecord, encode_in_parts};
 use crate::history::{HistoryPiece, PieceOrigin, Wanted};
+use crate::shard::AskError;
 
 /// About how many bytes of events a page has.
 const PAGE_BYTES: usize = 4 << 20;

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::handle::Engine;
-use crate::engine::shard_client::AskError;
+use crate::shard::AskError;
 
 /// The tags of the questions.
 const END: u16 = 1040;

@@ -12,10 +12,10 @@ use super::error::NodesBackupError;
 use super::questions::{PartitionEvents, PartitionEventsQuestion, PartitionRecord};
 use crate::backup::NewLog;
 use crate::engine::exporting::ask_patiently;
-use crate::engine::shard_client::AskError;
 use crate::event_codec::{self, LogRecord};
 use crate::position_map::PositionMap;
 use crate::privacy;
+use crate::shard::AskError;
 use crate::webhooks;
 
 /// Receives events, and passes them on.

@@ -19,7 +19,7 @@ use super::group_table::GroupTable;
 use super::top_identities::{counted, identity};
 use super::turns::ScanTurn;
 use crate::engine::handle::Engine;
-use crate::engine::shard_client::AskError;
+use crate::shard::AskError;
 
 /// The tag of an [`ActiveQuestion`].
 pub(in crate::engine) const ACTIVE: u16 = 1001;

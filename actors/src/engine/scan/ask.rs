@@ -22,8 +22,8 @@ use super::unique_users::unique_users;
 use super::views::ViewRoom;
 use super::visits::{breakdown, report};
 use crate::engine::handle::Engine;
-use crate::engine::shard_client::AskError;
 use crate::memory_budget::MemoryShares;
+use crate::shard::AskError;
 
 /// An answer, with the position up to which it counts all events.
 type KeptAt = (KeptAnswer, Position);

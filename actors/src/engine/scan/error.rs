@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::engine::shard_client::AskError;
+use crate::shard::AskError;
 
 /// Why a scan has no answer.
 #[derive(Debug, thiserror::Error)]

@@ -17,9 +17,9 @@ use headcount_storage::external_ids::ExternalIdsView;
 use super::error::ScanError;
 use super::sealed_group::SealedGroup;
 use crate::engine::handle::Engine;
-use crate::engine::shard_client::AskError;
 use crate::fault;
 use crate::history::{HistoryPart, HistoryPiece, PieceOrigin, SealedColumns, Wanted};
+use crate::shard::AskError;
 
 /// The shard is asked after this many ids that only it knows, or this many bytes of events.
 pub(super) const IDS_A_QUESTION: usize = 512;

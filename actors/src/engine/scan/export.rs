@@ -11,7 +11,7 @@ use super::events::Scan;
 use super::matching::Matching;
 use crate::admission_gate::Holder;
 use crate::engine::handle::Engine;
-use crate::engine::shard_client::AskError;
+use crate::shard::AskError;
 
 /// Receives the events of an export, one by one.
 pub trait ExportSink: Send + 'static {

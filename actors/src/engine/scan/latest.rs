@@ -12,19 +12,11 @@ use headcount_domain::time::{Day, Instant, Timezone, Window};
 
 use super::error::ScanError;
 use super::events::{Batch, Scan, TallyError};
+use super::page_events::PageEvents;
 use super::sealed_group::{Rows, SealedGroup};
-use crate::engine::shard_client::AskError;
 use crate::fault;
 use crate::history::{HistoryPart, LatestVisitor, SealedColumns, Wanted};
-
-/// Keeps the latest events that it is offered.
-pub(super) trait LatestEvents {
-    /// Takes an event, in any order.
-    fn offer(&mut self, at: Moment, event: Box<Event>);
-
-    /// The moment before which events find no room, if there is one yet.
-    fn cut(&self) -> Option<Moment>;
-}
+use crate::shard::AskError;
 
 /// What is asked of the latest events.
 pub(super) struct LatestQuestion<'q> {
@@ -39,7 +31,7 @@ pub(super) struct LatestQuestion<'q> {
 
 impl Scan<'_> {
     /// Offers the latest events for which `question` holds to `found`, and some others.
-    pub(super) fn find_latest(&self, question: &LatestQuestion<'_>, found: &mut dyn LatestEvents) -> Result<(), ScanError> {
+    pub(super) fn find_latest(&self, question: &LatestQuestion<'_>, found: &mut PageEvents) -> Result<(), ScanError> {
         let wanted = self.wanted(0, question.window);
         let mut pass = LatestPass { scan: self, question, found, batch: Batch::default(), outcome: Ok(()) };
         let result = self.engine.inner.history.read_latest(self.project, &wanted, &mut pass);
@@ -89,7 +81,7 @@ impl LatestQuestion<'_> {
         self.before.is_none_or(|before| at < before) && self.window.is_none_or(|window| window.contains(day))
     }
 
-    fn offer(&self, position: Position, event: Box<Event>, found: &mut dyn LatestEvents) -> ControlFlow<()> {
+    fn offer(&self, position: Position, event: Box<Event>, found: &mut PageEvents) -> ControlFlow<()> {
         let at = Moment { time: event.time, position };
         if self.has(at, event.day) && self.predicate.matches_event(&event) {
             found.offer(at, event);
@@ -101,7 +93,7 @@ impl LatestQuestion<'_> {
 struct LatestPass<'p, 's> {
     scan: &'p Scan<'s>,
     question: &'p LatestQuestion<'p>,
-    found: &'p mut dyn LatestEvents,
+    found: &'p mut PageEvents,
     batch: Batch,
     outcome: Result<(), ScanError>,
 }
@@ -113,7 +105,7 @@ impl LatestVisitor for LatestPass<'_, '_> {
         let day = |at: Moment| Timezone::UTC.day_of(at.time);
         in_window
             && self.question.before.is_none_or(|before| first <= day(before).plus(1))
-            && self.found.cut().is_none_or(|cut| last >= day(cut).plus(-1))
+            && self.found.cut.is_none_or(|cut| last >= day(cut).plus(-1))
     }
 
     fn visit(&mut self, part: HistoryPart<'_>) -> Result<ControlFlow<()>, ArchiveError> {
@@ -131,7 +123,7 @@ impl LatestVisitor for LatestPass<'_, '_> {
 impl LatestPass<'_, '_> {
     fn take(&mut self, part: HistoryPart<'_>) -> Result<(), TallyError> {
         let Self { scan, question, found, batch, .. } = self;
-        let offer = &mut |position, event| Ok(question.offer(position, event, *found));
+        let offer = &mut |position, event| Ok(question.offer(position, event, found));
         match part {
             HistoryPart::Events(piece) => scan.take(piece, batch, offer).map(drop)?,
             HistoryPart::Columns(groups) => {
@@ -149,7 +141,7 @@ impl LatestPass<'_, '_> {
         self.wants(*days.start(), *days.end())
             && columns.reader.times().is_none_or(|times| {
                 self.question.before.is_none_or(|before| *times.start() <= before.time)
-                    && self.found.cut().is_none_or(|cut| *times.end() >= cut.time)
+                    && self.found.cut.is_none_or(|cut| *times.end() >= cut.time)
             })
     }
 
@@ -177,7 +169,7 @@ impl LatestPass<'_, '_> {
     /// Returns the latest of these rows, in order: one more than are wanted, so that it is known whether there are more.
     fn latest(&self, group: &SealedGroup<'_>, rows: &Rows) -> Result<Vec<u32>, ArchiveError> {
         let (times, positions) = (group.times()?, group.positions()?);
-        let cut = self.found.cut();
+        let cut = self.found.cut;
         let mut latest: BinaryHeap<Reverse<(Moment, usize)>> = BinaryHeap::new();
         rows.for_each(|row| {
             let at = Moment { time: Instant(times[row]), position: positions[row] };

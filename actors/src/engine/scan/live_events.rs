@@ -10,8 +10,8 @@ use headcount_domain::intake::event::{Event, Position};
 use super::error::ScanError;
 use super::events::{IDS_A_QUESTION, Scan};
 use crate::engine::handle::Engine;
-use crate::engine::shard_client::AskError;
 use crate::live::LiveEvent;
+use crate::shard::AskError;
 
 /// How many events are read at a time: about 2 MB.
 const EVENTS: usize = 20_000;

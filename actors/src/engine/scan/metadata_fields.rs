@@ -14,7 +14,7 @@ use super::events::{Scan, Tally, TallyError};
 use super::group_table::GroupTable;
 use super::sealed_group::SealedGroup;
 use crate::engine::handle::Engine;
-use crate::engine::shard_client::AskError;
+use crate::shard::AskError;
 
 impl Engine {
     /// Returns the properties in the metadata of the events of `window`: the `limit` that the most events have.

@@ -27,6 +27,7 @@ mod matching;
 mod metadata_fields;
 mod notifications;
 mod page;
+mod page_events;
 mod record_sort;
 mod sealed_group;
 mod session_buffer;

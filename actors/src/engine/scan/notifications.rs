@@ -7,7 +7,7 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 
 use crate::engine::handle::Engine;
-use crate::engine::shard_client::AskError;
+use crate::shard::AskError;
 use crate::webhooks::Notification;
 
 /// How many notifications are read at a time, and how many bytes of them.

@@ -14,13 +14,12 @@ use headcount_domain::time::{Day, Instant, Timezone, Window};
 
 use super::error::ScanError;
 use super::events::Scan;
-use super::latest::{LatestEvents, LatestQuestion};
+use super::latest::LatestQuestion;
 use super::matching::Matching;
+use super::page_events::PageEvents;
 use crate::engine::handle::Engine;
-use crate::engine::shard_client::AskError;
+use crate::shard::AskError;
 
-/// The most bytes of events in a page. A page of larger events has fewer of them, and at least one.
-const PAGE_BYTES: usize = 4 << 20;
 /// How many events the shard is asked about at a time, so that others have their turn.
 const EVENTS_A_QUESTION: usize = 64;
 
@@ -108,7 +107,7 @@ fn page(scan: &Scan<'_>, question: &PageQuestion, sort_bytes: usize) -> Result<E
     let PageQuestion { predicate, window, limit, .. } = question;
     window.map_or(Ok(()), |window| scan.check_is_kept(window.start))?;
     let mut matching = Matching::new(scan, *window, predicate, sort_bytes)?;
-    let mut kept = Kept::new(*limit);
+    let mut kept = PageEvents::new(*limit);
     match question.order {
         PageOrder::LatestFirst { before } if !predicate.needs_session() => {
             let question = LatestQuestion { window: *window, predicate, before, limit: *limit };
@@ -150,76 +149,6 @@ fn page(scan: &Scan<'_>, question: &PageQuestion, sort_bytes: usize) -> Result<E
     };
     let events = events.into_iter().zip(visits).map(paged).collect();
     Ok(EventsPage { events, until: scan.until, has_more: kept.cut.is_some() })
-}
-
-/// The events of a page so far, in ascending order.
-struct Kept {
-    limit: usize,
-    bytes: usize,
-    events: BTreeMap<Moment, Box<Event>>,
-    /// The greatest moment of an event that found no room. Events before it find none either.
-    cut: Option<Moment>,
-}
-
-impl Kept {
-    fn new(limit: usize) -> Self {
-        Self { limit: limit.max(1), bytes: 0, events: BTreeMap::new(), cut: None }
-    }
-
-    fn is_full(&self) -> bool {
-        self.events.len() >= self.limit || self.bytes >= PAGE_BYTES
-    }
-
-    /// Adds an event of the order of recording, which is not full.
-    fn append(&mut self, position: Position, event: Box<Event>) {
-        self.bytes += size_of_event(&event);
-        // All have one time, so that their positions order them.
-        self.events.insert(Moment { time: Instant(0), position }, event);
-    }
-}
-
-impl LatestEvents for Kept {
-    fn cut(&self) -> Option<Moment> {
-        self.cut
-    }
-
-    fn offer(&mut self, at: Moment, event: Box<Event>) {
-        if self.cut.is_some_and(|cut| at < cut) {
-            return;
-        }
-        self.bytes += size_of_event(&event);
-        self.events.insert(at, event);
-        while self.events.len() > self.limit || self.bytes > PAGE_BYTES && self.events.len() > 1 {
-            let Some((at, event)) = self.events.pop_first() else { return };
-            self.bytes -= size_of_event(&event);
-            self.cut = Some(at);
-        }
-    }
-}
-
-/// About how much memory an event takes.
-fn size_of_event(event: &Event) -> usize {
-    let Event { name, who, external_id, details, .. } = event;
-    let texts = [
-        &who.user_id,
-        &who.anonymous_id,
-        external_id,
-        &details.url,
-        &details.hostname,
-        &details.referrer,
-        &details.referrer_host,
-        &details.screen,
-        &details.language,
-        &details.channel,
-        &details.message,
-        &details.group_id,
-        &details.email,
-        &details.privacy_categories,
-        &details.privacy_signals,
-        &details.consent_source,
-        &details.metadata,
-    ];
-    size_of::<Event>() + name.len() + texts.into_iter().flatten().map(|text| text.len()).sum::<usize>()
 }
 
 /// Asks the shard for the identities and sessions of events. An event without ids has none.

@@ -14,9 +14,9 @@ use super::events::{Batch, Scan, TallyError};
 use super::group_ids::GroupIds;
 use super::sealed_group::SealedGroup;
 use crate::engine::handle::Engine;
-use crate::engine::shard_client::AskError;
 use crate::fault;
 use crate::history::{HistoryPart, HistoryPiece, SealedColumns};
+use crate::shard::AskError;
 
 /// Says whose events are wanted, and takes them.
 pub(in crate::engine) trait SubjectSink: Send + 'static {

@@ -21,10 +21,10 @@ use super::page::{PageOrder, PageQuestion};
 use super::unique_users::unique_users;
 use super::views::{ViewRoom, Views};
 use crate::engine::handle::MAX_SCANS;
-use crate::engine::shard_client::AskError;
 use crate::engine::{Engine, EngineConfig};
 use crate::ingest::Field::Url;
 use crate::ingest::NewEvent;
+use crate::shard::AskError;
 
 /// 2024-03-01T10:00:00Z
 const BASE_MS: i64 = 1_709_287_200_000;

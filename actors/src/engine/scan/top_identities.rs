@@ -23,7 +23,7 @@ use super::identities::{KEY, bytes, key_of};
 use super::sealed_group::SealedGroup;
 use super::turns::ScanTurn;
 use crate::engine::handle::Engine;
-use crate::engine::shard_client::AskError;
+use crate::shard::AskError;
 
 /// How many identities are ordered together, so that those with the most events are looked at first.
 const ORDERED_TOGETHER: usize = 1 << 16;

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use super::helpers::ScanHelpers;
 use crate::admission_gate::{Gate, Holder};
-use crate::engine::shard_client::AskError;
+use crate::shard::AskError;
 
 /// How many scans may be waiting at once.
 const MAX_WAITING: usize = 256;

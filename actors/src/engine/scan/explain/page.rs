@@ -19,7 +19,7 @@ use super::attribution::AttributedEvents;
 use super::counted::CountedEvents;
 use super::found::{FoundEvent, FoundEvents, FoundList};
 use crate::engine::handle::Engine;
-use crate::engine::shard_client::AskError;
+use crate::shard::AskError;
 
 /// How long the pages of an explanation can be asked for after the first one.
 const LIFE_MS: i64 = 15 * 60 * 1000;

@@ -1,6 +1,5 @@
 //! Sends requests to shards and waits for their answers.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Addr;
@@ -14,10 +13,11 @@ use headcount_storage::external_ids::{ExternalIdsView, Purge, Written};
 use headcount_storage::keyspace::PartitionId;
 use tokio::sync::oneshot;
 
+use super::actor::{Ask, Drain, ShardActor};
+use super::replacement::Replaceable;
+use super::shard::{Shard, ShardRequest};
+use super::shard_map::ShardMap;
 use crate::admission_gate::{Gate, Holder, Permit};
-use crate::archiver::ShardBarrier;
-use crate::refolding::FoldedShards;
-use crate::shard::{Ask, Drain, Replaceable, Shard, ShardActor, ShardMap, ShardRequest};
 
 /// How long an answer may take.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -51,13 +51,13 @@ pub enum AskError {
 }
 
 /// A request that was sent.
-pub(super) struct Pending<R> {
+pub(crate) struct Pending<R> {
     answer: oneshot::Receiver<Result<R, Fault>>,
 }
 
 impl<R> Pending<R> {
     /// Waits for the answer.
-    pub(super) async fn wait(self) -> Result<R, AskError> {
+    pub(crate) async fn wait(self) -> Result<R, AskError> {
         match tokio::time::timeout(ANSWER_TIMEOUT, self.answer).await {
             Ok(Ok(answer)) => answer.map_err(AskError::Lost),
             _ => Err(AskError::NoAnswer),
@@ -85,24 +85,24 @@ impl<R: Send, F: FnOnce(&mut Shard) -> R + Send> ShardRequest for Request<R, F> 
 }
 
 /// A handle to all shards.
-pub(super) struct ShardClient {
+pub(crate) struct ShardClient {
     addresses: Vec<Addr<ShardActor>>,
     map: ShardMap,
     gate: Gate,
 }
 
 impl ShardClient {
-    pub(super) fn new(addresses: Vec<Addr<ShardActor>>, map: ShardMap) -> Self {
+    pub(crate) fn new(addresses: Vec<Addr<ShardActor>>, map: ShardMap) -> Self {
         Self { addresses, map, gate: Gate::new(MAX_REQUESTS) }
     }
 
     /// The shard that a project is on.
-    pub(super) fn shard_of(&self, project: ProjectId) -> usize {
+    pub(crate) fn shard_of(&self, project: ProjectId) -> usize {
         self.map.shard_of(partition_of(project))
     }
 
     /// Sends a request to the shard of a project, for a member of `organization`.
-    pub(super) fn send<R: Send + 'static>(
+    pub(crate) fn send<R: Send + 'static>(
         &self,
         project: ProjectId,
         organization: Option<OrganizationId>,
@@ -114,7 +114,7 @@ impl ShardClient {
     }
 
     /// Asks the shard of a partition, and blocks until it answers.
-    pub(super) fn ask_partition<R: Send + 'static>(
+    pub(crate) fn ask_partition<R: Send + 'static>(
         &self,
         partition: u16,
         request: impl FnOnce(&mut Shard) -> Result<R, Fault> + Send + 'static,
@@ -126,7 +126,7 @@ impl ShardClient {
     }
 
     /// Sends a request of the engine's own to the shard of a partition.
-    pub(super) fn send_to<R: Send + 'static>(
+    pub(crate) fn send_to<R: Send + 'static>(
         &self,
         partition: u16,
         request: impl FnOnce(&mut Shard) -> Result<R, Fault> + Send + 'static,
@@ -140,7 +140,7 @@ impl ShardClient {
     ///
     /// # Errors
     /// [`AskError::Busy`] if no question can wait now, [`AskError::NoAnswer`] if a shard does not answer.
-    pub(super) async fn check(&self) -> Result<(), AskError> {
+    pub(crate) async fn check(&self) -> Result<(), AskError> {
         for shard in &self.addresses {
             let place = self.gate.take(1).ok_or(AskError::Busy)?;
             send(shard, None, place, |_| Ok(())).wait().await?;
@@ -149,7 +149,7 @@ impl ShardClient {
     }
 
     /// Has every shard apply what is queued and write its last checkpoints. The receivers hear when that is over.
-    pub(super) fn drain(&self) -> Vec<oneshot::Receiver<()>> {
+    pub(crate) fn drain(&self) -> Vec<oneshot::Receiver<()>> {
         let drain = |shard: &Addr<ShardActor>| {
             let (done, wait) = oneshot::channel();
             #[expect(clippy::disallowed_methods, reason = "one message per shard, at the end")]
@@ -160,8 +160,11 @@ impl ShardClient {
     }
 }
 
-impl ShardBarrier for Arc<ShardClient> {
-    fn durable_until(&self, delivered: Position) -> Option<Position> {
+/// What sealing asks. Calls block.
+impl ShardClient {
+    /// Returns the position up to which everything is in durable checkpoints, if everything up to `delivered` has been delivered to
+    /// the shards. `None`: not known now.
+    pub(crate) fn durable_until(&self, delivered: Position) -> Option<Position> {
         // All are asked before the first answer is awaited.
         let place = || self.gate.take(1);
         let ask = |shard| Some(send(shard, None, place()?, move |shard: &mut Shard| Ok(shard.durable_until(delivered))));
@@ -169,15 +172,18 @@ impl ShardBarrier for Arc<ShardClient> {
         asked.into_iter().try_fold(delivered, |until, asked| Some(until.min(asked?.answer.blocking_recv().ok()?.ok()??)))
     }
 
-    fn durable_until_of(&self, partition: u16) -> Option<Position> {
+    /// Returns the position up to which everything of one partition is in durable checkpoints. `None`: not known now.
+    pub(crate) fn durable_until_of(&self, partition: u16) -> Option<Position> {
         self.ask_partition(partition, move |shard: &mut Shard| Ok(shard.durable_until_of(partition))).ok()?
     }
 
-    fn applied_until_of(&self, partition: u16) -> Option<Position> {
+    /// Returns the position up to which everything of one partition is applied. `None`: not known now.
+    pub(crate) fn applied_until_of(&self, partition: u16) -> Option<Position> {
         self.ask_partition(partition, move |shard: &mut Shard| Ok(shard.applied_until_of(partition))).ok()?
     }
 
-    fn want_checkpoints(&self) {
+    /// Has checkpoints of everything taken soon.
+    pub(crate) fn want_checkpoints(&self) {
         for shard in &self.addresses {
             if let Some(place) = self.gate.take(1) {
                 let request = |shard: &mut Shard| {
@@ -189,64 +195,80 @@ impl ShardBarrier for Arc<ShardClient> {
         }
     }
 
-    fn forget(&self, project: ProjectId) -> Option<PartitionId> {
-        ask_of(self, project, move |shard| shard.forget(project))?
+    /// Removes a deleted project from the state. Returns the part of the store that its partition is in, once a checkpoint without the project is
+    /// durable. `None`: there is none yet, or the shard does not answer.
+    pub(crate) fn forget(&self, project: ProjectId) -> Option<PartitionId> {
+        self.ask_of(project, move |shard| shard.forget(project))?
     }
 
-    fn purge_ids(&self, project: ProjectId) -> Option<Purge> {
-        ask_of(self, project, move |shard| shard.purge_ids(project))
+    /// Returns the removal of a deleted project's external ids. `None`: the shard does not answer.
+    pub(crate) fn purge_ids(&self, project: ProjectId) -> Option<Purge> {
+        self.ask_of(project, move |shard| shard.purge_ids(project))
     }
 
-    fn adopt_ids(&self, project: ProjectId, written: Written) {
+    /// Uses the tables of external ids that a removal has written.
+    pub(crate) fn adopt_ids(&self, project: ProjectId, written: Written) {
         // If the partition was given up meanwhile, it is opened with the new tables.
-        let _adopted = ask_of(self, project, move |shard| shard.adopt_ids(project, written));
+        let _adopted = self.ask_of(project, move |shard| shard.adopt_ids(project, written));
     }
 
-    fn stored_as(&self, partition: u16) -> Option<PartitionId> {
+    /// Returns the part of the store that holds a partition. `None`: it is being rebuilt, or its shard does not answer.
+    pub(crate) fn stored_as(&self, partition: u16) -> Option<PartitionId> {
         self.ask_partition(partition, move |shard: &mut Shard| Ok(shard.stored_as(partition))).ok()?.map(PartitionId)
     }
 
-    fn known_ids(&self, partition: u16) -> Option<ExternalIdsView> {
+    /// Returns a view of the durable external ids of a partition. `None`: it does not answer.
+    pub(crate) fn known_ids(&self, partition: u16) -> Option<ExternalIdsView> {
         let shard = self.addresses.get(self.map.shard_of(partition))?;
         let asked = send(shard, None, self.gate.take(1)?, move |shard: &mut Shard| shard.known_ids_in(partition));
         asked.answer.blocking_recv().ok()?.ok()
     }
 }
 
-impl FoldedShards for Arc<ShardClient> {
-    fn last_counted(&self, project: ProjectId) -> Option<Position> {
-        ask_of(self, project, move |shard| shard.last(project))
+/// What the archiver and folds ask of a project.
+impl ShardClient {
+    /// Asks the shard of a project, and waits for the answer.
+    fn ask_of<R: Send + 'static>(
+        &self,
+        project: ProjectId,
+        request: impl FnOnce(&mut Shard) -> Result<R, Fault> + Send + 'static,
+    ) -> Option<R> {
+        let shard = self.addresses.get(self.shard_of(project))?;
+        send(shard, None, self.gate.take(1)?, request).answer.blocking_recv().ok()?.ok()
+    }
+}
+
+/// What a fold asks. Calls block. `None`: the project's partition is being rebuilt, or its shard does not answer.
+impl ShardClient {
+    /// Returns the position of the last event of a project that counted.
+    pub(crate) fn last_counted(&self, project: ProjectId) -> Option<Position> {
+        self.ask_of(project, move |shard| shard.last(project))
     }
 
-    fn save_soon(&self, project: ProjectId) -> Option<u64> {
-        ask_of(self, project, move |shard| shard.save_soon(project))
+    /// Has what a project's partition has by now saved soon. Returns the number of the checkpoint that has it.
+    pub(crate) fn save_soon(&self, project: ProjectId) -> Option<u64> {
+        self.ask_of(project, move |shard| shard.save_soon(project))
     }
 
-    fn is_durable(&self, project: ProjectId, serial: u64) -> Option<bool> {
-        ask_of(self, project, move |shard| shard.is_durable(project, serial))
+    /// Whether a checkpoint of a project's partition is durable.
+    pub(crate) fn is_durable(&self, project: ProjectId, serial: u64) -> Option<bool> {
+        self.ask_of(project, move |shard| shard.is_durable(project, serial))
     }
 
-    fn begin_replacement(&self, project: ProjectId) -> Option<Option<Replaceable>> {
-        ask_of(self, project, move |shard| shard.begin_replacement(project))
+    /// Holds a project, so that its state can be replaced. To be called until all of it is saved.
+    pub(crate) fn begin_replacement(&self, project: ProjectId) -> Option<Option<Replaceable>> {
+        self.ask_of(project, move |shard| shard.begin_replacement(project))
     }
 
-    fn end_replacement(&self, project: ProjectId, reflected: Option<u64>) {
+    /// Has a project go on with what the store has of it. `reflected`: that state has none of the identities that were erased when [`Erasures::view`]
+    /// returned this.
+    pub(crate) fn end_replacement(&self, project: ProjectId, reflected: Option<u64>) {
         // If nobody answers, the engine is closing.
-        let _ended = ask_of(self, project, move |shard| {
+        let _ended = self.ask_of(project, move |shard| {
             shard.end_replacement(project, reflected);
             Ok(())
         });
     }
-}
-
-/// Asks the shard of a project, and waits for the answer.
-fn ask_of<R: Send + 'static>(
-    shards: &ShardClient,
-    project: ProjectId,
-    request: impl FnOnce(&mut Shard) -> Result<R, Fault> + Send + 'static,
-) -> Option<R> {
-    let shard = shards.addresses.get(shards.shard_of(project))?;
-    send(shard, None, shards.gate.take(1)?, request).answer.blocking_recv().ok()?.ok()
 }
 
 fn send<R: Send + 'static>(
