@@ -352,7 +352,7 @@ fn drain_and_undo(cluster: &Cluster) {
     // It passes requests on.
     assert_eq!(cluster.wait_for_users(1), 30);
     let shown = printed(&cluster.broker.run("status", &node.dir, &[]));
-    let line = format!("node {} at {} (version {}), is being drained, holds", node.id(), node.url, env!("CARGO_PKG_VERSION"));
+    let line = format!("node {} at {} (version {}), is being drained, has", node.id(), node.url, env!("CARGO_PKG_VERSION"));
     assert!(shown.contains(&line), "{shown}");
     let undone = printed(&cluster.broker.run("drain", &node.dir, &[&node.url, "--undo"]));
     assert!(undone.contains("has 0 partitions, and takes more"), "{undone}");
