@@ -119,7 +119,7 @@ pub fn follow_made(follow: impl Fn() -> Result<u64, ControlError>) -> Result<u64
         match follow() {
             Err(_) if began.elapsed() < FOLLOWED_WITHIN => std::thread::sleep(PAUSE),
             Err(error) => {
-                let why = format!("it was, but what the brokers have can't be read since: {error}");
+                let why = format!("it was, but the documents can't be read since: {error}");
                 return Err(ControlError::Undecided(why));
             }
             followed => return followed,

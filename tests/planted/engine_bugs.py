@@ -12,6 +12,7 @@ BUGS = [
     ("a replay sends what was before the webhook", "from.max(webhook.created_after.saturating_add(1))", "from.max(1)"),
     ("a replay repeats nothing", "held.progress.done.min(from.saturating_sub(1))", "held.progress.done.max(from.saturating_sub(1))"),
     ("progress is not read at a start", "held.progress = decoded.flatten().unwrap_or_else(|| DeliveryProgress::of(&held.webhook));", "held.progress = DeliveryProgress::of(&held.webhook);"),
+    ("progress that could not be written is forgotten", "Err(DocumentsError::Unavailable(_)) => {}", "Err(DocumentsError::Unavailable(_)) => forget(held),"),
     ("a change of a webhook that fails is not taken back", "self.try_put(key, former.as_deref())", "Ok::<(), io::Error>(())"),
     ("webhooks wait for one another", "const MAX_SENDING: usize = 16;", "const MAX_SENDING: usize = 1;"),
     # Webhooks: what is sent.

@@ -80,7 +80,10 @@ def try_domain(tree, name=""):
 
 def try_engine(tree, name=""):
     """Runs the tests of webhooks and builds."""
-    return run_tests(tree, "-p", "headcount-actors", "--test", "webhooks", "--test", "builds")
+    passed, output = run_tests(tree, "-p", "headcount-actors", "--test", "webhooks", "--test", "builds")
+    if passed and name:
+        passed, output = run_tests(tree, "-p", "headcount-actors", "--lib", "--", "webhooks::")
+    return passed, output
 
 
 def try_states(tree, name=""):

@@ -82,7 +82,10 @@ impl Drop for Inner {
         self.admission.health.stop();
         // If it was closed, the lock on the directory is released: the files may be those of another engine.
         let Some(threads) = self.threads.get_mut().take() else { return };
-        self.webhooks.save(self.config.clock.now(), true);
+        // A node's partitions were given up with their progress; a task must not wait for brokers here.
+        if self.config.owners.is_alone() {
+            self.webhooks.save(self.config.clock.now(), true);
+        }
         self.close_intake();
         threads.stop();
     }

@@ -203,3 +203,51 @@ fn forget(held: &mut HeldWebhook) {
     held.unsaved_since = None;
     held.generation += 1;
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use headcount_common::local::{LocalDocuments, LocalValues};
+    use headcount_common::secrets;
+    use headcount_storage::files::switch::{Plan, Switch};
+
+    use super::super::webhook::NewWebhook;
+    use super::super::{PROGRESS_SUFFIX, WEBHOOKS_DIR};
+    use super::*;
+
+    #[test]
+    fn progress_that_can_not_be_written_stays_in_memory_until_it_can() {
+        let home = tempfile::tempdir().unwrap();
+        let (registry, now) = (Registry::open(home.path()).unwrap(), Instant(1_700_000_000_000));
+        let keys = registry.initialize(now).unwrap();
+        secrets::create(home.path()).unwrap();
+        let dir = home.path().join(WEBHOOKS_DIR);
+        let open = || {
+            let values = LocalValues::open(&dir, PROGRESS_SUFFIX);
+            let places = (Arc::new(LocalDocuments::open(&dir).unwrap()) as _, Arc::new(values.unwrap()) as _);
+            let webhooks = Webhooks::new(places, secrets::signer(home.path()).unwrap());
+            webhooks.follow().unwrap();
+            webhooks
+        };
+        std::fs::create_dir_all(&dir).unwrap();
+        let webhooks = open();
+        let new = NewWebhook { project: keys.project_id, url: "https://a.example/".to_owned(), events: None };
+        let check = |url: &str| Ok(url.to_owned());
+        let id = webhooks.create(&registry, keys.organization_id, (new, 3), check, &now.into()).unwrap().0.id;
+        webhooks.load(&id).unwrap();
+        let generation = webhooks.outlook(&id).unwrap().generation;
+        webhooks.passed((&id, generation), 7, now);
+        let switch = Switch::arm(&dir, Plan { at: 1, failures: 1, ..Plan::default() });
+        webhooks.save(now, true);
+        assert_eq!(switch.failed().len(), 1);
+        drop(switch);
+        let outlook = webhooks.outlook(&id).unwrap();
+        assert_eq!((outlook.done, outlook.generation, webhooks.is_unsaved()), (7, generation, true));
+        webhooks.save(now, true);
+        assert!(!webhooks.is_unsaved());
+        let again = open();
+        again.load(&id).unwrap();
+        assert_eq!(again.outlook(&id).unwrap().done, 7);
+    }
+}
