@@ -58,10 +58,10 @@ pub mod webhooks;
 pub use archiver::{ArchivePolicy, Sealed};
 pub use clock_guard::{ClockJump, ClockState, ConfirmClockError};
 pub use engine::{
-    AdoptError, Adoption, AskError, Engine, EngineConfig, EventsPage, ExplainError, ExportSink, LogSink, Membership, NodesBackup,
-    NodesBackupError, OpenError, OpenRegistry, OrganizationProjects, PageOrder, PageQuestion, PagedEvent, ProjectIntake,
-    ReindexError, Reindexed, RemainsError, SealError, SegmentRequest, StartCommit, Vitals, reindex, search_erased,
-    verify_directory,
+    AdoptError, Adoption, AskError, Engine, EngineConfig, EngineDocuments, EventsPage, ExplainError, ExportSink, LogSink,
+    Membership, NodesBackup, NodesBackupError, OpenError, OpenRegistry, OrganizationProjects, PageOrder, PageQuestion,
+    PagedEvent, ProjectIntake, ReindexError, Reindexed, RemainsError, SealError, SegmentRequest, StartCommit, Vitals, reindex,
+    search_erased, verify_directory,
 };
 pub use erased_search::{ErasedFinding, ErasedSearch};
 pub use geo::GeoError;

@@ -126,9 +126,6 @@ fn admission(config: &EngineConfig, health: Arc<PartitionHealth>, checkpoints: A
     Admission::new(gates, DiskGuard::new(&config.data_dir, config.min_free_bytes), health, checkpoints)
 }
 
-/// What is open before the engine starts.
-type OpenedParts = (Opened, (CompanyProfiles, Webhooks));
-
 fn not_started(error: std::io::Error) -> OpenError {
     OpenError::Start(error.to_string())
 }
@@ -207,19 +204,8 @@ impl Engine {
         let config = super::fault_injection::plant(config)?;
         // First, so that a wrong file is reported before a long replay.
         let geo = config.geo_db.as_deref().map(GeoDatabase::open).transpose()?;
-        let profiles = membership.as_ref().map(|membership| Arc::clone(&membership.profiles));
-        let webhooks = membership.as_ref().map(|membership| membership.webhooks.clone());
         let opened = open::open(&config, membership)?;
-        let is_alone = webhooks.is_none();
-        let webhooks = webhooks.map_or_else(|| open::local_webhooks(&config.data_dir), Ok)?;
-        let webhooks = Webhooks::new(webhooks, opened.secrets.signer().clone());
-        let profiles = open::open_profiles(&config.data_dir, profiles)?;
-        if is_alone {
-            let unread = |error| OpenError::Directory(format!("webhooks or company profiles can't be read: {error}"));
-            webhooks.follow().and_then(|_| profiles.follow()).map_err(unread)?;
-        }
-        let files = (profiles, webhooks);
-        let engine = Self::start(config, (opened, files), geo)?;
+        let engine = Self::start(config, opened, geo)?;
         engine.start_known_time();
         engine.start_retention();
         engine.start_intake();
@@ -229,8 +215,23 @@ impl Engine {
         Ok(engine)
     }
 
-    fn start(config: EngineConfig, (opened, kept): OpenedParts, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
-        let Opened { registry, intake, privacy, secrets, log, history, archive, logged, dead, state, incarnation, .. } = opened;
+    fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
+        let Opened {
+            registry,
+            intake,
+            privacy,
+            profiles,
+            webhooks,
+            secrets,
+            log,
+            history,
+            archive,
+            logged,
+            dead,
+            state,
+            incarnation,
+            ..
+        } = opened;
         let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
         let (map, delivered, unknown) = (ShardMap::new(shards.len()), Arc::new(log.last_position().into()), Arc::default());
         let ((actors, addresses), (local_log, trimmer)) = (start_system(shards)?, log.local_parts(&config.data_dir).unzip());
@@ -272,9 +273,9 @@ impl Engine {
             clock_guard: opened.clock_guard,
             intake,
             privacy,
-            profiles: kept.0,
+            profiles,
             watches: Watches::new(shared.feeds),
-            webhooks: Arc::new(kept.1),
+            webhooks: Arc::new(webhooks),
             scans: ScanTurns::new(MAX_SCANS, ScanHelpers::new(config.memory_bytes)),
             node_scans: NodeScans::default(),
             scratch: SpillDir::new(&config.data_dir),

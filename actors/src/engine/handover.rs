@@ -212,6 +212,8 @@ impl Engine {
         // A change of this machine's own may have applied others before.
         if self.inner.followed.swap(applied, Ordering::AcqRel) != applied {
             self.apply_changes_soon(self.inner.quotas.replace_own(self.registry().own_quotas()));
+            // A former home may have recorded an erasure without its request.
+            self.inner.privacy.made.notify_one();
         }
         Ok(applied)
     }

@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use headcount_common::{Documents, Owners, SharedArchive, SharedLetters, SharedValues};
+use headcount_common::{Owners, SharedArchive, SharedLetters};
 use headcount_control::Registry;
 use headcount_storage::format::Incarnation;
 use headcount_storage::log::{Commit, Outcome as LogOutcome, ReadLog};
 
 use super::config::OpenError;
+use super::documents::EngineDocuments;
 use crate::ingest::Ticket;
 
 /// Receives the outcomes of submissions to the log.
@@ -34,12 +35,8 @@ pub struct Membership {
     pub archive: Option<Arc<dyn SharedArchive>>,
     /// Keeps which events were set aside where all reach it.
     pub letters: Arc<dyn SharedLetters>,
-    /// Keeps the company profiles that all have.
-    pub profiles: Arc<dyn Documents>,
-    /// Keeps the webhooks that all have, and how far each has come.
-    pub webhooks: (Arc<dyn Documents>, Arc<dyn SharedValues>),
-    /// Keeps the privacy requests that all have.
-    pub privacy: Arc<dyn Documents>,
+    /// Keeps the documents that all have.
+    pub documents: EngineDocuments,
     /// Says which partitions this engine has, and where the others are. It begins without any.
     pub owners: Arc<Owners>,
 }

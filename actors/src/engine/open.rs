@@ -5,10 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::{JoinHandle, ScopedJoinHandle};
 
-use headcount_common::local::{CopiedDocuments, LocalDocuments, LocalValues};
 use headcount_common::secrets::{KEYS_DIR, Secrets};
 use headcount_common::{Documents, PARTITIONS, SharedArchive, SharedLetters};
-use headcount_control::Registry;
+use headcount_control::{Registry, RegistryError};
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
@@ -20,6 +19,7 @@ use headcount_storage::store::{Check, DiskStore, Store, StoreOptions};
 
 use super::config::{EngineConfig, OpenError, directory};
 use super::derived::Derived;
+use super::documents::EngineDocuments;
 use super::membership::{Membership, StartCommit};
 use crate::backup::remove_left_over;
 use crate::checkpoint_writer::CheckpointWriter;
@@ -34,15 +34,15 @@ use crate::live::Feeds;
 use crate::local_log::LocalLog;
 use crate::local_remains::LocalRemains;
 use crate::memory_budget::MemoryShares;
-use crate::privacy::{AtStart, EXPORTS_DIR, PRIVACY_DIR, PrivacyRequests, SharedPrivacy};
-use crate::profiles::{CompanyProfiles, PROFILES_DIR};
+use crate::privacy::{AtStart, EXPORTS_DIR, PrivacyRequests};
+use crate::profiles::CompanyProfiles;
 use crate::recompute::remove_scratch;
 use crate::shard::{
     Applier, CheckpointProgress, Checkpoints, Evictor, Floors, MemoryUsage, PartitionContext, PartitionHealth, QuotaTable, Shard,
     ShardMap, Versions,
 };
 use crate::verifier::{DamageNote, Unchecked, Verifier, before_serving};
-use crate::webhooks::{PROGRESS_SUFFIX, WEBHOOKS_DIR, WebhookPlaces};
+use crate::webhooks::Webhooks;
 
 /// Opens everything under `config.data_dir`, with the shards brought up to the end of the log. One of several engines begins without partitions.
 pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Result<Opened, OpenError> {
@@ -55,9 +55,11 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
     remove_left_over(&dir).map_err(directory)?;
     remove_scratch(&dir).map_err(directory)?;
     let shared_archive = membership.as_ref().and_then(|membership| membership.archive.clone());
-    let shared_privacy =
-        membership.as_ref().map(|membership| SharedPrivacy::new(Arc::clone(&membership.privacy), Arc::clone(&membership.owners)));
     let shared_letters = membership.as_ref().map(|membership| Arc::clone(&membership.letters));
+    let documents = match membership.as_ref() {
+        Some(membership) => membership.documents.clone().copied_to(&dir)?,
+        None => EngineDocuments::local(&dir)?,
+    };
     let (registry, log, logged) = open_log(config, membership)?;
     let open_keys = if shared.is_some() { Secrets::open_shared } else { Secrets::open };
     let secrets = open_keys(&dir.join(KEYS_DIR))?;
@@ -65,7 +67,13 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
         .map_err(|error| OpenError::Directory(format!("what is known of the clock can't be read: {error}")))?;
     let intake = IntakeCounts::open(&dir.join(INTAKE_DIR), config.clock.now(), clock_guard.now())
         .map_err(|error| OpenError::Directory(format!("the counts of dropped events can't be opened: {error}")))?;
-    let privacy = open_privacy_requests(config, &registry, (shared_privacy, clock_guard.now()))?;
+    let privacy = open_privacy_requests(config, &registry, (documents.privacy, clock_guard.now()))?;
+    let webhooks = Webhooks::new((documents.webhooks, documents.deliveries), secrets.signer().clone());
+    let profiles = CompanyProfiles::new(documents.profiles);
+    if (0..PARTITIONS).any(|partition| config.owners.is_here(partition)) {
+        let unread = |error| OpenError::Directory(format!("webhooks or company profiles can't be read: {error}"));
+        webhooks.follow().and_then(|_| profiles.follow()).map_err(unread)?;
+    }
     let dead = Arc::new(open_letters(&dir, shared_letters)?);
     let deleted = Arc::new(open_deleted(&dir, &registry, shared.is_some())?);
     let erasures = Arc::new(open_erasures(&secrets, &registry, shared.is_some().then_some(&*deleted)));
@@ -103,6 +111,8 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
         clock_guard,
         intake: Arc::new(intake),
         privacy,
+        profiles,
+        webhooks,
         secrets,
         log,
         history,
@@ -175,18 +185,16 @@ fn open_erasures(secrets: &Secrets, registry: &Registry, shared: Option<&Deleted
 fn open_privacy_requests(
     config: &EngineConfig,
     registry: &Registry,
-    (shared, now): (Option<SharedPrivacy>, Instant),
+    (documents, now): (Arc<dyn Documents>, Instant),
 ) -> Result<PrivacyRequests, OpenError> {
-    let unopened = |error| OpenError::Directory(format!("the privacy requests can't be opened: {error}"));
-    if let Some(shared) = shared {
-        return PrivacyRequests::open_shared(shared, &config.data_dir.join(EXPORTS_DIR)).map_err(unopened);
-    }
+    let unopened = |error: RegistryError| OpenError::Directory(format!("the privacy requests can't be opened: {error}"));
+    let (owners, exports) = (Arc::clone(&config.owners), config.data_dir.join(EXPORTS_DIR));
+    let requests = PrivacyRequests::open(documents, owners, &exports).map_err(|error| unopened(error.into()))?;
     let erasures: Vec<_> = registry.erasures().into_iter().filter(|erasure| !erasure.is_done).collect();
     let has_project = |project| registry.policy(project).is_some();
-    let known = AtStart { now, erasures: &erasures, is_of: &|_| true, has_project: &has_project };
-    PrivacyRequests::open(&config.data_dir.join(PRIVACY_DIR), &config.data_dir.join(EXPORTS_DIR))
-        .and_then(|requests| requests.recover(&known).map(|()| requests))
-        .map_err(unopened)
+    let is_of = |organization| requests.is_home(organization);
+    requests.recover(&AtStart { now, erasures: &erasures, is_of: &is_of, has_project: &has_project }).map_err(unopened)?;
+    Ok(requests)
 }
 
 fn open_letters(dir: &Path, shared: Option<Arc<dyn SharedLetters>>) -> Result<DeadLetters, OpenError> {
@@ -196,26 +204,6 @@ fn open_letters(dir: &Path, shared: Option<Arc<dyn SharedLetters>>) -> Result<De
         None => DeadLetters::open(&path),
     };
     opened.map_err(|error| OpenError::Directory(format!("{} could not be read: {error}", path.display())))
-}
-
-/// Opens the company profiles of a data directory: all there is, or a copy of those in `original`.
-pub(super) fn open_profiles(dir: &Path, original: Option<Arc<dyn Documents>>) -> Result<CompanyProfiles, OpenError> {
-    let dir = dir.join(PROFILES_DIR);
-    let opened = match original {
-        Some(original) => CopiedDocuments::new(original, &dir).map(|copy| Arc::new(copy) as Arc<dyn Documents>),
-        None => LocalDocuments::open(&dir).map(|documents| Arc::new(documents) as Arc<dyn Documents>),
-    };
-    let failed = |error: std::io::Error| OpenError::Directory(format!("the company profiles can't be opened: {error}"));
-    Ok(CompanyProfiles::new(opened.map_err(failed)?))
-}
-
-/// Opens where the webhooks of a data directory are, and how far each has come.
-pub(super) fn local_webhooks(dir: &Path) -> Result<WebhookPlaces, OpenError> {
-    let dir = dir.join(WEBHOOKS_DIR);
-    let failed = |error: std::io::Error| OpenError::Directory(format!("the webhooks can't be opened: {error}"));
-    let documents = LocalDocuments::open(&dir).map_err(failed)?;
-    // The documents first: a value without one is removed.
-    Ok((Arc::new(documents), Arc::new(LocalValues::open(&dir, PROGRESS_SUFFIX).map_err(failed)?)))
 }
 
 /// Checks that the log does not end before what the store reflects.
@@ -299,6 +287,8 @@ pub(crate) struct Opened {
     pub(crate) clock_guard: ClockGuard,
     pub(crate) intake: Arc<IntakeCounts>,
     pub(crate) privacy: PrivacyRequests,
+    pub(crate) profiles: CompanyProfiles,
+    pub(crate) webhooks: Webhooks,
     pub(crate) secrets: Secrets,
     pub(crate) log: EventLog,
     pub(crate) history: Arc<dyn History>,

@@ -1,10 +1,9 @@
 //! Makes attempts to export, a few at a time.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use headcount_control::{Erasure, PrivacyRequestId};
+use headcount_control::{Erasure, PrivacyRequestId, RegistryError};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::{EVENT_VERSION, Position};
 use headcount_storage::codec;
@@ -65,7 +64,7 @@ impl Engine {
     }
 
     /// Begins to make an export, if it is its turn. Call it on a thread of a runtime that may block.
-    pub(in crate::engine) fn advance_export(&self, listed: &PrivacyRequest) -> io::Result<()> {
+    pub(in crate::engine) fn advance_export(&self, listed: &PrivacyRequest) -> Result<(), RegistryError> {
         let Some((is_over, is_first)) = self.inner.privacy.jobs.begin(listed) else { return Ok(()) };
         let place = Place { engine: self.clone(), id: listed.id.clone() };
         let now = self.clock().now();
@@ -197,7 +196,7 @@ impl Engine {
             let message = "it has ids of somebody who was erased meanwhile".to_owned();
             return Err(AttemptError::Failed(PrivacyFailure::Unavailable, message));
         }
-        if self.inner.privacy.is_shared() && self.is_erased_meanwhile(request) {
+        if self.is_erased_meanwhile(request) {
             let message = "the subject was erased meanwhile".to_owned();
             return Err(AttemptError::Failed(PrivacyFailure::SubjectErased, message));
         }

@@ -32,9 +32,8 @@ const BYTES_TOGETHER: usize = 1 << 20;
 const MAX_KNOWN_COMPANIES: usize = 4_096;
 /// How many groups are asked about at a time.
 const GROUPS_A_QUESTION: usize = 256;
-/// How often it is said how far the export is, and how often to all members of a cluster.
-const PROGRESS_EVERY: Duration = Duration::from_secs(1);
-const SHARED_PROGRESS_EVERY: Duration = Duration::from_secs(15);
+/// How often the request says how far the export is.
+const PROGRESS_EVERY: Duration = Duration::from_secs(5);
 
 /// What an artifact is made of and for.
 pub(super) struct Making<'m> {
@@ -132,7 +131,6 @@ impl Making<'_> {
     ) -> Result<(), AttemptError> {
         (self.progress)(0, total);
         let (mut done, mut noted) = (0, Stopwatch::now());
-        let every = if self.engine.owners().is_alone() { PROGRESS_EVERY } else { SHARED_PROGRESS_EVERY };
         let mut list = List::new(out);
         loop {
             self.course.check()?;
@@ -147,7 +145,7 @@ impl Making<'_> {
             }
             self.write_together(&together, owners, parts, &mut list)?;
             done += together.len() as u64;
-            if noted.elapsed() >= every {
+            if noted.elapsed() >= PROGRESS_EVERY {
                 (self.progress)(done, total);
                 noted = Stopwatch::now();
             }

@@ -1,52 +1,43 @@
-//! Privacy requests of members of a cluster (ADR 17): documents that only the home of their organization changes. What exports made are files of the home alone.
+//! Homes: the organizations whose privacy requests this machine looks after (ADR 17). Each has one home, the owner of one partition.
+//!
+//! Only the home changes a request, and only the home has the artifacts of exports. One machine alone is the home of all organizations from its start on.
 
-use std::collections::BTreeMap;
-use std::io;
-use std::path::Path;
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
-use headcount_common::{ControlError, NOT_HERE, PARTITIONS, follow_made, home_of};
-use headcount_control::{PrivacyRequestId, RegistryError};
+use headcount_common::{ControlError, PARTITIONS, home_of};
+use headcount_control::RegistryError;
 use headcount_domain::ids::OrganizationId;
 
-use super::artifacts::Artifacts;
-use super::place::{PrivacyPlace, SharedPrivacy};
+use super::changes::not_here;
 use super::recovery::AtStart;
-use super::request::{PrivacyRequest, PrivacyRequestKind};
 use super::requests::PrivacyRequests;
 
-/// How many linked anonymous ids a document has at most: those of an erasure are in its own record, too.
-const MAX_SHARED_OTHERS: usize = 5_000;
+/// The partitions whose organizations this machine looks after.
+#[derive(Debug, Default)]
+pub(super) struct Homes {
+    /// Those of which everything is known that other machines have done.
+    begun: BTreeSet<u16>,
+    /// How often one was given up.
+    given_up: u64,
+}
 
-/// A change of a request, made to it as it is.
-type PrivacyChange<'c> = dyn FnMut(&mut PrivacyRequest) + 'c;
+impl Homes {
+    /// The homes of a machine that owns these partitions before it knows of any other machine.
+    pub(super) fn at_start(begun: BTreeSet<u16>) -> Self {
+        Self { begun, given_up: 0 }
+    }
+}
 
 impl PrivacyRequests {
-    /// Opens those of a member, which knows of none yet. Removes all artifacts: another machine may have withdrawn them meanwhile.
-    ///
-    /// # Errors
-    /// The directory of artifacts can't be read or written, or a file can't be removed.
-    pub(crate) fn open_shared(shared: SharedPrivacy, exports: &Path) -> io::Result<Self> {
-        let artifacts = Artifacts::open(exports, |_| false)?;
-        Ok(Self::with(PrivacyPlace::Shared(shared), BTreeMap::new(), artifacts))
-    }
-
-    fn shared(&self) -> Option<&SharedPrivacy> {
-        match &self.place {
-            PrivacyPlace::Files(_) => None,
-            PrivacyPlace::Shared(shared) => Some(shared),
-        }
-    }
-
-    /// Whether other machines may look after requests, too.
-    pub(crate) fn is_shared(&self) -> bool {
-        self.shared().is_some()
+    /// Whether this machine owns the partition that an organization's requests go with.
+    pub(super) fn owns(&self, organization: OrganizationId) -> bool {
+        self.owners.is_here(home_of(organization))
     }
 
     /// Whether this machine looks after the requests of an organization, and knows them all.
     pub(crate) fn is_home(&self, organization: OrganizationId) -> bool {
-        self.shared().is_none_or(|shared| shared.is_home(organization))
+        self.owns(organization) && self.homes.lock().begun.contains(&home_of(organization))
     }
 
     /// Checks that this machine looks after the requests of an organization.
@@ -57,115 +48,30 @@ impl PrivacyRequests {
         if self.is_home(organization) { Ok(()) } else { Err(not_here()) }
     }
 
-    /// Reads what others have changed.
-    pub(super) fn follow(&self, shared: &SharedPrivacy) -> Result<u64, ControlError> {
-        shared.items.follow(|id, request| {
-            let mut all = self.all.write();
-            match request {
-                Some(request) => drop(all.insert(id.clone(), Arc::new(request))),
-                None => drop(all.remove(id)),
-            }
-            Ok(())
-        })
-    }
-
-    /// As [`PrivacyRequests::add`]. After an error, the request may be there all the same.
-    pub(super) fn add_shared(
-        &self,
-        shared: &SharedPrivacy,
-        request: PrivacyRequest,
-    ) -> Result<Arc<PrivacyRequest>, RegistryError> {
-        let _one = self.changes.lock();
-        let added = self.write(shared, &mut || {
-            self.check_room(request.organization)?;
-            Ok(Some(request.clone()))
-        });
-        if added.is_err() {
-            // Its erasure, if it has one, goes on without it.
-            self.note_unsure();
-        }
-        self.made.notify_one();
-        added?;
-        Ok(self.get(request.organization, &request.id).unwrap_or_else(|| Arc::new(request)))
-    }
-
-    /// As [`PrivacyRequests::record`].
-    pub(super) fn change_shared(
-        &self,
-        shared: &SharedPrivacy,
-        id: &PrivacyRequestId,
-        change: &mut PrivacyChange<'_>,
-    ) -> Result<(), RegistryError> {
-        let _one = self.changes.lock();
-        self.write(shared, &mut || {
-            let Some(current) = self.all.read().get(id).cloned() else { return Ok(None) };
-            let mut changed = PrivacyRequest::clone(&current);
-            change(&mut changed);
-            Ok((changed != *current).then_some(changed))
-        })
-    }
-
-    /// Writes a request that `plan` returns for the requests as they are; `None`: nothing is to be changed. If another change comes first, `plan` is asked again.
-    fn write(
-        &self,
-        shared: &SharedPrivacy,
-        plan: &mut dyn FnMut() -> Result<Option<PrivacyRequest>, RegistryError>,
-    ) -> Result<(), RegistryError> {
-        let mut last = None;
-        loop {
-            let expected = self.follow(shared)?;
-            check_progress(&mut last, expected)?;
-            let Some(request) = plan()? else { return Ok(()) };
-            // A machine that was halted may have lost the home meanwhile.
-            if !shared.owns(request.organization) {
-                return Err(not_here());
-            }
-            if shared.items.put(expected, &request.id, Some(&shortened(&request)))? {
-                follow_made(|| self.follow(shared))?;
-                return Ok(());
-            }
-        }
-    }
-
     /// Begins to look after the organizations of a partition that this machine owns: learns what others have done, removes what it has of a former time, and ends what was
     /// begun. `None`: there are none yet. Does nothing if it has begun before. Returns whether it begins.
     ///
     /// # Errors
-    /// The brokers do not answer, or a file can't be removed.
+    /// The documents can't be read, or a file can't be removed.
     pub(crate) fn take_up(&self, partition: u16, known: Option<&AtStart<'_>>) -> Result<bool, RegistryError> {
-        let Some(shared) = self.shared() else { return Ok(false) };
         let given_up = {
-            let homes = shared.homes.lock();
+            let homes = self.homes.lock();
             if homes.begun.contains(&partition) {
                 return Ok(false);
             }
             homes.given_up
         };
         if let Some(known) = known {
-            self.prove(shared, partition)?;
-            let removed = self.remove_files_of(&|organization| home_of(organization) == partition);
-            removed.and_then(|()| self.recover(known)).map_err(unusable)?;
+            self.prove(partition)?;
+            self.remove_files_of(&|organization| home_of(organization) == partition)?;
+            self.recover(known)?;
         }
-        let mut homes = shared.homes.lock();
-        let is_still = homes.given_up == given_up && shared.owners.is_here(partition);
+        let mut homes = self.homes.lock();
+        let is_still = homes.given_up == given_up && self.owners.is_here(partition);
         Ok(is_still && homes.begun.insert(partition))
     }
 
-    /// Reads everything that was written before. A broker that is behind may say that there is nothing more: only a change of one's own shows it.
-    fn prove(&self, shared: &SharedPrivacy, partition: u16) -> Result<(), RegistryError> {
-        let _one = self.changes.lock();
-        let mut last = None;
-        loop {
-            let expected = self.follow(shared)?;
-            check_progress(&mut last, expected)?;
-            if shared.items.prove(expected, &format!("home.{partition:03}"))? {
-                self.follow(shared)?;
-                return Ok(());
-            }
-        }
-    }
-
-    fn remove_files_of(&self, is_of: &dyn Fn(OrganizationId) -> bool) -> io::Result<()> {
+    fn remove_files_of(&self, is_of: &dyn Fn(OrganizationId) -> bool) -> Result<(), ControlError> {
         let _alone = self.jobs.alone();
         for id in self.artifacts.ids()? {
             let organization = self.all.read().get(&id).map(|request| request.organization);
@@ -180,13 +86,12 @@ impl PrivacyRequests {
     ///
     /// # Errors
     /// Any error of the operating system.
-    pub(crate) fn remove_strays(&self) -> io::Result<()> {
-        let Some(shared) = self.shared() else { return Ok(()) };
+    pub(crate) fn remove_strays(&self) -> Result<(), ControlError> {
         let _alone = self.jobs.alone();
         for id in self.artifacts.ids()? {
             let request = self.all.read().get(&id).cloned();
             let is_kept = request.is_some_and(|request| {
-                shared.owns(request.organization) && (request.keeps_artifact() || self.jobs.is_running(&id))
+                self.owns(request.organization) && (request.keeps_artifact() || self.jobs.is_running(&id))
             });
             if !is_kept {
                 self.artifacts.remove(&id)?;
@@ -197,67 +102,40 @@ impl PrivacyRequests {
 
     /// Ends what this machine does for the organizations of a partition, which another one may own from now on. What exports made is removed soon.
     pub(crate) fn give_up(&self, partition: u16) {
-        let Some(shared) = self.shared() else { return };
         {
-            let mut homes = shared.homes.lock();
+            let mut homes = self.homes.lock();
             homes.begun.remove(&partition);
             homes.given_up += 1;
         }
         self.jobs.stop_of(|organization| home_of(organization) == partition);
+        self.note_unsure();
         self.made.notify_one();
     }
 
     /// The partitions that this machine owns, and whose organizations it does not look after yet. Forgets those that it has lost.
     pub(crate) fn new_homes(&self) -> Vec<u16> {
-        let Some(shared) = self.shared() else { return Vec::new() };
-        let mut homes = shared.homes.lock();
-        homes.begun.retain(|partition| shared.owners.is_here(*partition));
-        let owned = (0..PARTITIONS).filter(|partition| shared.owners.is_here(*partition));
+        let mut homes = self.homes.lock();
+        let known = homes.begun.len();
+        homes.begun.retain(|partition| self.owners.is_here(*partition));
+        if homes.begun.len() < known {
+            // Files of exports are left.
+            self.note_unsure();
+        }
+        let owned = (0..PARTITIONS).filter(|partition| self.owners.is_here(*partition));
         owned.filter(|partition| !homes.begun.contains(partition)).collect()
     }
 
     /// Has [`Self::recover`] called again.
     pub(crate) fn note_unsure(&self) {
-        if let Some(shared) = self.shared() {
-            shared.is_unsure.store(true, Ordering::Release);
-        }
+        self.is_unsure.store(true, Ordering::Release);
     }
 
     /// Whether [`Self::recover`] is to be called again, once: a request could not be written, and its erasure may be recorded, or there are other erasures than at the last
     /// call. `applied` counts their changes.
     pub(crate) fn take_unsure(&self, applied: u64) -> bool {
-        self.shared().is_some_and(|shared| {
-            let has_changed = shared.erasures_seen.swap(applied, Ordering::AcqRel) != applied;
-            shared.is_unsure.swap(false, Ordering::AcqRel) || has_changed
-        })
+        let has_changed = self.erasures_seen.swap(applied, Ordering::AcqRel) != applied;
+        self.is_unsure.swap(false, Ordering::AcqRel) || has_changed
     }
-}
-
-/// The request as a document, whose size is bounded.
-pub(crate) fn shortened(request: &PrivacyRequest) -> PrivacyRequest {
-    let mut shortened = request.clone();
-    // Nothing else says whom an export is about, who may be erased later. It has at most 10,000 ids.
-    if request.kind != PrivacyRequestKind::Export {
-        shortened.keys.others.truncate(MAX_SHARED_OTHERS);
-    }
-    shortened
-}
-
-/// Checks that another change is there when one was refused.
-fn check_progress(last: &mut Option<u64>, expected: u64) -> Result<(), ControlError> {
-    if last.replace(expected) == Some(expected) {
-        let message = "a change of a privacy request is refused, and no other is there";
-        return Err(ControlError::Documents(message.to_owned()));
-    }
-    Ok(())
-}
-
-fn not_here() -> RegistryError {
-    ControlError::Documents(NOT_HERE.to_owned()).into()
-}
-
-fn unusable(source: io::Error) -> RegistryError {
-    ControlError::Io { doing: "remove or make anew", path: super::EXPORTS_DIR.into(), source }.into()
 }
 
 #[cfg(test)]
@@ -268,13 +146,14 @@ mod tests {
     use headcount_domain::time::Instant;
     use parking_lot::Mutex;
 
+    use super::super::changes::MAX_OTHERS;
     use super::super::export_state::Artifact;
     use super::super::request::tests::request;
-    use super::super::request::{PrivacyRequestKind, PrivacyStatus};
+    use super::super::request::{PrivacyRequest, PrivacyRequestKind, PrivacyStatus};
     use super::*;
-    use headcount_common::Owners;
-    use headcount_common::{DocumentChange, DocumentVisitor, Documents, DocumentsError};
-    use headcount_control::{ErasedUntil, Erasure};
+    use headcount_common::{DocumentChange, DocumentVisitor, Documents, DocumentsError, Owners};
+    use headcount_control::{ErasedUntil, Erasure, PrivacyRequestId};
+    use std::sync::Arc;
 
     const ORGANIZATION: OrganizationId = OrganizationId(1);
 
@@ -293,7 +172,7 @@ mod tests {
         fn follow(&self, visit: &mut DocumentVisitor<'_>) -> Result<u64, ControlError> {
             let (all, mut seen) = (self.all.lock(), self.seen.lock());
             for (key, content) in &all[*seen..] {
-                visit(DocumentChange { key, content: Some(content) })?;
+                let _visited = visit(DocumentChange { key, content: Some(content) })?;
                 *seen += 1;
             }
             Ok(*seen as u64)
@@ -331,8 +210,8 @@ mod tests {
         fn new(all: &Arc<Mutex<Vec<Change>>>) -> Self {
             let (dir, owners) = (tempfile::tempdir().unwrap(), Arc::new(Owners::unknown()));
             let changes = Arc::new(SeenChanges { all: Arc::clone(all), ..SeenChanges::default() });
-            let shared = SharedPrivacy::new(Arc::clone(&changes) as Arc<dyn Documents>, Arc::clone(&owners));
-            let requests = PrivacyRequests::open_shared(shared, dir.path()).unwrap();
+            let documents = Arc::clone(&changes) as Arc<dyn Documents>;
+            let requests = PrivacyRequests::open(documents, Arc::clone(&owners), dir.path()).unwrap();
             Self { dir, owners, changes, requests }
         }
 
@@ -393,7 +272,7 @@ mod tests {
         b.owns(true);
         assert_eq!(b.looks(&[]), home());
         assert!(b.shown(&id).is_made_again() && b.shown(&id).expires_at().is_none());
-        let refused = a.requests.record(&id, |request| request.complete(Instant(60)));
+        let refused = a.requests.change(&id, |request| request.complete(Instant(60)));
         assert!(matches!(refused, Err(RegistryError::Storage(ControlError::Documents(_)))), "{refused:?}");
         assert!(a.requests.add(export()).is_err() && a.requests.check_home(ORGANIZATION).is_err());
         b.completes(&id, 900);
@@ -464,6 +343,6 @@ mod tests {
         let mut many = request(1, 5, 7);
         many.keys.others = (0..100_000).map(|id| (ProjectId(1), RecordKey(id))).collect();
         let kept = member.requests.add(many).unwrap();
-        assert_eq!((kept.keys.users.len(), kept.keys.others.len()), (1, MAX_SHARED_OTHERS));
+        assert_eq!((kept.keys.users.len(), kept.keys.others.len()), (1, MAX_OTHERS));
     }
 }
