@@ -2,13 +2,12 @@
 //!
 //! A key of the bucket says that a node is to. The node reads it, and says so with the key that it renews, so that all others know. It removes the key when it starts.
 
-use async_nats::jetstream::kv::Store;
-
+use crate::cells::KvCells;
 use crate::connection::{ConnectError, Connection, Credentials};
 use crate::lease::{self, LeaseError, Timing};
 use crate::log::{LogError, LogReader};
 use crate::node::{self, KnownNode, NodeError, SeenNode, drain_key_of};
-use crate::record::{self, BUCKET, ClusterRecord, RecordError};
+use crate::record::{BUCKET, ClusterRecord, RecordError};
 use crate::stream::StreamName;
 
 /// Has nodes drain.
@@ -16,7 +15,7 @@ use crate::stream::StreamName;
 pub struct Drain {
     connection: Connection,
     cluster: ClusterRecord,
-    store: Store,
+    cells: KvCells,
 }
 
 /// Why a node can't be drained.
@@ -69,8 +68,8 @@ impl Drain {
     pub async fn open(brokers: &[String], credentials: &Credentials) -> Result<Self, DrainError> {
         let connection = Connection::open(brokers, credentials).await?;
         let cluster = ClusterRecord::read(&connection).await?.ok_or(DrainError::NoCluster)?;
-        let store = connection.context.get_key_value(BUCKET).await.map_err(unavailable)?;
-        Ok(Self { connection, cluster, store })
+        let cells = KvCells::existing(&connection, BUCKET);
+        Ok(Self { connection, cluster, cells })
     }
 
     /// Returns the id of the node with this id or address. Of several nodes with the address, those count that run: one that was replaced may have had it.
@@ -78,7 +77,7 @@ impl Drain {
     /// # Errors
     /// [`DrainError`].
     pub async fn find(&self, name: &str) -> Result<String, DrainError> {
-        let seen = node::seen(&self.store).await?;
+        let seen = node::seen(&self.cells).await?;
         let address = name.trim_end_matches('/');
         if let Some(found) = seen.iter().find(|seen| seen.known.node == name) {
             return Ok(found.known.node.clone());
@@ -91,7 +90,7 @@ impl Drain {
                 Err(DrainError::NoNode { name: name.to_owned(), known })
             }
             [found] => Ok(found.node.clone()),
-            _ => match &node::live(&self.store, &seen, has_address, Timing::default()).await?[..] {
+            _ => match &node::live(&self.cells, &seen, has_address, Timing::default()).await?[..] {
                 [found] => Ok(found.node.clone()),
                 _ => Err(DrainError::Several { name: name.to_owned(), known: list(with_address.into_iter()) }),
             },
@@ -103,7 +102,7 @@ impl Drain {
     /// # Errors
     /// [`DrainError::Unavailable`].
     pub async fn begin(&self, node: &str) -> Result<(), DrainError> {
-        self.store.put(drain_key_of(node), "{}".into()).await.map(drop).map_err(unavailable)
+        self.cells.put(&drain_key_of(node), "{}").await.map(drop).map_err(unavailable)
     }
 
     /// Asks a node to take partitions again.
@@ -111,7 +110,7 @@ impl Drain {
     /// # Errors
     /// [`DrainError::Unavailable`].
     pub async fn undo(&self, node: &str) -> Result<(), DrainError> {
-        self.store.delete(drain_key_of(node)).await.map_err(unavailable)
+        self.cells.delete(&drain_key_of(node)).await.map_err(unavailable)
     }
 
     /// Whether a node says that it hands its partitions over. Before that, it may still take some.
@@ -119,7 +118,7 @@ impl Drain {
     /// # Errors
     /// [`DrainError::Nodes`].
     pub async fn is_known_to(&self, node: &str) -> Result<bool, DrainError> {
-        Ok(node::listed(&self.store).await?.iter().any(|known| known.node == node && known.drains))
+        Ok(node::listed(&self.cells).await?.iter().any(|known| known.node == node && known.drains))
     }
 
     /// Returns the partitions whose leases a node holds, or held last.
@@ -127,12 +126,11 @@ impl Drain {
     /// # Errors
     /// [`DrainError`].
     pub async fn held_by(&self, node: &str) -> Result<Vec<u16>, DrainError> {
-        let bucket = record::bucket(&self.connection).await?.ok_or(DrainError::NoCluster)?;
         let mut held = Vec::new();
         for partition in 0..self.cluster.partitions {
             let key = lease::key_of(partition);
-            let value = record::read_from(&bucket, &key).await?;
-            let holder = value.map(|value| lease::holder_of(&key, &value)).transpose()?.flatten();
+            let cell = self.cells.read(&key).await.map_err(unavailable)?;
+            let holder = cell.map(|cell| lease::holder_of(&key, &cell.value)).transpose()?.flatten();
             held.extend((holder.as_deref() == Some(node)).then_some(partition));
         }
         Ok(held)

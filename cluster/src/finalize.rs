@@ -1,9 +1,9 @@
 //! Finalizing an upgrade: once all nodes have a later version of the program, they may write what only that version reads.
 
-use async_nats::jetstream::kv::Store;
 use serde::Serialize;
 
 use crate::agreed::{AgreedLevels, LevelsError, LevelsKey};
+use crate::cells::KvCells;
 use crate::connection::{ConnectError, Connection, Credentials};
 use crate::lease::Timing;
 use crate::levels::Levels;
@@ -80,33 +80,33 @@ pub async fn finalize(
 ) -> Result<Finalized, FinalizeError> {
     let connection = Connection::open(brokers, credentials).await?;
     ClusterRecord::read(&connection).await?.ok_or(FinalizeError::NoCluster)?;
-    let store = connection.context.get_key_value(BUCKET).await.map_err(NodeError::unavailable)?;
-    let key = LevelsKey(&store);
+    let cells = KvCells::existing(&connection, BUCKET);
+    let key = LevelsKey(&cells);
     // Before the nodes: what they announce later was checked by somebody else, or is refused by what is written here.
     let (AgreedLevels { levels: before, by, .. }, revision) = key.read().await?;
     if !own.cover(&before) {
         return Err(LevelsError::Later { by, agreed: before.to_string(), own }.into());
     }
-    let seen = node::seen(&store).await?;
+    let seen = node::seen(&cells).await?;
     let is_ahead = |seen: &SeenNode| !own.cover(&seen.known.levels);
-    let ahead = node::live(&store, &seen, is_ahead, timing).await?;
+    let ahead = node::live(&cells, &seen, is_ahead, timing).await?;
     if !ahead.is_empty() {
         return Err(FinalizeError::Ahead { own, nodes: ahead });
     }
     if before == own {
         return Ok(Finalized { before, levels: own });
     }
-    let nodes = behind(&store, seen, own, timing).await?;
+    let nodes = behind(&cells, seen, own, timing).await?;
     if !nodes.is_empty() {
         return Err(FinalizeError::Behind { wanted: own, nodes });
     }
-    if !node::seen(&store).await?.iter().any(|seen| seen.known.levels.cover(&own)) {
+    if !node::seen(&cells).await?.iter().any(|seen| seen.known.levels.cover(&own)) {
         return Err(FinalizeError::NoNode);
     }
-    match key.raise(&connection, own, revision).await? {
+    match key.raise(own, revision).await? {
         true => {
             // One that started in between may have read the levels before they were raised: it ends with its next sign of life.
-            behind(&store, node::seen(&store).await?, own, timing).await?;
+            behind(&cells, node::seen(&cells).await?, own, timing).await?;
             Ok(Finalized { before, levels: own })
         }
         false => Err(FinalizeError::Changed),
@@ -114,6 +114,6 @@ pub async fn finalize(
 }
 
 /// Returns the live nodes that do not have the levels `wanted`.
-async fn behind(store: &Store, first: Vec<SeenNode>, wanted: Levels, timing: Timing) -> Result<Vec<KnownNode>, NodeError> {
-    node::live(store, &first, |seen| !seen.known.levels.cover(&wanted), timing).await
+async fn behind(cells: &KvCells, first: Vec<SeenNode>, wanted: Levels, timing: Timing) -> Result<Vec<KnownNode>, NodeError> {
+    node::live(cells, &first, |seen| !seen.known.levels.cover(&wanted), timing).await
 }

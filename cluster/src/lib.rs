@@ -21,6 +21,7 @@ pub mod status;
 
 mod agreed;
 mod broker;
+mod cells;
 mod connection;
 mod cursors;
 mod documents;
@@ -30,7 +31,6 @@ mod identity;
 mod letters;
 mod levels;
 mod monitor;
-mod owned_key;
 mod record;
 mod stream;
 mod trial;

@@ -4,6 +4,7 @@ use std::io;
 
 use headcount_storage::format::Incarnation;
 
+use crate::cells::KvCells;
 use crate::connection::{ConnectError, Connection, Credentials};
 use crate::lease::Timing;
 use crate::node::{self, KnownNode, NodeError};
@@ -45,9 +46,9 @@ fn addresses(nodes: &[KnownNode]) -> String {
 pub async fn restored(brokers: &[String], credentials: &Credentials, timing: Timing) -> Result<ClusterRecord, RestoredError> {
     let connection = Connection::open(brokers, credentials).await?;
     let record = ClusterRecord::read(&connection).await?.ok_or(RestoredError::NoCluster)?;
-    let store = connection.context.get_key_value(BUCKET).await.map_err(NodeError::unavailable)?;
-    let first = node::seen(&store).await?;
-    let running = node::live(&store, &first, |_| true, timing).await?;
+    let cells = KvCells::existing(&connection, BUCKET);
+    let first = node::seen(&cells).await?;
+    let running = node::live(&cells, &first, |_| true, timing).await?;
     if !running.is_empty() {
         return Err(RestoredError::Running(running));
     }

@@ -4,11 +4,12 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde::Serialize;
 
 use crate::agreed::{AgreedLevels, LevelsError};
+use crate::cells::KvCells;
 use crate::connection::{ConnectError, Connection, Credentials};
 use crate::lease::{self, LeaseError, Leases, Timing};
 use crate::log::{LogError, LogReader};
 use crate::node::{self, KnownNode, NodeError};
-use crate::record::{self, BUCKET, ClusterRecord, RecordError};
+use crate::record::{BUCKET, ClusterRecord, RecordError};
 use crate::stream::StreamName;
 
 /// How many partitions are asked for at once.
@@ -95,7 +96,7 @@ pub async fn status(brokers: &[String], credentials: &Credentials) -> Result<Sta
     let connection = Connection::open(brokers, credentials).await?;
     let cluster = ClusterRecord::read(&connection).await?.ok_or(StatusError::NoCluster)?;
     let levels = AgreedLevels::read(&connection).await?;
-    let bucket = record::bucket(&connection).await?.ok_or(StatusError::NoCluster)?;
+    let cells = KvCells::existing(&connection, BUCKET);
     let counted = async |name: StreamName| {
         let reader = LogReader::open(&connection, &name.stream).await;
         let usage = async { reader?.usage().await }.await;
@@ -104,15 +105,14 @@ pub async fn status(brokers: &[String], credentials: &Credentials) -> Result<Sta
     let of_partition = async |partition: u16| {
         let (messages, bytes) = counted(StreamName::of_partition(partition)).await?;
         let key = lease::key_of(partition);
-        let value = record::read_from(&bucket, &key).await?;
-        let node = value.as_ref().map(|value| lease::holder_of(&key, value)).transpose()?.flatten();
-        let stopped = value.as_ref().map(|value| lease::stop_of(&key, value)).transpose()?.flatten();
+        let cell = cells.read(&key).await.map_err(NodeError::from)?;
+        let node = cell.as_ref().map(|cell| lease::holder_of(&key, &cell.value)).transpose()?.flatten();
+        let stopped = cell.as_ref().map(|cell| lease::stop_of(&key, &cell.value)).transpose()?.flatten();
         Ok::<_, StatusError>(PartitionStatus { partition, messages, bytes, node, stopped })
     };
     let (control_records, _) = counted(StreamName::control()).await?;
     let asked = stream::iter((0..cluster.partitions).map(of_partition));
     let partitions = asked.buffered(AT_ONCE).try_collect().await?;
-    let store = connection.context.get_key_value(BUCKET).await.map_err(NodeError::unavailable)?;
-    let nodes = node::listed(&store).await?;
+    let nodes = node::listed(&cells).await?;
     Ok(Status { cluster, levels, control_records, partitions, nodes })
 }

@@ -1,28 +1,20 @@
 //! Whether a node is to drain: a key of the bucket.
 
-use async_nats::jetstream::kv::Store;
-use async_nats::jetstream::stream::LastRawMessageErrorKind;
-
 use super::timing::NodeError;
+use crate::cells::KvCells;
 
 /// The first part of the keys of nodes that are to drain.
 const PREFIX: &str = "drain.";
 
 /// Whether a node is to drain, as the leader says it.
-pub(super) async fn is_wanted(store: &Store, node: &str) -> Result<bool, NodeError> {
-    let subject = format!("{}{}", store.prefix, drain_key_of(node));
-    match store.stream.get_last_raw_message_by_subject(&subject).await {
-        // A key that is deleted is an empty message.
-        Ok(message) => Ok(!message.payload.is_empty()),
-        Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(false),
-        Err(error) => Err(NodeError::unavailable(error)),
-    }
+pub(super) async fn is_wanted(cells: &KvCells, node: &str) -> Result<bool, NodeError> {
+    Ok(cells.read(&drain_key_of(node)).await?.is_some_and(|cell| !cell.value.is_empty()))
 }
 
 /// Forgets that a node is to drain: it starts.
-pub(super) async fn forget(store: &Store, node: &str) -> Result<(), NodeError> {
-    if is_wanted(store, node).await? {
-        store.delete(drain_key_of(node)).await.map_err(NodeError::unavailable)?;
+pub(super) async fn forget(cells: &KvCells, node: &str) -> Result<(), NodeError> {
+    if is_wanted(cells, node).await? {
+        cells.delete(&drain_key_of(node)).await?;
     }
     Ok(())
 }

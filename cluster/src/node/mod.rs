@@ -129,7 +129,7 @@ impl Node {
         follower.follow().await?;
         propagate_changes(runtime, &connection, &engine, &announcing);
         engine.registry().share_codes_with(Codes::open(runtime, &connection, replicas).await?);
-        let mut salts = Salts::new(&connection, replicas, engine.clone());
+        let salts = Salts::new(&connection, replicas, engine.clone());
         salts.begin(nodes.names().count() > 1).await;
         let (changed, live) = watch::channel(Live { nodes, since: Instant::now() });
         let (turns, moves) = (Semaphore::new(TURNS), Arc::new(Semaphore::new(MOVES)));
