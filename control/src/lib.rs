@@ -43,7 +43,6 @@ mod moved_records;
 mod names;
 mod operator;
 mod organizations;
-mod profiles;
 mod projects;
 mod record;
 mod secret;
@@ -56,7 +55,6 @@ mod state;
 mod tests;
 mod tokens;
 mod validate;
-mod webhooks;
 mod website;
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The nodes of a cluster: where they are, and which are live.
+//! The nodes of a cluster: where they are, which are live, and which are to hand their partitions over.
 //!
 //! Each node renews a key of its own. What this says decides where requests are sent and who takes a free partition, and nothing else: who owns a partition, its lease says.
 
@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::draining;
 use super::timing::{NodeError, NodeTiming};
 use crate::agreed::LevelsKey;
 use crate::cells::{Cell, KvCells};
@@ -179,7 +178,8 @@ impl Announcements {
 
     /// Whether a node is to hand its partitions over.
     pub(super) async fn is_to_drain(&self, node: &str) -> Result<bool, NodeError> {
-        draining::is_wanted(&self.cells, node).await
+        // As the leader says it. A key that was deleted is empty.
+        Ok(self.cells.read(&drain_key_of(node)).await?.is_some_and(|cell| !cell.value.is_empty()))
     }
 
     /// Reads what all nodes have agreed on, for one with the levels `own`, which writes that from now on.
@@ -189,7 +189,10 @@ impl Announcements {
 
     /// Forgets that a node was to hand its partitions over.
     pub(super) async fn forget_drain(&self, node: &str) -> Result<(), NodeError> {
-        draining::forget(&self.cells, node).await
+        if self.is_to_drain(node).await? {
+            self.cells.delete(&drain_key_of(node)).await?;
+        }
+        Ok(())
     }
 
     /// Says that a node is about to stop.
@@ -278,6 +281,11 @@ impl LiveNodes {
             attempts.into_iter().find_map(|(without, may_drain)| best(without, failed, may_drain))
         })
     }
+}
+
+/// The key that says that a node is to drain.
+pub(crate) fn drain_key_of(node: &str) -> String {
+    format!("drain.{node}")
 }
 
 #[cfg(test)]
