@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 
-use super::audit_entry::{AuditPage, AuditQuery, AuditTarget, Audited, Author, FieldChange};
-use super::error::RegistryError;
-use super::ids::{CompanyProfileId, WebhookId};
-use super::names::{AuditAction, TargetType};
+use super::audit_entry::Audited;
 use super::record::ControlRecord;
-use super::{ORGANIZATION_NOT_FOUND, Registry};
+use super::{
+    AuditAction, AuditPage, AuditQuery, AuditTarget, Author, CompanyProfileId, FieldChange, ORGANIZATION_NOT_FOUND, Registry,
+    RegistryError, TargetType, WebhookId,
+};
 
 impl Registry {
     /// Notes the time as of which entries may be removed.

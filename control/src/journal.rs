@@ -20,10 +20,9 @@ use headcount_storage::files::{PRIVATE_DIR, create_private_dir};
 use headcount_storage::log::LogFile;
 
 use super::audit::trail::Trail;
-use super::audit_entry::{AuditEntry, AuditPage, AuditQuery};
 use super::record::{self, ControlRecord};
-use super::snapshot;
 use super::state::State;
+use super::{AuditEntry, AuditPage, AuditQuery, snapshot};
 
 /// How many snapshots are kept.
 const KEPT_SNAPSHOTS: usize = 2;
