@@ -4,9 +4,7 @@ use headcount_common::ControlError;
 use headcount_domain::time::Instant;
 use serde::{Deserialize, Serialize};
 
-use super::audit_entry::Author;
-use super::ids::{ActionId, BuildRunId, TokenId};
-use super::names::ActionReason;
+use super::{ActionId, ActionReason, Author, BuildRunId, TokenId};
 
 /// The most entries of the ledger of an organization; of more, the oldest are removed. Each tells the balance after it.
 pub const MAX_ACTION_ENTRIES: usize = 10_000;

@@ -1,11 +1,10 @@
 //! Which list is that of a partition's archive: a key of the brokers, changed by compare-and-set.
 
-use async_nats::jetstream::kv::{CreateErrorKind, Store};
 use serde::{Deserialize, Serialize};
 
 use super::FilesError;
+use crate::cells::{KvCells, Owned, PartitionCells, Unanswered};
 use crate::connection::Connection;
-use crate::owned_key::{self, Owned, OwnedKey, OwnedKeyError, OwnedValue};
 use crate::record::BUCKET;
 
 /// The key that says where the files of the cluster are.
@@ -14,10 +13,6 @@ const PLACE: &str = "files";
 /// The value of a partition's key.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pointer {
-    /// The epoch of the owner that may change it.
-    pub(crate) epoch: u64,
-    /// Tells one change of an owner from another one.
-    change: u64,
     /// The list of the archive; `None`: nothing is published.
     pub(crate) list: Option<ListName>,
 }
@@ -31,48 +26,28 @@ pub(crate) struct ListName {
 
 /// The keys of all partitions.
 #[derive(Debug, Clone)]
-pub(crate) struct Pointers {
-    store: Store,
-    /// What they point to: the beginning of their keys.
-    kind: &'static str,
-}
+pub(crate) struct Pointers(PartitionCells<Pointer>);
 
 /// The pointer of a partition that this node has.
 pub(crate) type OwnPointer = Owned<Pointer>;
 
-impl OwnedValue for Pointer {
-    fn epoch(&self) -> u64 {
-        self.epoch
-    }
-
-    fn of(self, epoch: u64, change: u64) -> Self {
-        Self { epoch, change, ..self }
-    }
-}
-
-impl From<OwnedKeyError> for FilesError {
-    fn from(error: OwnedKeyError) -> Self {
-        match error {
-            OwnedKeyError::NotOwner(partition) => Self::NotOwner(partition),
-            OwnedKeyError::Unavailable(why) => Self::Brokers(why),
-        }
+impl From<Unanswered> for FilesError {
+    fn from(Unanswered(why): Unanswered) -> Self {
+        Self::Brokers(why)
     }
 }
 
 impl Pointers {
     /// Opens those to lists of a `kind`.
     pub(crate) async fn open(connection: &Connection, kind: &'static str) -> Result<Self, FilesError> {
-        let store = connection.context.get_key_value(BUCKET).await.map_err(FilesError::brokers)?;
-        Ok(Self { store, kind })
+        let cells = KvCells::existing(connection, BUCKET);
+        cells.open().await?;
+        Ok(Self(PartitionCells::new(cells, kind)))
     }
 
     /// Returns where the pointer of a partition is.
     pub(super) fn address_of(&self, partition: u16) -> String {
-        format!("{BUCKET}/{}", self.key_of(partition).name)
-    }
-
-    fn key_of(&self, partition: u16) -> OwnedKey<'_> {
-        OwnedKey { store: &self.store, partition, name: format!("{}.{partition:03}", self.kind) }
+        format!("{BUCKET}/{}", self.0.key_of(partition))
     }
 
     /// Makes the owner of `epoch` the only one that may change the pointer of a partition.
@@ -80,7 +55,7 @@ impl Pointers {
     /// # Errors
     /// [`FilesError::NotOwner`] if a later owner did so, and [`FilesError::Brokers`].
     pub(crate) async fn take_over(&self, partition: u16, epoch: u64) -> Result<OwnPointer, FilesError> {
-        Ok(self.key_of(partition).take_over(epoch).await?)
+        self.0.take_over(partition, epoch).await?.ok_or(FilesError::NotOwner(partition))
     }
 
     /// Has the pointer of a partition name another list; `None`: none.
@@ -90,31 +65,24 @@ impl Pointers {
     pub(crate) async fn publish(&self, partition: u16, own: &mut OwnPointer, list: Option<ListName>) -> Result<(), FilesError> {
         let change = |pointer: &mut Pointer| {
             pointer.list.clone_from(&list);
-            Ok(())
+            Ok::<_, FilesError>(())
         };
-        self.key_of(partition).change(own, change).await
+        if self.0.change(partition, own, change).await? { Ok(()) } else { Err(FilesError::NotOwner(partition)) }
     }
 
     /// Returns where the nodes of this cluster keep files, after it was recorded that it is at `place`, if nothing was before.
     pub(super) async fn agree(&self, place: &str) -> Result<String, FilesError> {
-        match self.store.create(PLACE, place.to_owned().into()).await {
-            Ok(_) => Ok(place.to_owned()),
-            Err(error) if error.kind() == CreateErrorKind::AlreadyExists => {
-                self.place().await?.ok_or_else(|| FilesError::brokers("the place of files was removed"))
-            }
-            Err(error) => Err(FilesError::brokers(error)),
-        }
+        Ok(text(&self.0.cells.offer(PLACE, place.to_owned()).await?))
     }
 
     /// Records that the files of a cluster that is being made are at `place`.
     pub(super) async fn move_to(&self, place: &str) -> Result<(), FilesError> {
-        self.store.put(PLACE, place.to_owned().into()).await.map(drop).map_err(FilesError::brokers)
+        Ok(self.0.cells.put(PLACE, place.to_owned()).await.map(drop)?)
     }
 
     /// Returns where the nodes of this cluster keep files; `None`: nowhere.
     pub(super) async fn place(&self) -> Result<Option<String>, FilesError> {
-        let place = owned_key::get(&self.store, PLACE).await.map_err(FilesError::Brokers)?;
-        Ok(place.map(|(value, _)| String::from_utf8_lossy(&value).into_owned()))
+        Ok(self.0.cells.read(PLACE).await?.map(|cell| text(&cell.value)))
     }
 
     /// Returns the list that the pointer of a partition names.
@@ -122,6 +90,10 @@ impl Pointers {
     /// # Errors
     /// [`FilesError::Brokers`].
     pub(super) async fn named(&self, partition: u16) -> Result<Option<ListName>, FilesError> {
-        Ok(self.key_of(partition).read::<Pointer>().await?.and_then(|(pointer, _)| pointer.list))
+        Ok(self.0.read(partition).await?.and_then(|pointer| pointer.list))
     }
+}
+
+fn text(value: &[u8]) -> String {
+    String::from_utf8_lossy(value).into_owned()
 }

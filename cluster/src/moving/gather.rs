@@ -1,10 +1,11 @@
 //! Gathering the events of each partition into messages, always the same ones.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
-use headcount_actors::MovedEvents;
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::intake::event::Position;
+use headcount_actors::{MovedEvents, MovingSource};
 
 use super::error::MoveError;
 use crate::levels::Levels;
@@ -28,13 +29,13 @@ type RecordMessage<'r> = &'r mut dyn FnMut(u16, Vec<MovedEntry>) -> Result<(), M
 
 /// The events of each partition that wait for their message: 64 times a megabyte at most.
 #[derive(Default)]
-pub(super) struct Gathered {
+struct Gathered {
     waiting: BTreeMap<u16, (u32, usize, Vec<MovedEntry>)>,
 }
 
 impl Gathered {
     /// Adds events, after those that wait were recorded if both don't fit into one message.
-    pub(super) fn add(&mut self, events: MovedEvents, record: RecordMessage<'_>) -> Result<(), MoveError> {
+    fn add(&mut self, events: MovedEvents, record: RecordMessage<'_>) -> Result<(), MoveError> {
         let MovedEvents { partition, project, positions, count, payload } = events;
         let (events, bytes, entries) = self.waiting.entry(partition).or_default();
         if !entries.is_empty() && (*events + count > MAX_EVENTS || *bytes + payload.len() > MESSAGE_BYTES) {
@@ -46,14 +47,22 @@ impl Gathered {
         entries.push(MovedEntry { entry: Entry { count, payload }, project, positions });
         Ok(())
     }
+}
 
-    /// Records what still waits.
-    pub(super) fn finish(self, record: RecordMessage<'_>) -> Result<(), MoveError> {
-        let waiting = self.waiting.into_iter().filter(|(_, (_, _, entries))| !entries.is_empty());
-        waiting
-            .map(|(partition, (_, _, entries))| (partition, entries))
-            .try_for_each(|(partition, entries)| record(partition, entries))
-    }
+/// Has `record` get all events of an installation in messages.
+pub(super) fn gather(source: &MovingSource, record: RecordMessage<'_>) -> Result<(), MoveError> {
+    let (mut gathered, mut failure) = (Gathered::default(), None);
+    source.events(&mut |events| match gathered.add(events, record) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            failure = Some(error);
+            ControlFlow::Break(())
+        }
+    })?;
+    failure.map_or(Ok(()), Err)?;
+    // What still waits.
+    let mut waiting = gathered.waiting.into_iter().filter(|(_, (_, _, entries))| !entries.is_empty());
+    waiting.try_for_each(|(partition, (_, _, entries))| record(partition, entries))
 }
 
 /// How many events each partition gets, and how many bytes they take in its stream.

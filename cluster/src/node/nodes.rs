@@ -1,4 +1,4 @@
-//! The nodes of a cluster: where they are, and which are live.
+//! The nodes of a cluster: where they are, which are live, and which are to hand their partitions over.
 //!
 //! Each node renews a key of its own. What this says decides where requests are sent and who takes a free partition, and nothing else: who owns a partition, its lease says.
 
@@ -6,18 +6,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_nats::jetstream::kv::Store;
-use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
-use futures_util::TryStreamExt as _;
 use headcount_common::answers_version;
 use headcount_storage::boot_time::boot_time;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::draining;
 use super::timing::{NodeError, NodeTiming};
 use crate::agreed::LevelsKey;
+use crate::cells::{Cell, KvCells};
 use crate::connection::Connection;
 use crate::lease::Timing;
 use crate::levels::Levels;
@@ -90,7 +87,6 @@ impl Announcement {
 /// The key of a node.
 struct NodeKey {
     node: String,
-    subject: String,
     revision: u64,
     /// What it says. `None`: it is withdrawn, or another version wrote it.
     said: Option<Announcement>,
@@ -98,7 +94,7 @@ struct NodeKey {
 
 /// The keys of all nodes.
 pub(super) struct Announcements {
-    store: Store,
+    cells: KvCells,
     /// Each node with its key, and when that was seen first.
     seen: BTreeMap<String, (Duration, NodeKey)>,
     /// How long a node is live after its key changed.
@@ -122,30 +118,30 @@ struct LiveNode {
 }
 
 /// Returns all nodes that have a key.
-pub(crate) async fn listed(store: &Store) -> Result<Vec<KnownNode>, NodeError> {
-    Ok(seen(store).await?.into_iter().map(|seen| seen.known).collect())
+pub(crate) async fn listed(cells: &KvCells) -> Result<Vec<KnownNode>, NodeError> {
+    Ok(seen(cells).await?.into_iter().map(|seen| seen.known).collect())
 }
 
 /// Returns all nodes that have a key, and how it is.
-pub(crate) async fn seen(store: &Store) -> Result<Vec<SeenNode>, NodeError> {
+pub(crate) async fn seen(cells: &KvCells) -> Result<Vec<SeenNode>, NodeError> {
     let seen = |NodeKey { node, revision, said, .. }| {
         let Announcement { address, version, drains, ailment, levels, .. } = said?;
         Some(SeenNode { known: KnownNode { node, address, version, drains, ailment, levels }, revision })
     };
-    Ok(read_all(store).await?.into_iter().filter_map(seen).collect())
+    Ok(read_all(cells).await?.into_iter().filter_map(seen).collect())
 }
 
 /// Returns the live ones of the nodes that are wanted, of which `first` were seen before. One that was killed keeps its key: it counts as live until it has not renewed that for as long as
 /// others wait for its leases.
 pub(crate) async fn live(
-    store: &Store,
+    cells: &KvCells,
     first: &[SeenNode],
     is_wanted: impl Fn(&SeenNode) -> bool,
     timing: Timing,
 ) -> Result<Vec<KnownNode>, NodeError> {
     let began = Instant::now();
     loop {
-        let wanted = seen(store).await?.into_iter().filter(&is_wanted);
+        let wanted = seen(cells).await?.into_iter().filter(&is_wanted);
         let has_renewed = |seen: &SeenNode| !first.iter().any(|first| first.is_same(seen));
         let (live, silent): (Vec<SeenNode>, Vec<SeenNode>) = wanted.partition(has_renewed);
         if silent.is_empty() || began.elapsed() >= timing.taken_after {
@@ -156,15 +152,11 @@ pub(crate) async fn live(
 }
 
 /// Reads the keys of all nodes.
-async fn read_all(store: &Store) -> Result<Vec<NodeKey>, NodeError> {
-    let prefix = format!("{}{PREFIX}", store.prefix);
-    let subjects = store.stream.info_with_subjects(format!("{prefix}>")).await.map_err(NodeError::unavailable)?;
-    let subjects: Vec<(String, usize)> = subjects.try_collect().await.map_err(NodeError::unavailable)?;
+async fn read_all(cells: &KvCells) -> Result<Vec<NodeKey>, NodeError> {
     let mut found = Vec::new();
-    for (subject, _) in subjects {
-        let Some(node) = subject.strip_prefix(&prefix).map(str::to_owned) else { continue };
-        let Some((revision, said)) = read(&store.stream, &subject).await? else { continue };
-        found.push(NodeKey { node, subject, revision, said });
+    for node in cells.keys(PREFIX).await? {
+        let Some(Cell { value, revision }) = cells.read(&key_of(&node)).await? else { continue };
+        found.push(NodeKey { node, revision, said: serde_json::from_slice(&value).ok() });
     }
     found.sort_by(|one, other| one.node.cmp(&other.node));
     Ok(found)
@@ -172,41 +164,46 @@ async fn read_all(store: &Store) -> Result<Vec<NodeKey>, NodeError> {
 
 impl Announcements {
     pub(super) async fn open(connection: &Connection, bucket: &str, timing: &NodeTiming) -> Result<Self, NodeError> {
-        let store = connection.context.get_key_value(bucket).await.map_err(NodeError::unavailable)?;
+        let cells = KvCells::existing(connection, bucket);
+        cells.open().await?;
         let (live_for, forgotten_after) = (timing.leases.taken_after, timing.forgotten_after);
-        Ok(Self { store, seen: BTreeMap::new(), live_for, forgotten_after })
+        Ok(Self { cells, seen: BTreeMap::new(), live_for, forgotten_after })
     }
 
     /// Says what a node says of itself, once more.
     pub(super) async fn announce(&self, node: &str, announcement: &Announcement) -> Result<(), NodeError> {
         let value = serde_json::to_vec(announcement).map_err(NodeError::unavailable)?;
-        self.store.put(format!("{PREFIX}{node}"), value.into()).await.map(drop).map_err(NodeError::unavailable)
+        Ok(self.cells.put(&key_of(node), value).await.map(drop)?)
     }
 
     /// Whether a node is to hand its partitions over.
     pub(super) async fn is_to_drain(&self, node: &str) -> Result<bool, NodeError> {
-        draining::is_wanted(&self.store, node).await
+        // As the leader says it. A key that was deleted is empty.
+        Ok(self.cells.read(&drain_key_of(node)).await?.is_some_and(|cell| !cell.value.is_empty()))
     }
 
     /// Reads what all nodes have agreed on, for one with the levels `own`, which writes that from now on.
     pub(super) async fn follow_levels(&self, connection: &Connection, own: Levels) -> Result<(), NodeError> {
-        Ok(LevelsKey(&self.store).follow(connection, own).await.map(drop)?)
+        Ok(LevelsKey(&self.cells).follow(connection, own).await.map(drop)?)
     }
 
     /// Forgets that a node was to hand its partitions over.
     pub(super) async fn forget_drain(&self, node: &str) -> Result<(), NodeError> {
-        draining::forget(&self.store, node).await
+        if self.is_to_drain(node).await? {
+            self.cells.delete(&drain_key_of(node)).await?;
+        }
+        Ok(())
     }
 
     /// Says that a node is about to stop.
     pub(super) async fn withdraw(&self, node: &str) -> Result<(), NodeError> {
-        self.store.delete(format!("{PREFIX}{node}")).await.map_err(NodeError::unavailable)
+        Ok(self.cells.delete(&key_of(node)).await?)
     }
 
     /// Reads the keys of all nodes, and returns those that are live: that have renewed their key lately, as far as this function has seen.
     pub(super) async fn live(&mut self) -> Result<LiveNodes, NodeError> {
         let mut seen = BTreeMap::new();
-        for key in read_all(&self.store).await? {
+        for key in read_all(&self.cells).await? {
             let since = match self.seen.get(&key.node) {
                 Some((since, known)) if known.revision == key.revision => *since,
                 _ => boot_time(),
@@ -232,22 +229,17 @@ impl Announcements {
         let is_dead = |since: Duration| boot_time() - since >= self.live_for + self.forgotten_after;
         // One at a time: the next sign of life must not wait.
         let Some((_, dead)) = self.seen.values().find(|(since, _)| is_dead(*since)) else { return };
-        let NodeKey { node, subject, revision, .. } = dead;
+        let NodeKey { node, revision, .. } = dead;
         // None that was renewed meanwhile.
-        match self.store.stream.purge().sequence(revision + 1).filter(subject).await {
-            Ok(_) => tracing::info!(node, "the key of a node is removed that was not renewed for long"),
+        match self.cells.purge(&key_of(node), Some(*revision)).await {
+            Ok(()) => tracing::info!(node, "the key of a node is removed that was not renewed for long"),
             Err(error) => tracing::debug!(node, %error, "the key of a node is not removed yet"),
         }
     }
 }
 
-/// Reads the key of a node: its revision, and what it says. `None`: there is none.
-async fn read(stream: &Stream, subject: &str) -> Result<Option<(u64, Option<Announcement>)>, NodeError> {
-    match stream.get_last_raw_message_by_subject(subject).await {
-        Ok(message) => Ok(Some((message.sequence, serde_json::from_slice(&message.payload).ok()))),
-        Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
-        Err(error) => Err(NodeError::unavailable(error)),
-    }
+fn key_of(node: &str) -> String {
+    format!("{PREFIX}{node}")
 }
 
 impl LiveNodes {
@@ -289,6 +281,11 @@ impl LiveNodes {
             attempts.into_iter().find_map(|(without, may_drain)| best(without, failed, may_drain))
         })
     }
+}
+
+/// The key that says that a node is to drain.
+pub(crate) fn drain_key_of(node: &str) -> String {
+    format!("drain.{node}")
 }
 
 #[cfg(test)]

@@ -19,8 +19,7 @@ use headcount_storage::files::create_private_dir;
 use headcount_storage::log::LogFile;
 
 use super::file::AuditFile;
-use crate::audit_entry::{AuditEntry, AuditPage, AuditQuery};
-use crate::record;
+use crate::{AuditEntry, AuditPage, AuditQuery, record};
 
 /// How many audit logs are open while they are caught up.
 const AT_ONCE: usize = 256;

@@ -118,7 +118,7 @@ impl OwnState {
         self.point_to(pointers, partition, None).await?;
         self.written.clear();
         // Also those of which no list is known any more, but for those that a later owner may have written since.
-        let last = format!("{:020}.", self.pointer.value.epoch);
+        let last = format!("{:020}.", self.pointer.epoch);
         self.unnamed.add(self.bucket.all().await?.into_iter().filter(|object| *object < last));
         Ok(self.unnamed.delete_known(&self.bucket).await?)
     }
@@ -144,7 +144,7 @@ impl OwnState {
 
     fn new_name(&self) -> String {
         // The epoch: what one owner deletes, another one has not written.
-        format!("{:020}-{:016x}", self.pointer.value.epoch, fastrand::u64(..))
+        format!("{:020}-{:016x}", self.pointer.epoch, fastrand::u64(..))
     }
 
     /// Writes those files that the bucket does not have.
@@ -170,7 +170,7 @@ impl OwnState {
     async fn delete_unnamed(&mut self) {
         let old = self.unnamed.look(&self.bucket).await;
         // But for those that a later owner has written: this machine may have been halted for days.
-        let later = format!("{:020}.", self.pointer.value.epoch);
+        let later = format!("{:020}.", self.pointer.epoch);
         self.unnamed.add(old.into_iter().filter(|object| *object < later));
         self.unnamed.keep(&named(self.published.as_ref(), &self.pointer));
         self.unnamed.delete(&self.bucket).await;
