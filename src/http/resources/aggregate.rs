@@ -1,5 +1,8 @@
 //! `POST /projects/{project_id}/analytics/aggregate`
 
+use headcount_api::endpoint::*;
+use headcount_api::extract::filters::{self, FilterShape};
+use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::aggregate::{Aggregate, AggregateRow, Grouping, MAX_GROUPS};
 use headcount_domain::filter::Filter;
 use headcount_domain::intake::fields::{BuiltIn, Field, MetadataPath, Scalar};
@@ -9,10 +12,6 @@ use serde::Serializer;
 use serde_json::value::RawValue;
 use utoipa::openapi::Object;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Type};
-
-use crate::http::endpoint::*;
-use crate::http::extract::filters::{self, FilterShape};
-use crate::http::extract::share_rules::named_by_filters;
 
 /// The number of groups if none is given.
 const DEFAULT_GROUPS: usize = 100;

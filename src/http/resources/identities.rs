@@ -1,9 +1,8 @@
 //! `GET /identities/…`: organization-wide.
 
+use headcount_api::endpoint::*;
+use headcount_api::respond::answer::Completed;
 use headcount_domain::queries::{self, CountOf, IdentityCounts, IdentityOrder, IdentitySelector, Listed, Profile, TopIdentity};
-
-use crate::http::endpoint::*;
-use crate::http::respond::answer::Completed;
 
 type CompletedProfile = Completed<ProfileAnswer>;
 type CompletedReferrers = Completed<ReferrersAnswer>;

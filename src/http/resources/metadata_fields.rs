@@ -1,10 +1,10 @@
 //! `GET /projects/{project_id}/analytics/fields`
 
+use headcount_api::endpoint::*;
 use headcount_domain::aggregate::{MetadataField, MetadataFields};
 use headcount_domain::versions::Depends;
 
 use super::raw_events::parameters::SentDates;
-use crate::http::endpoint::*;
 
 query_parameters! {
     /// The days, and the length of the list.

@@ -1,12 +1,11 @@
 //! `POST /projects/{project_id}/analytics/count-unique-users-per-day`
 
+use headcount_api::endpoint::*;
+use headcount_api::extract::filters::{self, FilterShape};
+use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::filter::Filter;
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
 use headcount_domain::time::{Day, Window};
-
-use crate::http::endpoint::*;
-use crate::http::extract::filters::{self, FilterShape};
-use crate::http::extract::share_rules::named_by_filters;
 
 json_body! {
     /// What unique users are asked for.

@@ -103,6 +103,8 @@ fn imports_go_one_way() {
         ("common/src", &["headcount_control", "headcount_actors", "actix", "tokio"]),
         ("control/src", &["headcount_archive", "headcount_actors", "actix"]),
         ("actors/src", &["actix_web"]),
+        ("api/src", &["headcount_cluster", "headcount_research", "headcount::"]),
+        ("cluster/src", &["headcount_api", "headcount::"]),
         ("benches/load", &["headcount::", "headcount_"]),
         ("tests/model", &["headcount_domain", "headcount_storage", "headcount_actors"]),
         ("tests/histories", &["headcount_domain", "headcount_storage", "headcount_actors"]),

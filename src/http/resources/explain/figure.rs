@@ -3,6 +3,9 @@
 use std::hash::Hasher as _;
 
 use headcount_actors::ExplainError;
+use headcount_api::client_end::while_client_waits;
+use headcount_api::endpoint::*;
+use headcount_api::extract::filters::{self, FilterShape};
 use headcount_domain::figures::{AttributedTo, ExplainQuestion, ExplainedFigure, Explanation};
 use headcount_domain::filter::Filter;
 use headcount_domain::intake::event::Position;
@@ -13,9 +16,6 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::cursor::ExplainCursor;
 use super::rows::{ContributingEvent, DimensionName, EntityLevelName, FigureName, TouchModelName, UncountedEvent};
-use crate::http::client_end::while_client_waits;
-use crate::http::endpoint::*;
-use crate::http::extract::filters::{self, FilterShape};
 
 /// The most events of each list on a page, and how many there are unless a question says another number.
 const MAX_EVENTS: usize = 500;
