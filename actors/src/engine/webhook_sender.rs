@@ -13,7 +13,7 @@ use headcount_domain::versions::Depends;
 use tokio::task::JoinSet;
 
 use super::handle::{Engine, Inner};
-use super::scan::NextNotifications;
+use crate::scans::NextNotifications;
 use crate::shard::AskError;
 use crate::webhooks::{DeliveryAttempt, Notification, Outlook, SignedRequest, WebhookSettings, Webhooks, signature};
 
@@ -253,7 +253,8 @@ impl Sender {
         if last <= outlook.done {
             return Ok(NextTurn::Woken);
         }
-        let NextNotifications { notifications, until, has_more } = engine.notifications_after(project, outlook.done).await?;
+        let NextNotifications { notifications, until, has_more } =
+            engine.scans.notifications_after(project, outlook.done).await?;
         drop(engine);
         let began = Stopwatch::now();
         for notification in notifications {
@@ -324,7 +325,7 @@ impl Sender {
         }
         let listed = self.webhooks.listed(id);
         let last = listed.last().copied().unwrap_or(0);
-        let there = engine.existing(project, listed).await?;
+        let there = engine.scans.existing(project, listed).await?;
         let (webhooks, id) = (Arc::clone(&self.webhooks), id.clone());
         let kept = tokio::task::spawn_blocking(move || webhooks.keep(&id, &there, last, reflected)).await;
         kept.map_err(io::Error::other).flatten().map_err(Ended::File)
