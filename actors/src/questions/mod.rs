@@ -19,7 +19,7 @@ use headcount_common::secrets::Secrets;
 use headcount_common::{NodeToken, Owners};
 use headcount_control::Registry;
 use headcount_domain::fault::Fault;
-use headcount_domain::ids::{KeyHasher, ProjectId};
+use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
 use headcount_storage::starts::Starts;
 
 use crate::erasures::Erasures;
@@ -87,6 +87,11 @@ impl Questions {
         self.timeout
     }
 
+    /// The organization of a project, if that is known.
+    pub(crate) fn organization_of(&self, project: ProjectId) -> Option<OrganizationId> {
+        self.registry.policy(project).map(|config| config.policy.organization)
+    }
+
     pub(crate) fn secrets(&self) -> &Secrets {
         &self.secrets
     }
@@ -108,7 +113,6 @@ impl Questions {
         project: ProjectId,
         request: impl FnOnce(&mut Shard) -> Result<R, Fault> + Send + 'static,
     ) -> Result<Pending<R>, AskError> {
-        let organization = self.registry.policy(project).map(|config| config.policy.organization);
-        self.shards.send(project, organization, request)
+        self.shards.send(project, self.organization_of(project), request)
     }
 }

@@ -95,9 +95,7 @@ impl Scans {
         projects: Vec<ProjectId>,
         question: ActiveQuestion,
     ) -> Result<ActiveAnswer, AskError> {
-        let most = self.timeout;
-        let listed = self.list_active(organization, projects, question);
-        tokio::time::timeout(most, listed).await.unwrap_or(Err(AskError::TimedOut(most)))
+        self.in_time(self.list_active(organization, projects, question)).await
     }
 
     async fn list_active(

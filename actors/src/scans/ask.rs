@@ -12,6 +12,7 @@ use headcount_domain::intake::event::Position;
 use headcount_domain::intake::fields::{BuiltIn, Field};
 use headcount_domain::queries::UniqueUsers;
 use headcount_domain::time::{Timezone, Window};
+use tokio::sync::oneshot;
 
 use super::aggregate::{AggregateQuestion, aggregate};
 use super::error::ScanError;
@@ -116,15 +117,15 @@ impl Scans {
     }
 
     async fn ask_kept(&self, project: ProjectId, question: KeptQuestion) -> Result<KeptAt, AskError> {
-        let (most, question) = (self.timeout, Arc::new(question));
-        let asked = async {
+        let question = Arc::new(question);
+        self.in_time(async {
             loop {
                 if let Some(answer) = self.ask_view(project, Arc::clone(&question)).await? {
                     return Ok(answer);
                 }
             }
-        };
-        tokio::time::timeout(most, asked).await.unwrap_or(Err(AskError::TimedOut(most)))
+        })
+        .await
     }
 
     /// Answers by what is kept, and keeps the answer. `None`: the floor rose meanwhile.
@@ -166,15 +167,14 @@ impl Scans {
         project: ProjectId,
         answer: impl Fn(Scan<'_>, usize) -> Result<R, ScanError> + Clone + Send + 'static,
     ) -> Result<R, AskError> {
-        let most = self.timeout;
-        let asked = async {
+        self.in_time(async {
             loop {
                 if let Some(answer) = self.scan_in_turn(project, answer.clone()).await? {
                     return Ok(answer);
                 }
             }
-        };
-        tokio::time::timeout(most, asked).await.unwrap_or(Err(AskError::TimedOut(most)))
+        })
+        .await
     }
 
     /// Returns `None` if the floor rose meanwhile: some events may have been gone before the scan read them.
@@ -183,8 +183,7 @@ impl Scans {
         project: ProjectId,
         answer: impl FnOnce(Scan<'_>, usize) -> Result<R, ScanError> + Send + 'static,
     ) -> Result<Option<R>, AskError> {
-        let organization = self.questions.registry.policy(project).map(|keyed| keyed.policy.organization);
-        let turn = self.turns.take(organization).await?;
+        let turn = self.turns.take(self.questions.organization_of(project)).await?;
         self.scan_with(turn, project, move |scan, sort_bytes| {
             let (questions, project, floor) = (&scan.scans.questions, scan.project, scan.floor);
             let answer = answer(scan, sort_bytes)?;
@@ -218,13 +217,16 @@ impl Scans {
     ) -> Result<R, AskError> {
         let cancelled = Cancelled::default();
         let _cancel = CancelOnDrop(Arc::clone(&cancelled));
-        let scans = self.clone();
-        let scan = move || {
+        let (scans, (send, answer)) = (self.clone(), oneshot::channel());
+        // Boxed, so that the code that runs it exists once.
+        let scan: Box<dyn FnOnce() + Send> = Box::new(move || {
+            let answer = scan(&scans, &cancelled, scans.sort_bytes);
             // The turn lasts until the scan is over, whether or not somebody waits.
-            let _turn = turn;
-            scan(&scans, &cancelled, scans.sort_bytes)
-        };
-        match tokio::task::spawn_blocking(scan).await.map_err(|_| AskError::NoAnswer)? {
+            drop(turn);
+            let _nobody_waits = send.send(answer);
+        });
+        tokio::task::spawn_blocking(scan);
+        match answer.await.map_err(|_| AskError::NoAnswer)? {
             Ok(answer) => Ok(answer),
             Err(ScanError::Ask(error)) => Err(error),
             Err(ScanError::Cancelled) => Err(AskError::NoAnswer),

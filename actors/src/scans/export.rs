@@ -32,7 +32,7 @@ impl Scans {
         predicate: Predicate,
         mut sink: S,
     ) -> Result<S, AskError> {
-        let organization = self.questions.registry.policy(project).map(|config| Holder::Organization(config.policy.organization));
+        let organization = self.questions.organization_of(project).map(Holder::Organization);
         let turn = self.exports.take_for([organization, None], 1).map_err(|_| AskError::Busy)?;
         let check = move |scan: &Scan<'_>| window.map_or(Ok(()), |window| scan.check_is_kept(window.start));
         self.scan_with(turn, project, move |mut scan, sort_bytes| {

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use actix::System;
 use headcount_domain::ids::ProjectId;
@@ -44,7 +43,6 @@ pub struct Scans {
     pub(super) views: Arc<Views>,
     /// The memory of each table and sort of a scan, in bytes.
     pub(super) sort_bytes: usize,
-    pub(super) timeout: Duration,
     /// The most identities that are listed in one answer for another node.
     pub(super) max_active: usize,
 }
@@ -86,7 +84,6 @@ impl Scans {
             scratch: SpillDir::new(settings.data_dir),
             views: start_views(settings.view_bytes, system, &questions.registry),
             sort_bytes: MemoryShares::of(settings.memory_bytes).scan_sort,
-            timeout: questions.timeout,
             max_active: settings.max_active,
             questions,
         }
@@ -105,6 +102,12 @@ impl Scans {
     /// Returns the figures about kept answers.
     pub(crate) fn view_figures(&self) -> ViewFigures {
         self.views.figures()
+    }
+
+    /// Waits for an answer for as long as a question may take.
+    pub(super) async fn in_time<R>(&self, asked: impl Future<Output = Result<R, AskError>>) -> Result<R, AskError> {
+        let most = self.questions.timeout;
+        tokio::time::timeout(most, asked).await.unwrap_or(Err(AskError::TimedOut(most)))
     }
 
     /// Checks that a scan goes on.

@@ -68,8 +68,7 @@ impl Scans {
         (after, until): (Position, Position),
         mut sink: S,
     ) -> Result<(S, Position), AskError> {
-        let organization = self.questions.registry.policy(project).map(|config| config.policy.organization);
-        let turn = self.node_turns.questions.take(organization).await?;
+        let turn = self.node_turns.questions.take(self.questions.organization_of(project)).await?;
         self.scan_with(turn, project, move |mut scan, _| {
             if scan.until < until {
                 return Err(AskError::NoAnswer.into());
@@ -87,8 +86,7 @@ impl Scans {
         project: ProjectId,
         run: impl FnOnce(&AtomicBool) -> Result<R, AskError> + Send + 'static,
     ) -> Result<R, AskError> {
-        let organization = self.questions.registry.policy(project).map(|config| config.policy.organization);
-        let turn = self.node_turns.questions.take(organization).await?;
+        let turn = self.node_turns.questions.take(self.questions.organization_of(project)).await?;
         self.run_scan(turn, move |_, cancelled, _| Ok(run(cancelled)?)).await
     }
 

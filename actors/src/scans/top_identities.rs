@@ -43,9 +43,7 @@ impl Scans {
         order: IdentityOrder,
         limit: usize,
     ) -> Result<Listed<TopIdentity>, AskError> {
-        let most = self.timeout;
-        let ranked = self.rank_identities(organization, window, IdentityRanking::new(window, order, limit));
-        tokio::time::timeout(most, ranked).await.unwrap_or(Err(AskError::TimedOut(most)))
+        self.in_time(self.rank_identities(organization, window, IdentityRanking::new(window, order, limit))).await
     }
 
     async fn rank_identities(
