@@ -1,22 +1,17 @@
-//! The notifications of a project, for its webhooks.
+//! The first events after a position that somebody wants.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::intake::event::{Event, Position};
 
 use super::shared::Scans;
 use crate::shard::AskError;
-use crate::webhooks::Notification;
 
-/// How many notifications are read at a time, and how many bytes of them.
-const NOTIFICATIONS: usize = 100;
-const NOTIFICATION_BYTES: usize = 1 << 20;
-
-/// The first notifications after a position.
-pub(crate) struct NextNotifications {
-    pub(crate) notifications: Vec<Notification>,
+/// What was taken of the first events after a position.
+pub(crate) struct FirstEvents<T> {
+    pub(crate) taken: Vec<T>,
     /// Up to here, there are no others.
     pub(crate) until: Position,
     /// Whether events follow that were not read.
@@ -24,25 +19,32 @@ pub(crate) struct NextNotifications {
 }
 
 impl Scans {
-    /// Returns the first notifications after a position. Costs one pass over the events up to the last of them, and asks no shard about any.
+    /// Returns what `take` makes of the first events after a position that it wants, each with its size in bytes, until there are `most` of them or
+    /// they have `most_bytes`. Costs one pass over the events up to the last of them, and asks no shard about any.
     ///
     /// # Errors
     /// See [`AskError`].
-    pub(crate) async fn notifications_after(&self, project: ProjectId, after: Position) -> Result<NextNotifications, AskError> {
+    pub(crate) async fn first_after<T: Send + 'static>(
+        &self,
+        project: ProjectId,
+        after: Position,
+        (most, most_bytes): (usize, usize),
+        take: fn(Position, &Event) -> Option<(T, usize)>,
+    ) -> Result<FirstEvents<T>, AskError> {
         self.scan(project, move |scan, _| {
-            let mut next = NextNotifications { notifications: Vec::new(), until: scan.until.max(after), has_more: false };
+            let mut first = FirstEvents { taken: Vec::new(), until: scan.until.max(after), has_more: false };
             let mut bytes = 0;
             scan.visit_after(after, None, &mut |position, event| {
-                let Some(notification) = Notification::of(position, &event) else { return Ok(ControlFlow::Continue(())) };
-                bytes += notification.bytes();
-                next.notifications.push(notification);
-                if next.notifications.len() < NOTIFICATIONS && bytes < NOTIFICATION_BYTES {
+                let Some((taken, of_taken)) = take(position, &event) else { return Ok(ControlFlow::Continue(())) };
+                bytes += of_taken;
+                first.taken.push(taken);
+                if first.taken.len() < most && bytes < most_bytes {
                     return Ok(ControlFlow::Continue(()));
                 }
-                (next.until, next.has_more) = (position, true);
+                (first.until, first.has_more) = (position, true);
                 Ok(ControlFlow::Break(()))
             })?;
-            Ok(next)
+            Ok(first)
         })
         .await
     }
