@@ -258,10 +258,11 @@ impl Engine {
         let admission = admission(&config, Arc::clone(&shared.health), Arc::clone(&shared.checkpoints));
         let (tracker, mark) = start_tracking(&actors.system, &admission.gate, (&log, &shared.health), config.apply_timeout)?;
         let shards = Arc::new(ShardClient::new(addresses, map));
-        let questions = questions(&config, (registry, secrets), (incarnation, opened.starts), shards, (&shared, logged.clone()));
-        let reads = (Arc::clone(&history), Arc::clone(&dead));
-        let scans = Scans::new(Arc::new(questions), reads, admission.closing(), &scan_settings(&config), &actors.system);
-        let (parts, backups) = (EngineParts { questions: scans.questions(), scans }, Arc::new(Semaphore::new(1)));
+        let (reads, starts) = ((Arc::clone(&history), Arc::clone(&dead)), (incarnation, opened.starts));
+        let questions = Arc::new(questions(&config, (registry, secrets), starts, shards, (&shared, logged.clone())));
+        let settings = scan_settings(&config);
+        let scans = Scans::new(Arc::clone(&questions), reads, admission.closing(), &settings, &actors.system);
+        let (parts, backups) = (EngineParts { questions, scans }, Arc::new(Semaphore::new(1)));
         let sources = EngineSources {
             settings: archive_settings(&config),
             logged,

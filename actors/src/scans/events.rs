@@ -79,6 +79,9 @@ impl From<io::Error> for TallyError {
     }
 }
 
+/// Takes a part of the events, and breaks off when it has enough.
+pub(super) type TakePart<'t> = dyn FnMut(HistoryPart<'_>) -> Result<ControlFlow<()>, TallyError> + 't;
+
 /// Receives events one by one, and breaks off when it has enough.
 pub(super) type EventVisitor<'v> = dyn FnMut(Position, Box<Event>) -> Result<ControlFlow<()>, ScanError> + 'v;
 
@@ -197,29 +200,31 @@ impl Scan<'_> {
         read: &GroupRead<'_, P>,
         tally: &mut dyn Tally<P>,
     ) -> Result<(), ScanError> {
-        let wanted = self.wanted(after, days);
-        let mut outcome = Ok(());
         let mut batch = Batch::default();
-        let visit = &mut |part: HistoryPart<'_>| {
-            let counted = match part {
-                HistoryPart::Columns(columns) => self.take_columns(&columns, read, tally),
-                HistoryPart::Events(piece) => {
-                    self.take(piece, &mut batch, &mut passed_to(tally)).map(drop).map_err(TallyError::Scan)
-                }
-            };
-            match counted {
-                Ok(()) => Ok(ControlFlow::Continue(())),
-                Err(TallyError::Archive(error)) => Err(error),
-                Err(TallyError::Scan(error)) => {
-                    outcome = Err(error);
-                    Ok(ControlFlow::Break(()))
-                }
-            }
-        };
-        let result = self.scans.history.read_columns(self.project, &wanted, visit);
-        outcome?;
-        result.map_err(|error| AskError::Lost(fault::of_history(error)))?;
+        let _end = self.read_parts(&self.wanted(after, days), &mut |part| match part {
+            HistoryPart::Columns(columns) => self.take_columns(&columns, read, tally).map(ControlFlow::Continue),
+            HistoryPart::Events(piece) => Ok(self.take(piece, &mut batch, &mut passed_to(tally))?),
+        })?;
         self.hand_over(&mut batch, &mut passed_to(tally)).map(drop)
+    }
+
+    /// Passes the parts of the wanted events to `take`, until it breaks off.
+    pub(super) fn read_parts(&self, wanted: &Wanted, take: &mut TakePart<'_>) -> Result<ControlFlow<()>, ScanError> {
+        let mut outcome = Ok(ControlFlow::Continue(()));
+        let result = self.scans.history.read_columns(self.project, wanted, &mut |part| match take(part) {
+            Ok(flow) => {
+                outcome = Ok(flow);
+                Ok(flow)
+            }
+            Err(TallyError::Archive(error)) => Err(error),
+            Err(TallyError::Scan(error)) => {
+                outcome = Err(error);
+                Ok(ControlFlow::Break(()))
+            }
+        });
+        let flow = outcome?;
+        result.map_err(|error| AskError::Lost(fault::of_history(error)))?;
+        Ok(flow)
     }
 
     fn take_columns<P: Send>(

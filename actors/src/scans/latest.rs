@@ -50,7 +50,7 @@ impl Scan<'_> {
         let (Some(first), Some(last)) = (positions.first(), positions.last()) else { return Ok(()) };
         // The entry of a session may have been recorded after the scan's last event.
         let wanted = Wanted { until: *last, ..self.wanted(first.saturating_sub(1), None) };
-        let result = self.scans.history.read_columns(self.project, &wanted, &mut |part| {
+        let _end = self.read_parts(&wanted, &mut |part| {
             match part {
                 HistoryPart::Events(piece) => {
                     let found = piece.events.iter().filter(|(position, _)| positions.contains(position));
@@ -67,11 +67,10 @@ impl Scan<'_> {
                     }
                 }
             }
-            let goes_on = self.check_goes_on().is_ok();
-            Ok(if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-        });
-        self.check_goes_on()?;
-        result.map_err(|error| AskError::Lost(fault::of_history(error)).into())
+            self.check_goes_on()?;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        self.check_goes_on()
     }
 }
 

@@ -89,11 +89,6 @@ impl Scans {
         }
     }
 
-    /// The questions that it asks itself.
-    pub(crate) fn questions(&self) -> Arc<Questions> {
-        Arc::clone(&self.questions)
-    }
-
     /// Where temporary files of scans are.
     pub(crate) fn scratch(&self) -> &SpillDir {
         &self.scratch

@@ -14,7 +14,6 @@ use super::events::{Batch, Scan, TallyError};
 use super::group_ids::GroupIds;
 use super::sealed_group::SealedGroup;
 use super::shared::Scans;
-use crate::fault;
 use crate::history::{HistoryPart, HistoryPiece, SealedColumns};
 use crate::shard::AskError;
 
@@ -105,22 +104,10 @@ impl Scan<'_> {
     fn visit_subject<S: SubjectSink>(&self, after: Position, sink: &mut S) -> Result<Position, ScanError> {
         let wanted = self.wanted(after, None);
         let mut pass = SubjectPass { scan: self, sink, reached: after, seen: after };
-        let (mut batch, mut outcome) = (Batch::default(), Ok(ControlFlow::Continue(())));
-        let result = self.scans.history.read_columns(self.project, &wanted, &mut |part| match pass.take(part, &mut batch) {
-            Ok(flow) => {
-                outcome = Ok(flow);
-                Ok(flow)
-            }
-            Err(TallyError::Archive(error)) => Err(error),
-            Err(TallyError::Scan(error)) => {
-                outcome = Err(error);
-                Ok(ControlFlow::Break(()))
-            }
-        });
-        if outcome?.is_break() {
+        let mut batch = Batch::default();
+        if self.read_parts(&wanted, &mut |part| pass.take(part, &mut batch))?.is_break() {
             return Ok(pass.reached);
         }
-        result.map_err(|error| AskError::Lost(fault::of_history(error)))?;
         match self.hand_over(&mut batch, &mut |position, event| pass.pass_on(position, event))? {
             ControlFlow::Break(()) => Ok(pass.reached),
             ControlFlow::Continue(()) => Ok(self.until),

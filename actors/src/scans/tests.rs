@@ -206,6 +206,19 @@ async fn a_scan_ends_when_nobody_waits() {
     engine.close().await;
 }
 
+#[tokio::test]
+async fn scans_that_outlive_their_engine_have_no_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, project) = open(dir.path(), u64::MAX);
+    send(&engine, project, 0).await;
+    let scans = engine.scans.clone();
+    drop(engine);
+    assert!(scans.check_goes_on(&AtomicBool::new(false)).is_err());
+    assert!(matches!(scans.unique_users(project, window(), everything()).await, Err(AskError::NoAnswer)));
+    // Its directory is free.
+    open(dir.path(), u64::MAX).0.close().await;
+}
+
 /// The groups of the events of a day by the page on which their session began.
 async fn entries(engine: &Engine, project: ProjectId, day: Day) -> Aggregate {
     let by = Grouping::new(Field::BuiltIn(BuiltIn::EntryUrl), None).unwrap();
