@@ -69,7 +69,7 @@ BUGS = [
 
 # Of the engine: erasures while partitions move.
 ERASURE_BUGS = [
-    ("figures of the erased outlast a move", "erasures: self.reflected_erasures(project),", "erasures: 0,"),
+    ("figures of the erased outlast a move", "erasures: self.questions.reflected_erasures(project),", "erasures: 0,"),
     ("a node does not note what it may have of the erased", "noted.erased.extend(erased);", ""),
     ("an erasure ends while brokers have its events", "if !is_out_of_log(sources, project, logged.until) {", "if false {"),
     ("a published state keeps the erased", "shared.withdraw_state(partition_of(project)).map_err(unpublished)?;", ""),
@@ -78,9 +78,9 @@ ERASURE_BUGS = [
 
 # Of the engine: brokers lose events while a node runs, and the node goes on without them.
 LOST_BUGS = [
-    ("figures of lost events are advanced", "resumed: self.resumed(project),", "resumed: 0,"),
-    ("an entity tag of a lost event stands for another event", "self.inner.incarnation ^ u128::from(self.resumed(project)) << 64", "self.inner.incarnation"),
-    ("a cursor of before a loss goes on", "self.inner.starts.has(start_number ^ self.resumed(project), position)", "self.inner.starts.has(start_number, position)"),
+    ("figures of lost events are advanced", "resumed: self.questions.resumed(project),", "resumed: 0,"),
+    ("an entity tag of a lost event stands for another event", "self.incarnation ^ u128::from(self.resumed(project)) << 64", "self.incarnation"),
+    ("a cursor of before a loss goes on", "self.starts.has(start_number ^ self.resumed(project), position)", "self.starts.has(start_number, position)"),
 ]
 
 # Of the engine: a project gets a retention while a backup is made, and moves.

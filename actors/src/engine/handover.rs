@@ -237,6 +237,6 @@ impl Engine {
         partition: u16,
         request: impl FnOnce(&mut Shard) -> R + Send + 'static,
     ) -> Result<R, AskError> {
-        self.inner.shards.send_to(partition, move |shard| Ok(request(shard)))?.wait().await
+        self.questions.shards.send_to(partition, move |shard| Ok(request(shard)))?.wait().await
     }
 }

@@ -76,7 +76,7 @@ impl Engine {
         if inner.quotas.is_unlimited() {
             return Reached::default();
         }
-        if !inner.versions.contains_key(&project) {
+        if !self.questions.versions.contains_key(&project) {
             // Not loaded since the start: reading it loads it. If that fails, the project counts as below its quotas.
             let _ = self.last(project).await;
         }

@@ -48,7 +48,7 @@ impl Engine {
                 _ => format!("partition {partition} is being rebuilt"),
             });
         }
-        self.inner.shards.check().await.map_err(|error| match error {
+        self.questions.shards.check().await.map_err(|error| match error {
             AskError::Busy => "too many questions are waiting".to_owned(),
             _ => "a shard does not answer".to_owned(),
         })
@@ -56,7 +56,7 @@ impl Engine {
 
     /// Whether a shard fails to answer although its turn has come. Unlike the reasons of [`Engine::ready`], a restart cures that.
     pub async fn is_stalled(&self) -> bool {
-        !matches!(self.inner.shards.check().await, Ok(()) | Err(AskError::Busy))
+        !matches!(self.questions.shards.check().await, Ok(()) | Err(AskError::Busy))
     }
 
     /// Why the next start would have more to replay than it should, if so.

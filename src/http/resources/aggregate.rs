@@ -198,7 +198,7 @@ pub(crate) async fn aggregate(ApiCall { state, request, payload }: ApiCall, aske
         (&question.parameters.start_date, question.parameters.end_date.as_deref(), question.parameters.limit);
     let window = question.event_window(Some(start), end).await?;
     let depends = if grouping.is_by_session() { Depends::on_sessions(window) } else { predicate.depends(window) };
-    let groups = state.engine.aggregate(question.subject.project, window, predicate, grouping, limit);
+    let groups = state.engine.scans.aggregate(question.subject.project, window, predicate, grouping, limit);
     let answer = |groups: Aggregate| AggregateAnswer {
         rows: groups.rows.into_iter().map(GroupRow::from).collect(),
         total_groups: groups.total_groups,

@@ -242,7 +242,7 @@ pub(crate) async fn top_pages(ApiCall { state, request, .. }: ApiCall, caller: C
 pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<TopIdentitiesParameters>::read(&state, &request, &caller)?;
     let TopIdentitiesParameters { range_days: RangeDays(window), limit, sort: Choice(order) } = question.parameters;
-    let identities = state.engine.top_identities(question.subject.id, window, order, limit.rows());
+    let identities = state.engine.scans.top_identities(question.subject.id, window, order, limit.rows());
     let shape = |top: Listed<TopIdentity>| TopIdentitiesAnswer {
         identities: top.rows.into_iter().map(IdentityRow::from).collect(),
         currency: question.subject.currency.to_string(),

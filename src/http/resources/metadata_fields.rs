@@ -65,7 +65,7 @@ pub(crate) async fn fields(ApiCall { state, request, .. }: ApiCall, caller: Proj
         truncated,
     };
     let reply = async |window| {
-        let fields = state.engine.metadata_fields(question.subject.project, window, limit.rows());
+        let fields = state.engine.scans.metadata_fields(question.subject.project, window, limit.rows());
         question.reply(Depends::on_events(window), fields, answer).await
     };
     question.in_event_window((dates.start.as_deref(), dates.end.as_deref()), reply).await

@@ -82,7 +82,7 @@ pub(crate) async fn count_unique_users_per_day(
         return question.reply_to(UniqueUsersQuery { window }, |users| answer(users, window)).await;
     };
     let reply = async |window| {
-        let scan = state.engine.scan_unique_users(question.subject.project, window, predicate.clone());
+        let scan = state.engine.scans.unique_users(question.subject.project, window, predicate.clone());
         question.reply(predicate.depends(window), scan, |users| answer(users, window)).await
     };
     question.in_event_window((start, end), reply).await

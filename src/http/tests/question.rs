@@ -28,7 +28,7 @@ async fn only_a_default_start_moves_up_with_the_floor_while_the_question_is_answ
         starts.set([starts.take(), vec![window.start]].concat());
         let body = format!(r#"{{"retention_days": {retention_days}}}"#);
         assert_eq!(server.owner(Method::PATCH, &format!("/projects/{id}"), &body).await.status, 200);
-        let fields = state.engine.metadata_fields(question.subject.project, window, 5);
+        let fields = state.engine.scans.metadata_fields(question.subject.project, window, 5);
         question.reply(Depends::on_events(window), fields, |_| window.start.to_string()).await
     };
     let answer = question.in_event_window((None, None), async |window| ask(window, 10).await).await.unwrap();

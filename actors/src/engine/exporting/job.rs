@@ -17,9 +17,9 @@ use super::subject_ids::SubjectIds;
 use super::writer::Making;
 use crate::engine::erasing::{ErasureError, ErasureSubject};
 use crate::engine::handle::Engine;
-use crate::engine::scan::SubjectSink as _;
 use crate::memory_budget::MemoryShares;
 use crate::privacy::{Artifact, PrivacyFailure, PrivacyOutcome, PrivacyRequest};
+use crate::scans::SubjectSink as _;
 use crate::shard::AskError;
 
 /// How many attempts an export has.
@@ -146,14 +146,15 @@ impl Engine {
         }
         let owners = known_owners((self, request.organization), &ids, &ids.owners(), course)?;
         let sort_bytes = MemoryShares::of(self.inner.config.memory_bytes).scan_sort;
-        let mut collector = SubjectCollector::new(Arc::clone(&ids), course.clone(), self.hasher(), self.scratch(), sort_bytes);
+        let mut collector =
+            SubjectCollector::new(Arc::clone(&ids), course.clone(), self.hasher(), self.scans.scratch(), sort_bytes);
         for (number, owner) in (0..).zip(&owners) {
             owner.emails.iter().try_for_each(|(email, at)| collector.add_email(number, email, *at))?;
         }
         for (project, until) in &ids.projects {
             course.check()?;
             if self.owners().is_alone() {
-                collector = Handle::current().block_on(self.collect_subject(*project, *until, collector))?;
+                collector = Handle::current().block_on(self.scans.collect_subject(*project, *until, collector))?;
             } else {
                 self.collect_pages((request.organization, *project), *until, &ids, (&mut collector, course))?;
             }

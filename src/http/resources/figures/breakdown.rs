@@ -242,7 +242,7 @@ pub(crate) async fn breakdown(ApiCall { state, request, payload }: ApiCall, aske
     };
     let reply = async |window| {
         let windows = compare.event_windows(&question, window).await?;
-        let breakdown = state.engine.breakdown(question.subject.project, asked(windows));
+        let breakdown = state.engine.scans.breakdown(question.subject.project, asked(windows));
         question.reply(windows.depends(), breakdown, |breakdown| answer(breakdown, windows)).await
     };
     question.in_event_window((start_date.as_deref(), end_date.as_deref()), reply).await

@@ -291,5 +291,5 @@ async fn report_in(
         return question.reply_to(ReportQuery { windows, interval }, answer).await;
     };
     let asked = ReportQuestion { windows, interval, predicate };
-    question.reply(windows.depends(), state.engine.report(question.subject.project, asked), answer).await
+    question.reply(windows.depends(), state.engine.scans.report(question.subject.project, asked), answer).await
 }

@@ -76,7 +76,7 @@ pub(crate) async fn export(ApiCall { state, request, .. }: ApiCall, caller: Proj
     actix_web::rt::spawn(async move {
         // Dropped with the receiver: a client that is gone ends the export.
         let exported = tokio::select! {
-            exported = engine.export_events(project, window, predicate, writer) => exported,
+            exported = engine.scans.export_events(project, window, predicate, writer) => exported,
             () = sender.closed() => return,
         };
         for part in end(exported) {

@@ -92,7 +92,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Projec
         until: cursor.map(|cursor| cursor.until),
     };
     let answer = async {
-        let page = state.engine.events_page(project, asked).await?;
+        let page = state.engine.scans.events_page(project, asked).await?;
         let next = next(&page, window.filter(|_| after_position.is_none()), hash, start_number);
         let position = page.until;
         let rows = page.events.into_iter().map(|paged| EventRow::of(paged, policy)).collect::<Result<Vec<_>, _>>();
