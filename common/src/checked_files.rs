@@ -1,4 +1,5 @@
-//! Directories of small checked JSON files: one for each item of a kind. A file is only ever replaced as a whole.
+//! Directories of small checked JSON files, one for each item. A file is only ever replaced as a
+//! whole.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind};
@@ -14,22 +15,22 @@ use serde::de::DeserializeOwned;
 
 use crate::checked_json;
 
-/// What is a file of its own.
+/// An item that is stored in its own file.
 pub trait Filed: Serialize + DeserializeOwned {
-    /// What a file is called after.
+    /// The id of an item. It names the file.
     type Id: Display + FromStr;
-    /// What it is, in messages.
+    /// The kind of item, in messages.
     const WHAT: &'static str;
-    /// The end of a file's name, after the id.
+    /// The suffix of a file's name, after the id.
     const SUFFIX: &'static str = ".json";
     /// The version of the content.
     const VERSION: u8 = 1;
 
-    /// Whether it belongs into the file of `id`.
+    /// Whether the item belongs in the file of `id`.
     fn is_of(&self, id: &Self::Id) -> bool;
 }
 
-/// See the module.
+/// A directory of small checked JSON files, one for each item.
 #[derive(Debug)]
 pub struct CheckedFiles<T> {
     dir: PathBuf,
@@ -37,8 +38,8 @@ pub struct CheckedFiles<T> {
 }
 
 impl<T: Filed> CheckedFiles<T> {
-    /// Opens a directory, or creates it, and passes every item to `take`. Removes what writes that were cut short left. A damaged file is set aside: it
-    /// is kept under another name, and named in the log.
+    /// Opens a directory, or creates it, and passes every item to `take`. Removes files of
+    /// interrupted writes. Sets damaged files aside: they are renamed and named in the log.
     ///
     /// # Errors
     /// A file or the directory can't be read or written.
@@ -58,7 +59,7 @@ impl<T: Filed> CheckedFiles<T> {
                     Err(error) => return Err(error),
                 }
             } else if name.strip_suffix(".tmp").is_some_and(|name| id_of::<T>(name).is_some()) {
-                // It may name somebody who is erased by now.
+                // It may name a person who is erased by now.
                 remove_file(&path)?;
             }
         }
@@ -73,10 +74,11 @@ impl<T: Filed> CheckedFiles<T> {
         self.dir.join(format!("{id}{}.damaged", T::SUFFIX))
     }
 
-    /// Reads an item, if it is there.
+    /// Reads an item, if it exists.
     ///
     /// # Errors
-    /// Any error of the operating system; [`ErrorKind::InvalidData`]: the file is damaged, or another item's.
+    /// Any error of the operating system; [`ErrorKind::InvalidData`]: the file is damaged, or
+    /// belongs to another item.
     pub fn read(&self, id: &T::Id) -> io::Result<Option<T>> {
         let Some(bytes) = read_if_there(&self.path(id))? else { return Ok(None) };
         let item = checked_json::decode(T::VERSION, &bytes).filter(|item: &T| item.is_of(id));
@@ -87,15 +89,15 @@ impl<T: Filed> CheckedFiles<T> {
     /// Writes an item, durably.
     ///
     /// # Errors
-    /// Any error of the operating system. The former or the new file is then there, complete.
+    /// Any error of the operating system. The former or the new file exists then, complete.
     pub fn write(&self, id: &T::Id, item: &T) -> io::Result<()> {
         write_atomically(&self.path(id), &checked_json::encode(T::VERSION, item)?, PRIVATE_FILE)
     }
 
-    /// Removes an item, durably, if it is there.
+    /// Removes an item, durably, if it exists.
     ///
     /// # Errors
-    /// Any error of the operating system. The file may then be there or not.
+    /// Any error of the operating system. The file may exist or not.
     pub fn remove(&self, id: &T::Id) -> io::Result<()> {
         match remove_file(&self.path(id)) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
@@ -103,7 +105,8 @@ impl<T: Filed> CheckedFiles<T> {
         }
     }
 
-    /// Returns the names of the files in `dir` that a backup needs. Each is only ever replaced as a whole.
+    /// Returns the names of the files in `dir` that a backup needs. Each is only ever replaced as a
+    /// whole.
     ///
     /// # Errors
     /// The directory can't be read.
@@ -121,11 +124,11 @@ impl<T: Filed> CheckedFiles<T> {
 pub struct ReadItems<T: Filed> {
     /// The intact items.
     pub items: Vec<(T::Id, T)>,
-    /// The number of those that are damaged.
+    /// The number of damaged items.
     pub damaged: usize,
 }
 
-/// Reads the items of a directory that nobody changes, and changes nothing there.
+/// Reads the items of a directory that no process changes. Changes nothing there.
 ///
 /// # Errors
 /// Any error of the operating system.
@@ -220,7 +223,8 @@ mod tests {
         assert_eq!(CheckedFiles::<Item>::names(&dir).unwrap(), ["1.item.json"]);
     }
 
-    /// Each operation of a write, of a removal and of an opening fails, before it is done and after.
+    /// Each operation of a write, of a removal and of an opening fails, once before it is done and
+    /// once after.
     #[test]
     fn after_a_failure_a_file_is_whole_or_gone() {
         let home = tempfile::tempdir().unwrap();
