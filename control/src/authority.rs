@@ -1,9 +1,10 @@
-//! What a request was let in with. A credential may be revoked, or lose its role, while the request is under way.
+//! The credential that admitted a request. The credential may be revoked, or lose its role, while
+//! the request is in progress.
 
 use super::names::Role;
 use super::secret::SecretHash;
 
-/// The credential of a request, and its role when the request was let in.
+/// The credential of a request, and its role when the request was admitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Authority {
     pub(super) secret: SecretHash,

@@ -10,13 +10,14 @@ use super::secret::{OPERATOR_TOKEN_PREFIX, Secret, SecretHash};
 /// The file in the data directory with the operator token.
 pub const OPERATOR_FILE: &str = "operator-token";
 
-/// The check value of the operator token. Whoever can read the file has the rights of the operator; no other credential has them.
+/// The check value of the operator token. A client that can read the file has the rights of the
+/// operator. No other credential has them.
 #[derive(Debug)]
 pub struct OperatorToken(SecretHash);
 
 impl OperatorToken {
-    /// Makes a token and writes it to the file `operator-token` in `data_dir`, readable by the owner of the directory only. It replaces the token of the
-    /// former start, which is invalid from now on.
+    /// Makes a token and writes it to the file `operator-token` in `data_dir`, which only the owner
+    /// of the directory can read. The token of the former start becomes invalid.
     ///
     /// # Errors
     /// There is no randomness, or the file can't be written.
@@ -26,7 +27,8 @@ impl OperatorToken {
         Ok(Self(SecretHash::of(secret.expose())))
     }
 
-    /// Whether `bearer` is the token. Takes the same time for every other text of its length.
+    /// Whether `bearer` is the token. The comparison takes the same time for every other text of
+    /// its length.
     #[must_use]
     pub fn is(&self, bearer: &str) -> bool {
         self.0 == SecretHash::of(bearer)

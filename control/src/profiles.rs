@@ -1,4 +1,4 @@
-//! The entries of the audit log about company profiles, which are files of their own.
+//! Audit entries about company profiles, which are files of their own.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ impl Registry {
     /// Records in the audit log, durably, that a company profile is about to change.
     ///
     /// # Errors
-    /// [`RegistryError::Storage`].
+    /// Returns [`RegistryError::Storage`].
     pub fn note_profile_change(
         &self,
         organization: OrganizationId,
