@@ -1,6 +1,8 @@
-//! Draining a node: it hands its partitions over and takes none, while it goes on running and passes requests on.
+//! Draining a node: the node hands its partitions over and takes no others, but keeps running and
+//! forwards requests.
 //!
-//! A key of the bucket says that a node is to. The node reads it, and says so with the key that it renews, so that all others know. It removes the key when it starts.
+//! A key of the bucket asks a node to drain. The node reads the key, and announces that it drains
+//! in the key that it renews. It removes the request when it starts.
 
 use async_nats::jetstream::kv::Store;
 
@@ -11,7 +13,7 @@ use crate::node::{self, KnownNode, NodeError, SeenNode, drain_key_of};
 use crate::record::{self, BUCKET, ClusterRecord, RecordError};
 use crate::stream::StreamName;
 
-/// Has nodes drain.
+/// Asks nodes to drain.
 #[derive(Debug)]
 pub struct Drain {
     connection: Connection,
@@ -19,7 +21,7 @@ pub struct Drain {
     store: Store,
 }
 
-/// Why a node can't be drained.
+/// The reason why a node can't be drained.
 #[derive(Debug, thiserror::Error)]
 pub enum DrainError {
     /// The brokers can't be reached.
@@ -31,18 +33,18 @@ pub enum DrainError {
     /// The record of the cluster can't be read.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// No node has that id or address.
+    /// No node has this id or address.
     #[error("no node is {name:?}; known are: {known}")]
     NoNode {
-        /// What was asked for.
+        /// The id or address.
         name: String,
         /// The ids and addresses of all nodes.
         known: String,
     },
-    /// Several nodes had that address, and it is not known which of them runs there.
+    /// Several nodes had this address, and the one that runs there now is unknown.
     #[error("several nodes had the address {name}: {known}; name one by its id")]
     Several {
-        /// What was asked for.
+        /// The address.
         name: String,
         /// The ids and addresses of these nodes.
         known: String,
@@ -53,10 +55,10 @@ pub enum DrainError {
     /// A lease can't be read.
     #[error(transparent)]
     Lease(#[from] LeaseError),
-    /// The stream of a partition can't be looked at.
+    /// The stream of a partition can't be read.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// The brokers do not answer; the node may be asked to drain all the same.
+    /// The brokers don't answer. They may still have recorded the request.
     #[error("the brokers can't answer: {0}")]
     Unavailable(String),
 }
@@ -65,7 +67,7 @@ impl Drain {
     /// Connects to the cluster of these brokers.
     ///
     /// # Errors
-    /// [`DrainError`].
+    /// Returns a [`DrainError`].
     pub async fn open(brokers: &[String], credentials: &Credentials) -> Result<Self, DrainError> {
         let connection = Connection::open(brokers, credentials).await?;
         let cluster = ClusterRecord::read(&connection).await?.ok_or(DrainError::NoCluster)?;
@@ -73,10 +75,11 @@ impl Drain {
         Ok(Self { connection, cluster, store })
     }
 
-    /// Returns the id of the node with this id or address. Of several nodes with the address, those count that run: one that was replaced may have had it.
+    /// Returns the id of the node with this id or address. If several nodes had the address, only
+    /// running nodes count, since one may have replaced another.
     ///
     /// # Errors
-    /// [`DrainError`].
+    /// Returns a [`DrainError`].
     pub async fn find(&self, name: &str) -> Result<String, DrainError> {
         let seen = node::seen(&self.store).await?;
         let address = name.trim_end_matches('/');
@@ -101,7 +104,7 @@ impl Drain {
     /// Asks a node to hand its partitions over.
     ///
     /// # Errors
-    /// [`DrainError::Unavailable`].
+    /// Returns [`DrainError::Unavailable`].
     pub async fn begin(&self, node: &str) -> Result<(), DrainError> {
         self.store.put(drain_key_of(node), "{}".into()).await.map(drop).map_err(unavailable)
     }
@@ -109,23 +112,23 @@ impl Drain {
     /// Asks a node to take partitions again.
     ///
     /// # Errors
-    /// [`DrainError::Unavailable`].
+    /// Returns [`DrainError::Unavailable`].
     pub async fn undo(&self, node: &str) -> Result<(), DrainError> {
         self.store.delete(drain_key_of(node)).await.map_err(unavailable)
     }
 
-    /// Whether a node says that it hands its partitions over. Before that, it may still take some.
+    /// Whether a node has announced that it drains. Until then, it may still take partitions.
     ///
     /// # Errors
-    /// [`DrainError::Nodes`].
+    /// Returns [`DrainError::Nodes`].
     pub async fn is_known_to(&self, node: &str) -> Result<bool, DrainError> {
         Ok(node::listed(&self.store).await?.iter().any(|known| known.node == node && known.drains))
     }
 
-    /// Returns the partitions whose leases a node holds, or held last.
+    /// Returns the partitions whose leases a node holds, or was the last to hold.
     ///
     /// # Errors
-    /// [`DrainError`].
+    /// Returns a [`DrainError`].
     pub async fn held_by(&self, node: &str) -> Result<Vec<u16>, DrainError> {
         let bucket = record::bucket(&self.connection).await?.ok_or(DrainError::NoCluster)?;
         let mut held = Vec::new();
@@ -138,10 +141,11 @@ impl Drain {
         Ok(held)
     }
 
-    /// Returns those of some partitions whose streams are full: they stay where they are, since no other node could begin to write them.
+    /// Returns the partitions whose streams are full. They stay where they are, because no other
+    /// node could begin to write them.
     ///
     /// # Errors
-    /// [`DrainError::Log`].
+    /// Returns [`DrainError::Log`].
     pub async fn full_of(&self, partitions: &[u16]) -> Result<Vec<u16>, DrainError> {
         let mut full = Vec::new();
         for partition in partitions {

@@ -1,4 +1,5 @@
-//! Finalizing an upgrade: once all nodes have a later version of the program, they may write what only that version reads.
+//! Finalizing an upgrade: when all nodes run a later program version, they may write formats that
+//! only that version reads.
 
 use async_nats::jetstream::kv::Store;
 use serde::Serialize;
@@ -10,16 +11,16 @@ use crate::levels::Levels;
 use crate::node::{self, KnownNode, NodeError, SeenNode};
 use crate::record::{BUCKET, ClusterRecord, RecordError};
 
-/// What came of it.
+/// The result of finalizing an upgrade.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finalized {
     /// The levels that the nodes had agreed on before.
     pub before: Levels,
-    /// Those that hold from now on. The same: nothing was to be done.
+    /// The levels from now on. They equal `before` if there was nothing to do.
     pub levels: Levels,
 }
 
-/// Why an upgrade is not finalized. Nothing was changed.
+/// The reason why an upgrade is not finalized. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum FinalizeError {
     /// The brokers can't be reached.
@@ -31,32 +32,32 @@ pub enum FinalizeError {
     /// The record of the cluster can't be read.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// The levels can't be read or written, or the program is not the latest one.
+    /// The levels can't be read or written, or this program is not the latest version.
     #[error(transparent)]
     Levels(#[from] LevelsError),
     /// The nodes can't be listed.
     #[error(transparent)]
     Nodes(#[from] NodeError),
-    /// Some nodes have an earlier version.
+    /// Some nodes run an earlier version.
     #[error("some nodes do not have {wanted} yet: {}; upgrade or stop them, and run this again", list(.nodes))]
     Behind {
         /// The levels of this version.
         wanted: Levels,
-        /// Those nodes.
+        /// These nodes.
         nodes: Vec<KnownNode>,
     },
-    /// Some nodes have a later version.
+    /// Some nodes run a later version.
     #[error("some nodes have a later version than this program, which has {own}: {}; run this with their version", list(.nodes))]
     Ahead {
         /// The levels of this version.
         own: Levels,
-        /// Those nodes.
+        /// These nodes.
         nodes: Vec<KnownNode>,
     },
-    /// No node has this version.
+    /// No node runs this version.
     #[error("no node runs with this version: start the nodes first")]
     NoNode,
-    /// Somebody else changed the levels meanwhile.
+    /// Another process changed the levels meanwhile.
     #[error("the levels were changed by somebody else: run this again")]
     Changed,
 }
@@ -68,10 +69,11 @@ fn list(nodes: &[KnownNode]) -> String {
     nodes.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Has all nodes write what this version of the program, with the levels `own`, reads and writes. It can be repeated.
+/// Makes all nodes write the formats of this program version, with the levels `own`. It can be
+/// repeated.
 ///
 /// # Errors
-/// [`FinalizeError`].
+/// Returns a [`FinalizeError`].
 pub async fn finalize(
     brokers: &[String],
     credentials: &Credentials,
@@ -82,7 +84,8 @@ pub async fn finalize(
     ClusterRecord::read(&connection).await?.ok_or(FinalizeError::NoCluster)?;
     let store = connection.context.get_key_value(BUCKET).await.map_err(NodeError::unavailable)?;
     let key = LevelsKey(&store);
-    // Before the nodes: what they announce later was checked by somebody else, or is refused by what is written here.
+    // Read before the nodes: if a node announces other levels later, it was checked elsewhere, or
+    // the write below refuses it.
     let (AgreedLevels { levels: before, by, .. }, revision) = key.read().await?;
     if !own.cover(&before) {
         return Err(LevelsError::Later { by, agreed: before.to_string(), own }.into());
@@ -105,7 +108,8 @@ pub async fn finalize(
     }
     match key.raise(&connection, own, revision).await? {
         true => {
-            // One that started in between may have read the levels before they were raised: it ends with its next sign of life.
+            // A node that started in between may have read the former levels. It ends at its next
+            // sign of life.
             behind(&store, node::seen(&store).await?, own, timing).await?;
             Ok(Finalized { before, levels: own })
         }

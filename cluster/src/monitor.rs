@@ -1,14 +1,14 @@
-//! What a broker tells at its monitoring address.
+//! The monitoring address of a broker.
 
 use std::time::Duration;
 
 use serde::Deserialize;
 
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum size of an answer.
+/// The maximum size of an answer.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// What a broker says of its storage.
+/// The storage settings of a broker, as it reports them.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Storage {
     /// The id of the broker.
@@ -27,7 +27,7 @@ impl Storage {
     /// Asks the broker with the monitoring address `base`, such as `http://10.0.0.1:8222`.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The reason why there is no answer.
     pub(crate) fn ask(base: &str) -> Result<Self, String> {
         let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).max_redirects(0).build().into();
         let mut answer =

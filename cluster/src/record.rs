@@ -1,4 +1,4 @@
-//! What the brokers say of a cluster: a key of the bucket `hc`.
+//! The record of a cluster: a key of the bucket `hc`.
 
 use std::time::Duration;
 
@@ -12,18 +12,18 @@ use tokio::time::timeout;
 
 use crate::connection::{Connection, TIMEOUT};
 
-/// The bucket of a cluster: its record, leases and nodes.
+/// The bucket of a cluster, with its record, leases and nodes.
 pub(crate) const BUCKET: &str = "hc";
 const STREAM: &str = "KV_hc";
-/// What the subject of a key begins with.
+/// The prefix of the subjects of keys.
 const SUBJECTS: &str = "$KV.hc.";
 const KEY: &str = "cluster";
 /// The version of new records.
 const VERSION: u32 = 1;
-/// How often the record is written again if brokers do not answer.
+/// The attempts to write the record if brokers don't answer.
 const ATTEMPTS: u32 = 5;
 
-/// What all nodes of a cluster have in common.
+/// The properties that all nodes of a cluster share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterRecord {
     version: u32,
@@ -32,11 +32,11 @@ pub struct ClusterRecord {
     pub incarnation: Incarnation,
     /// The number of partitions.
     pub partitions: u16,
-    /// On how many brokers each message is kept.
+    /// The number of brokers that keep each message.
     pub replicas: usize,
-    /// Says which `keys/hash.key` the nodes have.
+    /// A digest of the `keys/hash.key` of the nodes.
     pub hash_key_digest: String,
-    /// The incarnation of what nodes answer since the cluster was restored from copies.
+    /// The incarnation of the nodes' answers since the cluster was restored from copies.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -44,56 +44,57 @@ pub struct ClusterRecord {
         deserialize_with = "of_hex_if_any"
     )]
     restored: Option<Incarnation>,
-    /// Fields that only later versions know. They are kept when the record is written again.
+    /// Fields of later versions. They are kept when the record is written again.
     #[serde(flatten)]
     unknown: serde_json::Map<String, serde_json::Value>,
 }
 
-/// What is read to find out who can read the rest.
+/// The fields that every version of the program can read.
 #[derive(Deserialize)]
 struct Versioned {
     version: u32,
 }
 
-/// Why the record of a cluster can't be read or written.
+/// The reason why the record of a cluster can't be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// There is another one.
+    /// There is another record.
     #[error("these brokers have a cluster already: its incarnation is {0}")]
     Exists(Incarnation),
-    /// A later version of the program wrote it.
+    /// A later version of the program wrote the record.
     #[error("the cluster has the format {0}, which this version of headcount does not read: use a later one")]
     Newer(u32),
-    /// It is not a record.
+    /// The value is not a record.
     #[error("the key `{KEY}` of the bucket `{BUCKET}` can't be read: {0}")]
     Unreadable(String),
-    /// The brokers do not answer; nothing was written.
+    /// The brokers don't answer. Nothing was written.
     #[error("the brokers can't answer: {0}")]
     Unavailable(String),
-    /// The brokers do not say whether they have written it.
+    /// The brokers don't answer whether they have written the record.
     #[error("whether the cluster was made is not known: {0}; `headcount cluster status` shows it")]
     Undecided(String),
 }
 
 impl ClusterRecord {
-    /// Describes a cluster that is not made yet.
+    /// Describes a cluster that is not created yet.
     #[must_use]
     pub(crate) fn new(incarnation: Incarnation, partitions: u16, replicas: usize, hash_key_digest: String) -> Self {
         let (restored, unknown) = Default::default();
         Self { version: VERSION, incarnation, partitions, replicas, hash_key_digest, restored, unknown }
     }
 
-    /// Returns the incarnation of what nodes answer, which is part of every entity tag and cursor. It is that of their data directories, until the cluster is
-    /// restored from copies: then positions stand for other events than before.
+    /// Returns the incarnation of the nodes' answers, which is part of every entity tag and cursor.
+    /// It is the incarnation of their data directories until the cluster is restored from copies:
+    /// then positions stand for other events than before.
     #[must_use]
     pub fn answers(&self) -> Incarnation {
         self.restored.unwrap_or(self.incarnation)
     }
 
-    /// Gives what nodes answer another incarnation, once they start anew.
+    /// Gives the nodes' answers another incarnation from their next start on.
     ///
     /// # Errors
-    /// [`RecordError::Unavailable`]: it may have got it all the same.
+    /// [`RecordError::Unavailable`]: it may still have been written.
     pub(crate) async fn restore(mut self, connection: &Connection, answers: Incarnation) -> Result<Self, RecordError> {
         self.restored = Some(answers);
         let text = serde_json::to_string(&self).map_err(|error| RecordError::Unreadable(error.to_string()))?;
@@ -101,10 +102,10 @@ impl ClusterRecord {
         Ok(self)
     }
 
-    /// Reads the record of the brokers' cluster; `None` if they have none.
+    /// Reads the record of the brokers' cluster, if they have one.
     ///
     /// # Errors
-    /// [`RecordError::Newer`], [`RecordError::Unreadable`] and [`RecordError::Unavailable`].
+    /// Returns [`RecordError::Newer`], [`RecordError::Unreadable`] or [`RecordError::Unavailable`].
     pub async fn read(connection: &Connection) -> Result<Option<Self>, RecordError> {
         let Some(bytes) = read_key(connection, KEY).await? else { return Ok(None) };
         let unreadable = |error: serde_json::Error| RecordError::Unreadable(error.to_string());
@@ -117,7 +118,7 @@ impl ClusterRecord {
     /// Writes the record, unless there is one.
     ///
     /// # Errors
-    /// [`RecordError`].
+    /// Returns a [`RecordError`].
     pub(crate) async fn publish(&self, connection: &Connection) -> Result<(), RecordError> {
         let bytes = serde_json::to_vec(self).map_err(|error| RecordError::Unreadable(error.to_string()))?;
         let mut is_unknown = false;
@@ -140,7 +141,7 @@ impl ClusterRecord {
             match Self::read(connection).await {
                 Ok(Some(found)) if found == *self => return Ok(()),
                 Ok(Some(found)) => return Err(RecordError::Exists(found.incarnation)),
-                // Not yet, or an answer is out of date.
+                // Not written yet, or the answer is out of date.
                 Ok(None) | Err(RecordError::Unavailable(_)) => {}
                 Err(error) => return Err(error),
             }
@@ -149,19 +150,20 @@ impl ClusterRecord {
     }
 }
 
-/// Returns the value of a key of the bucket; `None` if there is none, or no bucket.
+/// Returns the value of a key of the bucket; `None` without the key or the bucket.
 pub(crate) async fn read_key(connection: &Connection, key: &str) -> Result<Option<Vec<u8>>, RecordError> {
     let Some(bucket) = bucket(connection).await? else { return Ok(None) };
     read_from(&bucket, key).await
 }
 
-/// Returns the revision of a key of the bucket; `None` if there is none.
+/// Returns the revision of a key of the bucket; `None` without the key.
 pub(crate) async fn read_revision(connection: &Connection, key: &str) -> Result<Option<u64>, RecordError> {
     let Some(bucket) = bucket(connection).await? else { return Ok(None) };
     Ok(last_of(&bucket, key).await?.map(|message| message.sequence))
 }
 
-/// Writes the value of a key of the bucket. Returns its revision, which is later than all that there were.
+/// Writes the value of a key of the bucket. Returns its revision, which is later than all earlier
+/// ones.
 pub(crate) async fn write_key(connection: &Connection, key: &str, value: &str) -> Result<u64, RecordError> {
     let unavailable = |error: &dyn std::fmt::Display| RecordError::Unavailable(error.to_string());
     let message = PublishMessage::build().payload(value.to_owned().into()).expected_stream(STREAM);
@@ -171,7 +173,7 @@ pub(crate) async fn write_key(connection: &Connection, key: &str, value: &str) -
     Ok(recorded.sequence)
 }
 
-/// Returns the stream of the bucket; `None` if there is no bucket.
+/// Returns the stream of the bucket; `None` without a bucket.
 pub(crate) async fn bucket(connection: &Connection) -> Result<Option<Stream>, RecordError> {
     stream(connection, STREAM).await
 }
@@ -187,7 +189,7 @@ pub(crate) async fn stream(connection: &Connection, name: &str) -> Result<Option
     }
 }
 
-/// Returns the value of a key of the bucket, as its leader says it; `None` if there is none.
+/// Returns the value of a key of the bucket from its leader; `None` without the key.
 pub(crate) async fn read_from(bucket: &Stream, key: &str) -> Result<Option<Vec<u8>>, RecordError> {
     Ok(last_of(bucket, key).await?.map(|message| message.payload.to_vec()))
 }
@@ -231,7 +233,7 @@ fn of_hex_if_any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<In
 mod tests {
     use super::*;
 
-    /// Nodes of other versions read it.
+    /// Nodes of other program versions read this text.
     #[test]
     fn the_text_is_fixed() {
         let record = ClusterRecord::new(Incarnation::from_number(0xAB), 64, 3, "digest".into());

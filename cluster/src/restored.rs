@@ -1,4 +1,5 @@
-//! A cluster whose brokers and files were put back from copies: its positions stand for other events than before.
+//! Gives a cluster new entity tags after its brokers and files were restored from copies, because
+//! its positions then stand for other events.
 
 use std::io;
 
@@ -9,7 +10,8 @@ use crate::lease::Timing;
 use crate::node::{self, KnownNode, NodeError};
 use crate::record::{BUCKET, ClusterRecord, RecordError};
 
-/// Why a cluster does not get other entity tags. They are the same as before, unless the brokers did not answer.
+/// The reason why a cluster does not get new entity tags. The tags are unchanged, unless the
+/// brokers did not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoredError {
     /// The brokers can't be reached.
@@ -24,10 +26,10 @@ pub enum RestoredError {
     /// The nodes can't be listed.
     #[error(transparent)]
     Nodes(#[from] NodeError),
-    /// Some nodes run, and go on with the tags that they have.
+    /// Some nodes are running, and still use the former tags.
     #[error("some nodes run: {}; stop them, and run this again", addresses(.0))]
     Running(Vec<KnownNode>),
-    /// The operating system gives no random number.
+    /// The operating system gave no random number.
     #[error("no random number: {0}")]
     Random(io::Error),
 }
@@ -37,11 +39,12 @@ fn addresses(nodes: &[KnownNode]) -> String {
     nodes.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Gives the answers of a cluster that was restored from copies another incarnation, so that no entity tag or cursor of the time that is lost stands for what nodes answer from
-/// now on. It can be repeated: each time, clients ask anew. Waits until nodes that do not run any more are known to be gone.
+/// Gives the answers of a restored cluster another incarnation, so that entity tags and cursors
+/// from the lost time don't match any new answer. It can be repeated: each time, clients load
+/// everything again. Waits until nodes that stopped are known to be gone.
 ///
 /// # Errors
-/// [`RestoredError`].
+/// Returns a [`RestoredError`].
 pub async fn restored(brokers: &[String], credentials: &Credentials, timing: Timing) -> Result<ClusterRecord, RestoredError> {
     let connection = Connection::open(brokers, credentials).await?;
     let record = ClusterRecord::read(&connection).await?.ok_or(RestoredError::NoCluster)?;

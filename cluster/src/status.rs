@@ -1,4 +1,4 @@
-//! What the brokers have of a cluster.
+//! The status of a cluster, from its brokers.
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde::Serialize;
@@ -11,41 +11,42 @@ use crate::node::{self, KnownNode, NodeError};
 use crate::record::{self, BUCKET, ClusterRecord, RecordError};
 use crate::stream::StreamName;
 
-/// How many partitions are asked for at once.
+/// The number of partitions asked for at once.
 const AT_ONCE: usize = 8;
 
-/// What the brokers have of a cluster.
+/// The status of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Status {
     /// The record of the cluster.
     pub cluster: ClusterRecord,
-    /// What the nodes have agreed on.
+    /// The levels that the nodes have agreed on.
     pub levels: AgreedLevels,
     /// The number of control records.
     pub control_records: u64,
     /// All partitions, in order.
     pub partitions: Vec<PartitionStatus>,
-    /// The nodes that have started, and not stopped in good order.
+    /// The nodes that have started, and have not been stopped properly.
     pub nodes: Vec<KnownNode>,
 }
 
-/// What the brokers have of a partition.
+/// The status of a partition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PartitionStatus {
-    /// Its number.
+    /// The number of the partition.
     pub partition: u16,
-    /// The messages that its stream has.
+    /// The number of messages in its stream.
     pub messages: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// The node that holds its lease, or held it last; `None` if no node has taken it, or its holder gave it up.
+    /// The node that holds its lease, or was the last to hold it; `None` if no node has taken it,
+    /// or its holder gave it up.
     pub node: Option<String>,
-    /// Why no node may take it, if so.
+    /// The reason why no node may take it, if it is stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
 }
 
-/// Why the status is not known.
+/// The reason why the status is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum StatusError {
     /// The brokers can't be reached.
@@ -62,13 +63,13 @@ pub enum StatusError {
     Stream {
         /// The stream.
         stream: String,
-        /// Why not.
+        /// The error.
         error: LogError,
     },
     /// A lease can't be read.
     #[error(transparent)]
     Lease(#[from] LeaseError),
-    /// What the nodes have agreed on can't be read.
+    /// The agreed levels can't be read.
     #[error(transparent)]
     Levels(#[from] LevelsError),
     /// The nodes can't be listed.
@@ -76,10 +77,11 @@ pub enum StatusError {
     Nodes(#[from] NodeError),
 }
 
-/// Has nodes take a partition again that was stopped. Returns why it was; `None` if it was not.
+/// Lets nodes take a stopped partition again. Returns the reason why it was stopped; `None` if it
+/// was not.
 ///
 /// # Errors
-/// [`StatusError`].
+/// Returns a [`StatusError`].
 pub async fn resume(brokers: &[String], credentials: &Credentials, partition: u16) -> Result<Option<String>, StatusError> {
     let connection = Connection::open(brokers, credentials).await?;
     ClusterRecord::read(&connection).await?.ok_or(StatusError::NoCluster)?;
@@ -87,10 +89,10 @@ pub async fn resume(brokers: &[String], credentials: &Credentials, partition: u1
     Ok(leases.resume(&lease::key_of(partition)).await?)
 }
 
-/// Asks the brokers for everything that they have of the cluster.
+/// Asks the brokers for the status of the cluster.
 ///
 /// # Errors
-/// [`StatusError`].
+/// Returns a [`StatusError`].
 pub async fn status(brokers: &[String], credentials: &Credentials) -> Result<Status, StatusError> {
     let connection = Connection::open(brokers, credentials).await?;
     let cluster = ClusterRecord::read(&connection).await?.ok_or(StatusError::NoCluster)?;

@@ -1,18 +1,18 @@
-//! The versions of the broker that a cluster accepts.
+//! The supported versions of the broker.
 
-/// The least patch of each minor version that is accepted. Others lose messages, or answer what is not so (nats-server #6041, #5848, #7460, #8057, #8370,
-/// #8469).
+/// The earliest supported patch of each minor version. Earlier ones lose messages or give wrong
+/// answers (nats-server #6041, #5848, #7460, #8057, #8370, #8469).
 const ACCEPTED: [((u64, u64), u64); 4] = [((2, 10), 27), ((2, 11), 12), ((2, 12), 8), ((2, 14), 4)];
-/// The last of them. Later minor versions are accepted.
+/// The last minor version of the list. All later ones are supported.
 const LAST: (u64, u64) = (2, 14);
 
-/// Why a version is not accepted.
+/// The reason why a version is not supported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VersionError {
-    /// It is not of the form `2.10.27`.
+    /// The version does not have the form `2.10.27`.
     #[error("its version is {0:?}, which is not that of a release")]
     Unknown(String),
-    /// It is too old, or has known defects.
+    /// The version is too old, or has known defects.
     #[error("its version is {0}: 2.10.27, 2.11.12, 2.12.8 and 2.14.4 are accepted, later patches of each, and 2.15 and later")]
     Refused(String),
 }
@@ -20,7 +20,7 @@ pub enum VersionError {
 /// Checks whether a broker of this version may carry a cluster.
 ///
 /// # Errors
-/// [`VersionError`].
+/// Returns a [`VersionError`].
 pub(crate) fn check(version: &str) -> Result<(), VersionError> {
     let unknown = || VersionError::Unknown(version.to_owned());
     let numbers: Vec<u64> = version.split('.').map(|part| part.parse().ok()).collect::<Option<_>>().ok_or_else(unknown)?;

@@ -1,4 +1,5 @@
-//! Which list is that of a partition's archive: a key of the brokers, changed by compare-and-set.
+//! The pointer to the list of a partition's archive: a key of the brokers, changed by
+//! compare-and-set.
 
 use async_nats::jetstream::kv::{CreateErrorKind, Store};
 use serde::{Deserialize, Serialize};
@@ -8,36 +9,36 @@ use crate::connection::Connection;
 use crate::owned_key::{self, Owned, OwnedKey, OwnedKeyError, OwnedValue};
 use crate::record::BUCKET;
 
-/// The key that says where the files of the cluster are.
+/// The key with the place of the cluster's files.
 const PLACE: &str = "files";
 
-/// The value of a partition's key.
+/// The value of a partition's pointer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pointer {
-    /// The epoch of the owner that may change it.
+    /// The epoch of the owner that may change the pointer.
     pub(crate) epoch: u64,
-    /// Tells one change of an owner from another one.
+    /// A number that distinguishes the changes of one owner.
     change: u64,
-    /// The list of the archive; `None`: nothing is published.
+    /// The list of the archive; `None` if nothing is published.
     pub(crate) list: Option<ListName>,
 }
 
-/// The object that is a list.
+/// The name of the object with a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ListName {
     pub(crate) name: String,
     pub(crate) sha256: String,
 }
 
-/// The keys of all partitions.
+/// The pointers of all partitions.
 #[derive(Debug, Clone)]
 pub(crate) struct Pointers {
     store: Store,
-    /// What they point to: the beginning of their keys.
+    /// The kind of lists that they point to: the prefix of their keys.
     kind: &'static str,
 }
 
-/// The pointer of a partition that this node has.
+/// The pointer of a partition that this node owns.
 pub(crate) type OwnPointer = Owned<Pointer>;
 
 impl OwnedValue for Pointer {
@@ -60,13 +61,13 @@ impl From<OwnedKeyError> for FilesError {
 }
 
 impl Pointers {
-    /// Opens those to lists of a `kind`.
+    /// Opens the pointers to lists of a `kind`.
     pub(crate) async fn open(connection: &Connection, kind: &'static str) -> Result<Self, FilesError> {
         let store = connection.context.get_key_value(BUCKET).await.map_err(FilesError::brokers)?;
         Ok(Self { store, kind })
     }
 
-    /// Returns where the pointer of a partition is.
+    /// Returns the key of a partition's pointer.
     pub(super) fn address_of(&self, partition: u16) -> String {
         format!("{BUCKET}/{}", self.key_of(partition).name)
     }
@@ -75,18 +76,20 @@ impl Pointers {
         OwnedKey { store: &self.store, partition, name: format!("{}.{partition:03}", self.kind) }
     }
 
-    /// Makes the owner of `epoch` the only one that may change the pointer of a partition.
+    /// Makes the owner of `epoch` the only node that may change the pointer of a partition.
     ///
     /// # Errors
-    /// [`FilesError::NotOwner`] if a later owner did so, and [`FilesError::Brokers`].
+    /// Returns [`FilesError::NotOwner`] if a later owner has taken it over, and
+    /// [`FilesError::Brokers`].
     pub(crate) async fn take_over(&self, partition: u16, epoch: u64) -> Result<OwnPointer, FilesError> {
         Ok(self.key_of(partition).take_over(epoch).await?)
     }
 
-    /// Has the pointer of a partition name another list; `None`: none.
+    /// Points a partition to another list, or to none.
     ///
     /// # Errors
-    /// [`FilesError::NotOwner`] if another node has taken it over: it names the former list. [`FilesError::Brokers`]: it may name either.
+    /// Returns [`FilesError::NotOwner`] if another node has taken the pointer over: it still names
+    /// the former list. [`FilesError::Brokers`]: it may name either list.
     pub(crate) async fn publish(&self, partition: u16, own: &mut OwnPointer, list: Option<ListName>) -> Result<(), FilesError> {
         let change = |pointer: &mut Pointer| {
             pointer.list.clone_from(&list);
@@ -95,7 +98,8 @@ impl Pointers {
         self.key_of(partition).change(own, change).await
     }
 
-    /// Returns where the nodes of this cluster keep files, after it was recorded that it is at `place`, if nothing was before.
+    /// Records `place` as the place of this cluster's files unless one is recorded, and returns the
+    /// recorded place.
     pub(super) async fn agree(&self, place: &str) -> Result<String, FilesError> {
         match self.store.create(PLACE, place.to_owned().into()).await {
             Ok(_) => Ok(place.to_owned()),
@@ -106,12 +110,12 @@ impl Pointers {
         }
     }
 
-    /// Records that the files of a cluster that is being made are at `place`.
+    /// Records `place` as the place of files of a new cluster.
     pub(super) async fn move_to(&self, place: &str) -> Result<(), FilesError> {
         self.store.put(PLACE, place.to_owned().into()).await.map(drop).map_err(FilesError::brokers)
     }
 
-    /// Returns where the nodes of this cluster keep files; `None`: nowhere.
+    /// Returns the place where the nodes of this cluster keep files, if there is one.
     pub(super) async fn place(&self) -> Result<Option<String>, FilesError> {
         let place = owned_key::get(&self.store, PLACE).await.map_err(FilesError::Brokers)?;
         Ok(place.map(|(value, _)| String::from_utf8_lossy(&value).into_owned()))
@@ -120,7 +124,7 @@ impl Pointers {
     /// Returns the list that the pointer of a partition names.
     ///
     /// # Errors
-    /// [`FilesError::Brokers`].
+    /// Returns [`FilesError::Brokers`].
     pub(super) async fn named(&self, partition: u16) -> Result<Option<ListName>, FilesError> {
         Ok(self.key_of(partition).read::<Pointer>().await?.and_then(|(pointer, _)| pointer.list))
     }

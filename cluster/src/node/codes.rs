@@ -1,6 +1,7 @@
-//! The sign-in codes of a cluster: any node takes one that another node has made.
+//! The sign-in codes of a cluster. Any node accepts a code that another node has made.
 //!
-//! They are a bucket in the memory of the brokers, whose keys are hashes of codes. Its keys go by themselves; one that is used is emptied by the node that was first.
+//! They are in a bucket in the memory of the brokers. Its keys are hashes of codes, and expire by
+//! themselves. The first node that uses a code empties its key.
 
 use std::time::Duration;
 
@@ -15,7 +16,8 @@ use super::timing::NodeError;
 use crate::connection::Connection;
 
 const BUCKET: &str = "hc_codes";
-/// Some 50,000 codes. Beyond that, no more are made until earlier ones have expired.
+/// Room for some 50,000 codes. When it is full, no more codes are made until earlier ones have
+/// expired.
 const MAX_BYTES: i64 = 16 << 20;
 
 /// The codes of all nodes.
@@ -37,13 +39,14 @@ impl Codes {
         let store = self.store.lock().clone();
         let Err(error) = store.put(key, value.to_vec().into()).await else { return Ok(()) };
         tracing::debug!(%error, "the bucket of sign-in codes is opened again");
-        // It may be gone with the memory of the brokers.
+        // The bucket may be gone with the memory of the brokers.
         let store = open_bucket(&self.connection, self.replicas).await?;
         *self.store.lock() = store.clone();
         store.put(key, value.to_vec().into()).await.map(drop).map_err(NodeError::unavailable)
     }
 
-    /// Removes a value, without a trace: nobody must be kept from using it a second time.
+    /// Removes a value that nobody will take any more. It leaves no empty message, unlike a used
+    /// code.
     async fn remove(&self, key: &str) -> Result<(), NodeError> {
         let store = self.store.lock().clone();
         let purge = store.stream.purge().filter(format!("{}{key}", store.prefix));
@@ -52,13 +55,13 @@ impl Codes {
 
     async fn take_once(&self, key: &str) -> Result<Option<Vec<u8>>, NodeError> {
         let store = self.store.lock().clone();
-        // From the leader.
+        // Read from the leader.
         let found = match store.stream.get_last_raw_message_by_subject(&format!("{}{key}", store.prefix)).await {
             Ok(message) => message,
             Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => return Ok(None),
             Err(error) => return Err(NodeError::unavailable(error)),
         };
-        // One that was used is an empty message.
+        // A used code is an empty message.
         if found.payload.is_empty() {
             return Ok(None);
         }
