@@ -14,35 +14,35 @@ use tokio::task::JoinSet;
 use super::handle::Engine;
 use crate::shard::AskError;
 
-/// How long a node may take to answer what it need not scan events for.
+/// How long a node may take for an answer without a scan of events.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The places of projects in a list, by the address of the node that owns them.
+/// The indexes of projects in a list, by the address of the node that owns them.
 pub(super) type ByNode = BTreeMap<Arc<str>, Vec<usize>>;
 
-/// Where some projects are, by their places in a list.
+/// The owners of some projects. Projects are indexes in a list.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     pub(super) here: Vec<usize>,
     pub(super) there: ByNode,
-    /// Whether any of them is on no node that is known.
+    /// Whether the owner of a project is unknown.
     has_lost: bool,
 }
 
 impl Places {
-    /// Returns the places of projects, unless one has no owner.
+    /// Returns an error if a project has no owner.
     pub(super) fn known(self) -> Result<Self, AskError> {
         if self.has_lost { Err(AskError::NoOwner) } else { Ok(self) }
     }
 }
 
-/// The parts of an answer by the places of their projects.
+/// The parts of an answer, each with the index of its project.
 type Placed<P> = Vec<(usize, P)>;
 
-/// Some projects of one organization, by their places.
+/// Some projects of one organization, each with its index.
 type SomeProjects = Vec<(usize, ProjectId)>;
 
-/// The way to one node.
+/// A node to ask.
 #[derive(Clone)]
 pub(super) struct Node {
     ask: Arc<dyn AskNode>,
@@ -66,7 +66,8 @@ impl Node {
         decode_answer(tag, &self.ask.ask(call).await?)
     }
 
-    /// Asks for a part of the answer from each project. Projects whose parts are too large together are asked in smaller numbers.
+    /// Asks for a part of the answer from each project. If the parts are too large together, asks
+    /// about fewer projects at once.
     async fn ask_each<Q: Serialize, P: DeserializeOwned>(
         self,
         tag: u16,
@@ -93,7 +94,7 @@ impl Node {
 }
 
 impl Engine {
-    /// Returns where projects are.
+    /// Returns the owners of projects.
     pub(super) fn places(&self, projects: &[ProjectId]) -> Places {
         let mut places = Places::default();
         for (place, project) in projects.iter().enumerate() {
@@ -112,7 +113,8 @@ impl Engine {
         Ok(Node { ask, address: Arc::clone(address), token: self.node_token().expose().to_owned(), organization })
     }
 
-    /// Asks for a part of the answer from each project on other nodes, and these all at once. The parts come in any order.
+    /// Asks for a part of the answer from each project on other nodes, all nodes at once. The parts
+    /// come in any order.
     pub(super) async fn ask_elsewhere<Q, P>(
         &self,
         question: (u16, Q),
@@ -127,7 +129,7 @@ impl Engine {
         self.ask_elsewhere_within(ANSWER_TIMEOUT, question, (organization, projects), there).await
     }
 
-    /// As [`Engine::ask_elsewhere`], of nodes that may take longer.
+    /// Like [`Engine::ask_elsewhere`], with a time limit.
     pub(super) async fn ask_elsewhere_within<Q, P>(
         &self,
         within: Duration,

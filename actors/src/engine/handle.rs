@@ -54,12 +54,12 @@ use crate::unknown_appends::UnknownAppends;
 use crate::verifier::DamageNote;
 use crate::webhooks::Webhooks;
 
-/// How many scans run at once; each keeps a core busy, and may have helpers.
+/// The number of scans that run at once. Each keeps a core busy, and may have helpers.
 pub(super) const MAX_SCANS: usize = 2;
-/// How many exports run at once, each of which may wait for a slow reader. One organization has at most two.
+/// The number of exports that run at once. Each may wait for a slow reader.
 const MAX_EXPORTS: usize = 12;
 
-/// A running engine. Clones are handles to the same one.
+/// A running engine. Clones are handles to the same engine.
 #[derive(Clone)]
 pub struct Engine {
     pub(super) inner: Arc<Inner>,
@@ -97,19 +97,19 @@ pub(super) struct Inner {
     pub(super) watches: Watches,
     pub(super) webhooks: Arc<Webhooks>,
     pub(super) scans: ScanTurns,
-    /// Of scans for other nodes, which wait for no other node: two nodes that ask each other would else wait for each other's turns.
+    /// Scans for other nodes have their own turns, so that two nodes never wait for each other.
     pub(super) node_scans: NodeScans,
     pub(super) scratch: SpillDir,
     pub(super) views: Arc<Views>,
     pub(super) exports: Gate,
-    /// `None`: the log is not on this machine.
+    /// The log on this machine; `None` in a cluster.
     pub(super) local_log: Option<LocalLog>,
-    /// Of the one backup that may be made at a time.
+    /// The permit for a backup. Only one backup runs at a time.
     pub(super) backups: Arc<Semaphore>,
     pub(super) verifications: Verifications,
-    /// The last position that was delivered to its shard, with all before it.
+    /// The position up to which all events were delivered to their shards.
     pub(super) delivered: Arc<AtomicU64>,
-    /// The last record of the control log whose consequences were applied, of those that others may have made.
+    /// The last record of the control log, of any writer, whose consequences were applied.
     pub(super) followed: AtomicU64,
     pub(super) threads: Mutex<Option<Threads>>,
     registry: Arc<Registry>,
@@ -126,14 +126,14 @@ fn admission(config: &EngineConfig, health: Arc<PartitionHealth>, checkpoints: A
     Admission::new(gates, DiskGuard::new(&config.data_dir, config.min_free_bytes), health, checkpoints)
 }
 
-/// What is open before the engine starts.
+/// The parts that are opened before the engine starts.
 type OpenedParts = (Opened, (CompanyProfiles, Webhooks));
 
 fn not_started(error: std::io::Error) -> OpenError {
     OpenError::Start(error.to_string())
 }
 
-/// Starts what records events.
+/// Starts the commit of events.
 fn commit(
     config: &EngineConfig,
     log: EventLog,
@@ -193,7 +193,8 @@ impl Engine {
         Self::open_with(config, None)
     }
 
-    /// As [`Engine::open`], for one of several engines: it has no partitions until [`Engine::adopt`] takes them over, and seals nothing.
+    /// Like [`Engine::open`], for a node of a cluster. It has no partitions until
+    /// [`Engine::adopt`].
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -205,7 +206,7 @@ impl Engine {
     fn open_with(config: EngineConfig, membership: Option<Membership>) -> Result<Self, OpenError> {
         #[cfg(feature = "fault-injection")]
         let config = super::fault_injection::plant(config)?;
-        // First, so that a wrong file is reported before a long replay.
+        // Opened first, so that a wrong file is reported before a long replay.
         let geo = config.geo_db.as_deref().map(GeoDatabase::open).transpose()?;
         let profiles = membership.as_ref().map(|membership| Arc::clone(&membership.profiles));
         let webhooks = membership.as_ref().map(|membership| membership.webhooks.clone());
@@ -306,25 +307,25 @@ impl Engine {
         &self.inner.registry
     }
 
-    /// The clock that the engine was given.
+    /// The engine's clock.
     #[must_use]
     pub fn clock(&self) -> &dyn Clock {
         &*self.inner.config.clock
     }
 
-    /// Who owns each partition.
+    /// The owner of each partition.
     #[must_use]
     pub fn owners(&self) -> &Owners {
         &self.inner.config.owners
     }
 
-    /// The token by which the machines of a cluster know each other's requests.
+    /// The token that authenticates the machines of a cluster to each other.
     #[must_use]
     pub fn node_token(&self) -> &NodeToken {
         self.inner.secrets.node_token()
     }
 
-    /// How long a question may take that no rollup answers.
+    /// The time limit of questions that need a scan of events.
     #[must_use]
     pub fn question_timeout(&self) -> Duration {
         self.inner.config.question_timeout
@@ -336,12 +337,13 @@ impl Engine {
         &self.inner.config.data_dir
     }
 
-    /// The temporary files of scans.
+    /// The directory of the scans' temporary files.
     pub(super) fn scratch(&self) -> &SpillDir {
         &self.inner.scratch
     }
 
-    /// The country of an address. `None`: it is not known, or the engine has no database ([`EngineConfig::geo_db`]).
+    /// The country of an address; `None` if unknown, or without a database
+    /// ([`EngineConfig::geo_db`]).
     #[must_use]
     pub fn country_of(&self, address: IpAddr) -> Option<Country> {
         self.inner.geo.as_ref()?.country(address)
@@ -359,14 +361,15 @@ impl Engine {
         self.inner.incarnation
     }
 
-    /// The number of this start, and of the log of the project's partition. A position means the same event for as long as [`Engine::has_position`] holds for both.
+    /// Returns a number of this start and of the project's log, for [`Engine::has_position`].
     #[must_use]
     pub fn start_number(&self, project: ProjectId) -> u64 {
         self.inner.starts.present() ^ self.resumed(project)
     }
 
-    /// Whether a position that was a project's last one during the start with this number still means the same event. It does not after a restore,
-    /// where an earlier copy of the data directory lacks it, or if brokers have lost events and the partition goes on without them.
+    /// Whether a position, a project's last one during the start with this number, still means the
+    /// same event. It doesn't if the data directory was restored from an earlier copy, or if
+    /// brokers have lost events and the partition continues without them.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -375,41 +378,41 @@ impl Engine {
         Ok(position <= last && self.inner.starts.has(start_number ^ self.resumed(project), position))
     }
 
-    /// Admits `bytes` of events of a project that came from `address`. The bytes count against the admission limit, and
-    /// against the parts of the project and the address, until the events are applied.
+    /// Admits `bytes` of events of a project that came from `address`. The bytes count against the
+    /// admission limit and the shares of the project and the address, until the events are applied.
     ///
     /// # Errors
-    /// Nothing of this can be taken now.
+    /// The events can't be taken now.
     pub fn admit(&self, project: ProjectId, address: Option<IpAddr>, bytes: usize) -> Result<Permit, Refused> {
         let permit = self.inner.admission.admit(project, address, bytes)?;
-        // A deletion waits for the permits of its project, and none is given afterwards.
+        // A deletion waits for the permits of its project. No further permit is given.
         if self.is_deleted(project) {
             return Err(Refused::Unavailable("the project was deleted"));
         }
         Ok(permit)
     }
 
-    /// Admits `bytes` that came from `address`, and that nobody knows the project of yet.
+    /// Admits `bytes` from `address` whose project is not known yet.
     ///
     /// # Errors
-    /// Nothing of this can be taken now.
+    /// The bytes can't be taken now.
     pub fn admit_from(&self, address: Option<IpAddr>, bytes: usize) -> Result<Permit, Refused> {
         self.inner.admission.admit_from(address, bytes)
     }
 
-    /// Takes `bytes` of the admission limit for nobody in particular. `None`: not enough is free.
+    /// Takes `bytes` of the admission limit without a holder. Returns `None` if there is no room.
     #[must_use]
     pub fn admit_bytes(&self, bytes: usize) -> Option<Permit> {
         self.inner.admission.gate.take(bytes)
     }
 
-    /// Why no event can be taken now, if so.
+    /// Returns the reason why no event can be taken now, if there is one.
     #[must_use]
     pub fn unavailable(&self) -> Option<&'static str> {
         self.inner.admission.unavailable()
     }
 
-    /// Whether events of a project can be taken, as far as its checkpoints are concerned.
+    /// Checks that the checkpoints of a project's partition allow new events.
     ///
     /// # Errors
     /// The reason, in words.
@@ -417,21 +420,22 @@ impl Engine {
         self.inner.admission.accepts(project)
     }
 
-    /// Returns what changes exactly when an answer about `project` that depends on this can have changed: the incarnation of
-    /// the data, with the floor if sessions are read, and the position of the last event that touched it.
+    /// Returns a value that changes exactly when an answer that depends on `depends` may have
+    /// changed: the incarnation of the data, the floor if sessions are read, and the last event's
+    /// position.
     ///
     /// # Errors
     /// See [`AskError`].
     pub async fn version(&self, project: ProjectId, depends: &Depends) -> Result<(u128, Position), AskError> {
-        // While its state is rebuilt or replaced, the version is that of an earlier state.
+        // While the state is rebuilt or replaced, the version would be that of an earlier state.
         let check = || self.inner.admission.health.check_project_answers(project).map_err(AskError::Lost);
         check()?;
         let known = || Some(self.inner.versions.get(&project)?.of(depends));
         if !self.inner.versions.contains_key(&project) {
-            // Not loaded since the start: reading it loads it.
+            // The project is not loaded since the start. Reading it loads it.
             self.last(project).await?;
         }
-        // Before the version: a floor that rises meanwhile is one of the next version.
+        // Read before the version: a floor that rises meanwhile belongs to the next version.
         let floor = self.known_floor(project).filter(|_| depends.reads_sessions());
         let incarnation = self.incarnation_of(project) ^ floor.map_or(0, |floor| u128::from(floor.0.cast_unsigned()) << 32);
         let version = known().unwrap_or(0);
@@ -439,7 +443,7 @@ impl Engine {
         Ok((incarnation, version))
     }
 
-    /// The incarnation of a project's data: a state that lost an identity may have versions that it had before.
+    /// Returns the incarnation of a project's data. Each erasure changes it, as versions may recur.
     fn incarnation_of(&self, project: ProjectId) -> u128 {
         self.log_incarnation(project) ^ u128::from(self.reflected_erasures(project))
     }
@@ -487,7 +491,7 @@ impl Engine {
         self.inner.tracker.clone()
     }
 
-    /// A tracker for the calling thread, which must be one of an actix system (an HTTP worker).
+    /// A tracker for the calling thread, which must be an HTTP worker (an actix arbiter).
     #[must_use]
     pub fn local_tracker(&self) -> Tracker {
         let gathering = Gathering::new(Arc::clone(&self.inner.log), Arc::clone(&self.inner.admission.health));

@@ -44,7 +44,8 @@ use crate::shard::{
 use crate::verifier::{DamageNote, Unchecked, Verifier, before_serving};
 use crate::webhooks::{PROGRESS_SUFFIX, WEBHOOKS_DIR, WebhookPlaces};
 
-/// Opens everything under `config.data_dir`, with the shards brought up to the end of the log. One of several engines begins without partitions.
+/// Opens everything under `config.data_dir`, with the shards brought up to the end of the log. A
+/// node of a cluster begins without partitions.
 pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Result<Opened, OpenError> {
     let dir = config.data_dir.clone();
     let lock = DirLock::acquire(&dir).map_err(directory)?;
@@ -120,12 +121,13 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
 fn starts(log: &EventLog, dir: &Path, incarnation: u128) -> Result<Starts, OpenError> {
     match log {
         EventLog::Local(log) => Starts::begin(dir, log.last_position()).map_err(directory),
-        // Brokers keep what they confirmed, so that each position means the same event, until they are restored from copies.
+        // Brokers keep confirmed messages, so a position means the same event until the brokers are
+        // restored from copies.
         EventLog::Shared(_) => Ok(Starts::one(incarnation as u64)),
     }
 }
 
-/// Opens the registry, and what records and reads events.
+/// Opens the registry, and the recording and reading of events.
 fn open_log(config: &EngineConfig, membership: Option<Membership>) -> Result<(Arc<Registry>, EventLog, LoggedEvents), OpenError> {
     let dir = &config.data_dir;
     if let Some(Membership { registry, log, commit, .. }) = membership {
@@ -143,7 +145,7 @@ fn open_log(config: &EngineConfig, membership: Option<Membership>) -> Result<(Ar
     Ok((registry, EventLog::Local(Box::new(log)), logged))
 }
 
-/// When the last event of this machine's log was received, if it has one and can be read.
+/// Returns the time of the last event in this machine's log, if it has one and can be read.
 fn last_received(log: &EventLog, logged: &LoggedEvents) -> Option<Instant> {
     let EventLog::Local(_) = log else { return None };
     let wanted = |partition| Wanted::partition(partition, logged.last_position(partition).saturating_sub(1));
@@ -156,7 +158,7 @@ fn last_received(log: &EventLog, logged: &LoggedEvents) -> Option<Instant> {
     read.ok().and(received)
 }
 
-/// Opens what says which projects are being deleted, or may be on this machine's disk still.
+/// Opens the list of projects in deletion, or with data left on this machine's disk.
 fn open_deleted(dir: &Path, registry: &Registry, is_shared: bool) -> Result<DeletedProjects, OpenError> {
     match is_shared {
         true => Ok(DeletedProjects::shared(LocalRemains::open(dir, registry)?, registry)),
@@ -164,7 +166,8 @@ fn open_deleted(dir: &Path, registry: &Registry, is_shared: bool) -> Result<Dele
     }
 }
 
-/// Opens the list of erased identities; `shared` says what may be on the disk of one of several machines.
+/// Opens the list of erased identities. `shared` has the data that may be on the disk of a machine
+/// in a cluster.
 fn open_erasures(secrets: &Secrets, registry: &Registry, shared: Option<&DeletedProjects>) -> Erasures {
     match shared {
         Some(deleted) => Erasures::shared(secrets.hasher().clone(), registry, &deleted.with_erased()),
@@ -198,7 +201,7 @@ fn open_letters(dir: &Path, shared: Option<Arc<dyn SharedLetters>>) -> Result<De
     opened.map_err(|error| OpenError::Directory(format!("{} could not be read: {error}", path.display())))
 }
 
-/// Opens the company profiles of a data directory: all there is, or a copy of those in `original`.
+/// Opens the company profiles of a data directory, or a copy of those in `original`.
 pub(super) fn open_profiles(dir: &Path, original: Option<Arc<dyn Documents>>) -> Result<CompanyProfiles, OpenError> {
     let dir = dir.join(PROFILES_DIR);
     let opened = match original {
@@ -209,16 +212,16 @@ pub(super) fn open_profiles(dir: &Path, original: Option<Arc<dyn Documents>>) ->
     Ok(CompanyProfiles::new(opened.map_err(failed)?))
 }
 
-/// Opens where the webhooks of a data directory are, and how far each has come.
+/// Opens the webhooks of a data directory, with their progress.
 pub(super) fn local_webhooks(dir: &Path) -> Result<WebhookPlaces, OpenError> {
     let dir = dir.join(WEBHOOKS_DIR);
     let failed = |error: std::io::Error| OpenError::Directory(format!("the webhooks can't be opened: {error}"));
     let documents = LocalDocuments::open(&dir).map_err(failed)?;
-    // The documents first: a value without one is removed.
+    // The documents come first: opening the values removes those without a document.
     Ok((Arc::new(documents), Arc::new(LocalValues::open(&dir, PROGRESS_SUFFIX).map_err(failed)?)))
 }
 
-/// Checks that the log does not end before what the store reflects.
+/// Checks that the log reaches the position that the store reflects.
 fn check_log_is_whole(shards: &[Shard], history: &dyn History) -> Result<(), OpenError> {
     for (partition, reflected) in shards.iter().flat_map(Shard::reflected) {
         let last = history.last_position(partition);
@@ -232,7 +235,7 @@ fn check_log_is_whole(shards: &[Shard], history: &dyn History) -> Result<(), Ope
     Ok(())
 }
 
-/// Checks that the log has what follows the sealed events.
+/// Checks that the log reaches beyond the sealed events.
 pub(super) fn check_reaches(log: &Log, sealed_until: Position) -> Result<(), OpenError> {
     let last = log.last_position();
     if last >= sealed_until {
@@ -244,11 +247,11 @@ pub(super) fn check_reaches(log: &Log, sealed_until: Position) -> Result<(), Ope
     )))
 }
 
-/// Where events are recorded.
+/// The place where events are recorded.
 pub(crate) enum EventLog {
     /// On this machine's disk.
     Local(Box<Log>),
-    /// Elsewhere, by several engines.
+    /// On the brokers of a cluster.
     Shared(StartCommit),
 }
 
@@ -261,7 +264,7 @@ impl EventLog {
         }
     }
 
-    /// What reads and trims the log on this machine's disk.
+    /// Returns the reader and the trimmer of the log on this machine's disk.
     pub(super) fn local_parts(&self, data_dir: &Path) -> Option<(LocalLog, LogTrimmer)> {
         match self {
             Self::Local(log) => Some((LocalLog::new(log.reader(), data_dir), log.trimmer())),
@@ -270,11 +273,11 @@ impl EventLog {
     }
 }
 
-/// The archive of a data directory, and those that partitions of a member will have.
+/// The archive of a data directory, or those of a node's future partitions.
 pub(crate) struct OpenedArchive {
     pub(crate) sealed: Arc<SealedEvents>,
     pub(crate) archives: Arc<PartitionArchives>,
-    /// Keeps archives where all members reach them.
+    /// Stores archives for all nodes.
     pub(crate) shared: Option<Arc<dyn SharedArchive>>,
 }
 
@@ -348,8 +351,8 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    /// Opens all shards and replays the log into them, each on a thread of its own. On failure the store is closed on return,
-    /// so that it can be moved aside.
+    /// Opens all shards and replays the log into them, each on a new thread. On failure the store
+    /// is closed on return, so that it can be moved aside.
     fn state(&self, store: DiskStore, format: Format) -> Result<OpenedState, Fault> {
         let store = Arc::new(store);
         let shared: Arc<dyn Store> = Arc::<DiskStore>::clone(&store);
@@ -426,7 +429,7 @@ impl Opening<'_> {
         let shards: Result<Vec<Shard>, Fault> = std::thread::scope(|scope| {
             let spawn =
                 |shard| std::thread::Builder::new().name(format!("open-{shard}")).spawn_scoped(scope, move || open(shard));
-            // Start all threads before waiting for the first.
+            // Starts all threads before waiting for the first.
             let threads: Vec<_> = (0..map.shards()).map(spawn).collect();
             let opened = |thread: std::io::Result<ScopedJoinHandle<'_, Result<Shard, Fault>>>| match thread {
                 Ok(thread) => thread.join().unwrap_or_else(|_| Err(Fault::defect("a shard panicked at start"))),

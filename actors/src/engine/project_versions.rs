@@ -1,4 +1,4 @@
-//! The versions and floors of projects on several nodes.
+//! The versions and floors of projects on all nodes.
 
 use headcount_common::answers_version;
 use headcount_domain::ids::{OrganizationId, ProjectId};
@@ -14,10 +14,11 @@ use crate::shard::AskError;
 /// The tag of the question for [`ProjectVersion`]s.
 pub(super) const VERSIONS: u16 = 1000;
 
-/// What answers about a project depend on.
+/// The version of the data behind answers about a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ProjectVersion {
-    /// The incarnation of its data, with the version of the program that answers: what is merged of two versions is another answer than what one version says.
+    /// The incarnation of its data, with the version of the answering program: if answers of two
+    /// program versions are merged, the result differs from an answer of one version.
     pub(super) incarnation: u128,
     /// The position of its last event.
     pub(super) position: Position,
@@ -26,14 +27,14 @@ pub(super) struct ProjectVersion {
 }
 
 impl Engine {
-    /// Returns the version of a project of this node.
+    /// Returns the version of a project on this node.
     pub(super) async fn project_version(&self, project: ProjectId) -> Result<ProjectVersion, AskError> {
         let (incarnation, position) = self.version(project, &Depends::Everything).await?;
         let incarnation = incarnation ^ xxh3_128(answers_version().as_bytes());
         Ok(ProjectVersion { incarnation, position, floor: self.floor(project).await? })
     }
 
-    /// Returns the versions of projects of an organization, on whichever nodes they are.
+    /// Returns the versions of projects of an organization, on any node.
     pub(super) async fn versions_everywhere(
         &self,
         organization: OrganizationId,
@@ -56,7 +57,7 @@ mod tests {
     use super::*;
     use headcount_common::{nodes::NodeRequest, nodes::decode_answer, nodes::encode_answer};
 
-    /// Nodes of other versions read these bytes.
+    /// Nodes of other program versions read these bytes.
     #[test]
     fn the_bytes_of_versions_stay() {
         let request = NodeRequest { organization: OrganizationId(1), projects: vec![ProjectId(2)], question: () };
