@@ -1,4 +1,5 @@
-//! Exports of people whose projects are on two nodes: what each node exports is what one node does that has all of them.
+//! Exports of people whose projects are on two nodes: what each node exports is what one node does
+//! that has all of them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -56,7 +57,8 @@ async fn exported(engine: &Engine, organization: OrganizationId, subject: Privac
     Some(artifact)
 }
 
-/// Compares what both nodes export of a person with what the third one does. Returns how many events that are.
+/// Compares what both nodes export of a person with what the third one does. Returns how many
+/// events that are.
 async fn compare(rig: &Rig, subject: &PrivacySubject, of: &str) -> usize {
     let expected = exported(&rig.single, rig.organization, subject.clone()).await;
     for (name, node) in [("a", &rig.a), ("b", &rig.b)] {
@@ -119,7 +121,8 @@ async fn two_nodes_export_as_one() {
                 | Step::Clock { .. }
                 | Step::Ask(_) => continue,
             };
-            // Of one moment, what projects of two nodes report of a company has no order that both know.
+            // Of one moment, what projects of two nodes report of a company has no order that both
+            // know.
             for body in bodies.into_iter().filter(|body| body.contains("\"timestamp\"")) {
                 let project = *rng.pick(&rig.projects);
                 people.add(project, body);
@@ -159,7 +162,8 @@ async fn many_events_come_in_several_pages() {
     let events = compare(&rig, &PrivacySubject::UserId("ada".to_owned()), "many").await;
     assert_eq!(events, 160);
     let requests = rig.wire.requests.lock().unwrap().iter().filter(|request| request.starts_with(&EVENTS)).count();
-    // Two projects that one asks for, and four that the other does: in one page each, but for the large one.
+    // Two projects that one asks for, and four that the other does: in one page each, but for the
+    // large one.
     assert!(requests >= 8, "{requests}");
     rig.close().await;
 }
