@@ -1,6 +1,8 @@
-//! Settings. Each comes from a flag, else from a `HEADCOUNT_*` variable, else from a TOML file, else it has its default.
+//! Settings. Each comes from a flag, else from a `HEADCOUNT_*` variable, else from a TOML file,
+//! else it has its default.
 //!
-//! Every value is text until it is resolved, so all four sources are parsed in one way, and every error names its source.
+//! Every value is text until it is resolved, so all four sources are parsed in one way, and every
+//! error names its source.
 
 mod keys;
 #[cfg(test)]
@@ -226,7 +228,8 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Raises a limit below the size of the largest append. A smaller limit would not prevent a full disk.
+    /// Raises a limit below the size of the largest append. A smaller limit would not prevent a
+    /// full disk.
     fn raise_min_free_bytes(&mut self) {
         let least = MAX_BLOCK_BYTES;
         if (1..least).contains(&self.min_free_bytes) {
@@ -332,8 +335,8 @@ impl Settings {
         self.entries.iter().any(|entry| entry.key.name == name && entry.source == Source::Default)
     }
 
-    /// The configuration of a server's engine. Unlike the engine of a command, it sends notifications to webhooks,
-    /// builds company profiles and can ask other nodes.
+    /// The configuration of a server's engine. Unlike the engine of a command, it sends
+    /// notifications to webhooks, builds company profiles and can ask other nodes.
     #[must_use]
     pub fn serving_engine(&self) -> EngineConfig {
         let mut config = self.engine();

@@ -1,15 +1,18 @@
-//! Bounds on what is under way: the bytes of bodies, and the number of waiting queries.
+//! Bounds on work in flight: the bytes of bodies, and the number of waiting queries.
 //!
-//! Mailboxes are not bounded (an actor's capacity is per sender), so the bound is here: a sender takes its bytes from a pool
-//! first. They are returned when the events are applied, not when the sender stops waiting.
+//! Mailboxes are not bounded (an actor's capacity is per sender), so the bound is here: a sender
+//! takes its bytes from a pool first. They are returned when the events are applied, not when the
+//! sender stops waiting.
 //!
-//! A pool is shared. What one holder (a project, a network of addresses, an organization) has may not exceed a third of what is
-//! free: a single holder gets a quarter of the pool, each of two a fifth, and so on, and something is always left for the next
-//! one. So that one large batch fits into a small pool of bytes, a holder may always have 4 MiB (at most half of the pool), as
-//! long as an eighth of the pool stays free.
+//! A pool is shared. The amount of one holder (a project, a network of addresses, an organization)
+//! may not exceed a third of the free part: a single holder gets a quarter of the pool, two get a
+//! fifth each, and so on, and there is always room for the next one. To let one large batch fit
+//! into a small pool of bytes, a holder may always have 4 MiB (at most half of the pool), as long
+//! as an eighth of the pool stays free.
 //!
-//! In a pool of bytes, a sender (one project at one address, say) gets less than its project and its address do: a fifth of the
-//! pool. So a sender alone uses up neither the part of its project nor that of its address.
+//! In a pool of bytes, a sender (one project at one address, say) gets less than its project and
+//! its address do: a fifth of the pool. So a sender alone uses up neither the share of its project
+//! nor that of its address.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -22,18 +25,18 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 
 use crate::erasures::Epoch;
 
-/// The most that one request may need: the largest batch.
+/// The largest size of one request: the largest batch.
 const LARGEST_BODY_BYTES: usize = 4 << 20;
-/// A holder may have one part in this many of what is free.
+/// A holder may have one part in this many of the free part.
 const PART_OF_FREE: usize = 3;
 /// The same for a sender.
 const SENDER_PART_OF_FREE: usize = 4;
-/// How often it is looked for room, while somebody waits.
+/// How often a waiting request checks for room.
 const POLL: Duration = Duration::from_millis(5);
 /// One part in this many of the pool is reserved for holders that have little.
 const RESERVE: usize = 8;
 
-/// A holder of a bounded part of a pool.
+/// A holder of a bounded share of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Holder {
     /// A project: all events that are sent to it.
@@ -55,7 +58,7 @@ impl Holder {
     }
 }
 
-/// Why a gate admitted nothing.
+/// The reason why a gate admitted nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The engine takes no events now, or none of this project.
@@ -64,10 +67,10 @@ pub enum Refused {
     /// The pool is used up.
     #[error("too many bytes are under way")]
     Full,
-    /// The holder has used up its part of the pool.
+    /// The holder has used up its share of the pool.
     #[error("too many bytes of this {} are under way", kind_of(.0))]
     Share(Holder),
-    /// The sender has used up its part of the pool.
+    /// The sender has used up its share of the pool.
     #[error("too many bytes of this sender are under way")]
     Sender,
 }
@@ -80,7 +83,7 @@ fn kind_of(holder: &Holder) -> &'static str {
     }
 }
 
-/// Whose part of a pool is counted.
+/// The account that an amount is charged to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Account {
     Of(Holder),
@@ -105,10 +108,11 @@ pub struct Gate {
 
 struct Pool {
     limit: usize,
-    /// What a sender may have while the reserve is free, whatever the number of other holders. 0: senders have no part of their own.
+    /// The amount that a sender may have while the reserve is free, whatever the number of other
+    /// holders. 0: senders have no share of their own.
     always: usize,
     used: AtomicUsize,
-    /// What each has. Who has nothing is absent.
+    /// The amount of each account. Accounts without any are absent.
     held: DashMap<Account, usize>,
 }
 
@@ -140,12 +144,12 @@ impl Pool {
         [sender, first.map(Account::Of), address.map(Account::Of)]
     }
 
-    /// Adds to what somebody has who may have that much when `used` of the pool is taken.
+    /// Adds to the amount of an account, if it may have that much when `used` of the pool is taken.
     fn take_as(&self, account: Account, amount: usize, used: usize) -> bool {
         let free = self.limit.saturating_sub(used);
         let (part, always) = match account {
             Account::Sender(_) => (SENDER_PART_OF_FREE, self.always),
-            // There is room beside the largest body of one sender.
+            // This leaves room beside the largest body of one sender.
             Account::Of(_) if self.always > 0 => (PART_OF_FREE, self.always + self.limit / RESERVE),
             Account::Of(_) => (PART_OF_FREE, 0),
         };
@@ -171,13 +175,13 @@ impl Pool {
     }
 }
 
-/// A part of a [`Gate`]'s pool; returned when dropped.
+/// An amount taken from a [`Gate`]'s pool. Dropping it returns the amount.
 #[derive(Debug)]
 pub struct Permit {
     pool: Arc<Pool>,
     holders: [Option<Holder>; 2],
     amount: usize,
-    /// What the events were checked against.
+    /// The list of erased identities that the events were checked against.
     epoch: Option<Epoch>,
 }
 
@@ -188,7 +192,8 @@ impl Gate {
         Self::with(limit, 0)
     }
 
-    /// Creates a gate for bytes of request bodies. A sender may always have one body of the largest size.
+    /// Creates a gate for bytes of request bodies. A sender may always have one body of the largest
+    /// size.
     #[must_use]
     pub fn of_bodies(limit_bytes: usize) -> Self {
         Self::with(limit_bytes, LARGEST_BODY_BYTES.min(limit_bytes / 2))
@@ -198,22 +203,23 @@ impl Gate {
         Self { pool: Arc::new(Pool { limit, always, used: AtomicUsize::new(0), held: DashMap::new() }) }
     }
 
-    /// Takes `amount` for nobody in particular, or returns `None` if not enough is free.
+    /// Takes `amount` without a holder. Returns `None` if too little is free.
     #[must_use]
     pub fn take(&self, amount: usize) -> Option<Permit> {
         self.take_for([None, None], amount).ok()
     }
 
-    /// Takes `amount` for these holders, each of which must have room for it in its part. The second is an address.
+    /// Takes `amount` for these holders. Each must have room for it in its share. The second one is
+    /// an address.
     ///
     /// # Errors
-    /// The pool, or the part of a holder, is used up.
+    /// The pool, or the share of a holder, is used up.
     pub fn take_for(&self, holders: [Option<Holder>; 2], amount: usize) -> Result<Permit, Refused> {
         self.pool.take(holders, amount)?;
         Ok(Permit { pool: Arc::clone(&self.pool), holders, amount, epoch: None })
     }
 
-    /// As [`Self::take_for`], but waits for it.
+    /// Like [`Self::take_for`], but waits for room.
     ///
     /// # Errors
     /// There was no room `within` that time.
@@ -227,13 +233,13 @@ impl Gate {
         }
     }
 
-    /// Whether a holder has something.
+    /// Whether a holder has taken any amount.
     #[must_use]
     pub(crate) fn has(&self, holder: Holder) -> bool {
         self.pool.held.contains_key(&Account::Of(holder))
     }
 
-    /// How much is taken.
+    /// The amount taken.
     #[must_use]
     pub fn used(&self) -> usize {
         self.pool.used.load(Ordering::Relaxed)
@@ -247,15 +253,15 @@ impl Gate {
 }
 
 impl Permit {
-    /// Keeps what the events are checked against, for as long as they are under way.
+    /// Stores the epoch that the events were checked against, while they are in flight.
     pub(crate) fn keep(&mut self, epoch: Epoch) {
         self.epoch = Some(epoch);
     }
 
-    /// Makes this a permit for at least `amount`.
+    /// Extends this to a permit for at least `amount`.
     ///
     /// # Errors
-    /// Not enough is free for its holders. Nothing is taken then.
+    /// Too little is free for its holders. Nothing is taken then.
     pub fn cover(&mut self, amount: usize) -> Result<(), Refused> {
         let more = amount.saturating_sub(self.amount);
         if more > 0 {
@@ -282,7 +288,7 @@ mod tests {
         [Some(Holder::Project(ProjectId(number))), None]
     }
 
-    /// How much a holder gets in pieces of 64 KiB.
+    /// The amount that a holder gets in pieces of 64 KiB.
     fn all_it_gets(gate: &Gate, holders: [Option<Holder>; 2]) -> (usize, Vec<Permit>) {
         let permits: Vec<Permit> = std::iter::from_fn(|| gate.take_for(holders, 64 << 10).ok()).collect();
         (permits.iter().map(|permit| permit.amount).sum(), permits)
@@ -353,7 +359,8 @@ mod tests {
         assert_eq!(gate.used(), 0);
     }
 
-    /// One public key at one address: neither other keys there nor other visitors of its project pay for it.
+    /// A sender is one public key at one address. Other keys there and other visitors of its
+    /// project don't pay for it.
     #[test]
     fn a_sender_uses_up_neither_its_project_nor_its_address() {
         for limit in [4 * MIB, 8 * MIB, 64 * MIB] {

@@ -1,10 +1,14 @@
-//! Says which time it is where a wrong answer would destroy something: when floors rise, and what has expired is removed.
+//! The known time, for decisions that destroy data if the time is wrong: raising floors, and
+//! removing expired data.
 //!
-//! A clock may be years ahead after a start. So it is believed only up to [`MAX_JUMP_MS`] after the known time: the latest time that was believed, and what has
-//! passed since by the monotonic clock. A running process moves it on, and it is kept in `control/clock.json`. Beyond that the time goes on from the known one,
-//! until an operator confirms what the clock shows. A clock that is behind removes nothing too early.
+//! A clock may be years ahead after a start. So it is believed only up to [`MAX_JUMP_MS`] after the
+//! known time: the latest believed time, plus the time since by the monotonic clock. A running
+//! process advances the known time, and keeps it in `control/clock.json`. If the clock is further
+//! ahead, time continues from the known time until an operator confirms the clock. A clock that is
+//! behind removes nothing too early.
 //!
-//! Who keeps events for a few days loses all of them by a smaller jump. So jumps of more than a day are noted, too, and [`ClockGuard::now_for`] stops at them.
+//! A project that keeps events for a few days would lose all of them by a smaller jump. So jumps of
+//! more than a day are recorded, too, and [`ClockGuard::now_for`] stops at them.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,11 +26,11 @@ use serde::{Deserialize, Serialize};
 pub(crate) const CLOCK_FILE: &str = "control/clock.json";
 /// The longest jump that is believed.
 const MAX_JUMP_MS: i64 = 30 * MS_PER_DAY;
-/// The longest jump after which nobody's events are held: the shortest retention.
+/// The longest jump that affects no retention: the shortest retention.
 const MIN_GAP_MS: i64 = MS_PER_DAY;
-/// How far the time moves on before the file is written again.
+/// How far the time advances before the file is written again.
 const SAVE_EVERY_MS: i64 = 10 * 60 * 1000;
-/// How many confirmations are kept.
+/// The number of kept confirmations.
 const MAX_CONFIRMED: usize = 100;
 const VERSION: u8 = 1;
 
@@ -41,19 +45,20 @@ pub struct ClockJump {
 }
 
 impl ClockJump {
-    /// Whether floors of projects that keep `days` stop before it: they would rise past what was received lately.
+    /// Whether floors of projects that keep `days` stop before the jump, because they would rise
+    /// past recently received events.
     fn holds(&self, days: u32) -> bool {
         self.to.0.saturating_sub(self.from.0) > i64::from(days.saturating_sub(1).max(1)).saturating_mul(MS_PER_DAY)
     }
 }
 
-/// What the file has.
+/// The contents of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Known {
     /// The known time.
     reached: Instant,
-    /// The jumps of more than a day that were believed and not confirmed, as one.
+    /// The believed and unconfirmed jumps of more than a day, as a single jump.
     jump: Option<ClockJump>,
     /// The last jumps that an operator confirmed, oldest first.
     confirmed: Vec<ClockJump>,
@@ -62,21 +67,21 @@ struct Known {
 #[derive(Debug)]
 struct GuardState {
     known: Known,
-    /// When `known.reached` was reached.
+    /// The time when `known.reached` was reached.
     since: Stopwatch,
-    /// What the file has.
+    /// The contents of the file.
     saved: Option<Known>,
     is_doubted: bool,
 }
 
-/// What the clock shows, and what of it is believed.
+/// The time of the clock, and the believed time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClockState {
-    /// What the clock shows.
+    /// The time of the clock.
     pub shown: Instant,
-    /// What is believed.
+    /// The believed time.
     pub believed: Instant,
-    /// Whether the clock is so far ahead that it is not believed.
+    /// Whether the clock is too far ahead to be believed.
     pub is_doubted: bool,
     /// The jump at which the floors of projects with a shorter retention stop.
     pub jump: Option<ClockJump>,
@@ -84,18 +89,18 @@ pub struct ClockState {
     pub confirmed: Vec<ClockJump>,
 }
 
-/// Why a clock is not confirmed.
+/// The reason why a clock is not confirmed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfirmClockError {
-    /// It shows another day.
+    /// The clock shows another day.
     #[error("the clock shows {0}: set it first, or give the day that it shows")]
     OtherDay(Instant),
-    /// It can't be noted.
+    /// The confirmation can't be written.
     #[error("the confirmation can't be written: {0}")]
     Io(#[from] io::Error),
 }
 
-/// See the module.
+/// The known time of a data directory.
 #[derive(Debug)]
 pub(crate) struct ClockGuard {
     path: PathBuf,
@@ -104,10 +109,11 @@ pub(crate) struct ClockGuard {
 }
 
 impl ClockGuard {
-    /// Opens the file of a data directory. Without one, the known time is that of `last_receipt`, or what the clock shows if nothing was received.
+    /// Opens the file of a data directory. Without the file, the known time is `last_receipt`, or
+    /// the time of the clock if no event was received.
     ///
     /// # Errors
-    /// The file can't be read, or a damaged one not be set aside.
+    /// The file can't be read, or a damaged file can't be set aside.
     pub(crate) fn open(
         data_dir: &Path,
         clock: Arc<dyn Clock>,
@@ -132,12 +138,12 @@ impl ClockGuard {
         Ok(guard)
     }
 
-    /// Returns the time as of which something may be removed.
+    /// Returns the known time, as of which data may be removed.
     pub(crate) fn now(&self) -> Instant {
         self.look(&mut self.state.lock()).1
     }
 
-    /// Returns the time as of which events may be removed that are kept for `days`.
+    /// Returns the time as of which events kept for `days` may be removed.
     pub(crate) fn now_for(&self, days: u32) -> Instant {
         let mut state = self.state.lock();
         let now = self.look(&mut state).1;
@@ -157,10 +163,11 @@ impl ClockGuard {
         ClockState { shown, believed, is_doubted: state.is_doubted, jump, confirmed }
     }
 
-    /// Forgets a jump that holds no project, and writes the file if it is due. `shortest` is the shortest retention of a project.
+    /// Forgets a jump that affects no project, and writes the file if it is due. `shortest` is the
+    /// shortest retention of a project.
     ///
     /// # Errors
-    /// The file can't be written. It is tried again with the next call.
+    /// The file can't be written. The next call tries again.
     pub(crate) fn keep(&self, shortest: Option<u32>) -> io::Result<()> {
         let mut state = self.state.lock();
         self.look(&mut state);
@@ -175,10 +182,10 @@ impl ClockGuard {
         Ok(())
     }
 
-    /// Believes what the clock shows from now on, durably. `day` says which day it is, of any timezone.
+    /// Confirms the clock, durably. `day` is the day that it shows, in any timezone.
     ///
     /// # Errors
-    /// [`ConfirmClockError`].
+    /// Returns a [`ConfirmClockError`].
     pub(crate) fn confirm(&self, day: Day) -> Result<(), ConfirmClockError> {
         let mut state = self.state.lock();
         let (shown, believed) = self.look(&mut state);
@@ -200,7 +207,8 @@ impl ClockGuard {
         Ok(())
     }
 
-    /// Moves the known time on, as far as the clock is believed. Returns what the clock shows, and what is believed.
+    /// Advances the known time, as far as the clock is believed. Returns the time of the clock, and
+    /// the believed time.
     fn look(&self, state: &mut GuardState) -> (Instant, Instant) {
         let (shown, expected) = (self.clock.now(), state.reached_by_now());
         let ahead = shown.0.saturating_sub(expected.0);
@@ -217,7 +225,7 @@ impl ClockGuard {
         }
         if ahead > MIN_GAP_MS {
             let jump = ClockJump { from: expected, to: shown };
-            // Shown as one, from the first to the last.
+            // Shown as one jump, from the first to the last.
             state.known.jump =
                 Some(state.known.jump.map_or(jump, |former| ClockJump { from: former.from.min(expected), ..jump }));
         }
@@ -235,7 +243,7 @@ impl ClockGuard {
 }
 
 impl GuardState {
-    /// The known time, and what has passed since.
+    /// The known time, plus the time since.
     fn reached_by_now(&self) -> Instant {
         self.known.reached.plus_ms(i64::try_from(self.since.elapsed().as_millis()).unwrap_or(i64::MAX))
     }
@@ -258,7 +266,7 @@ mod tests {
         ClockGuard::open(dir, Arc::new(clock.clone()), || None).unwrap()
     }
 
-    /// Whether a time is another one, but for what passes while the test runs.
+    /// Whether two times are equal, except for the duration of the test.
     fn is_about(at: Instant, expected: Instant) -> bool {
         (expected.0..expected.0 + 600_000).contains(&at.0)
     }
@@ -271,14 +279,14 @@ mod tests {
         clock.set(after(3_650));
         assert!(is_about(guard.now(), START) && guard.state().is_doubted && guard.holds(3_660));
         drop(guard);
-        // Neither does a start make it true.
+        // A start does not make it believed.
         let guard = open(dir.path(), &clock);
         guard.keep(None).unwrap();
         assert!(is_about(guard.now(), START) && guard.state().is_doubted);
         let today = |days| Timezone::UTC.day_of(after(days));
         assert!(matches!(guard.confirm(today(0)), Err(ConfirmClockError::OtherDay(shown)) if shown == after(3_650)));
         assert!(guard.state().is_doubted && guard.state().confirmed.is_empty());
-        // A confirmation that can't be written is none.
+        // A confirmation that can't be written does not count.
         let switch = Switch::arm(dir.path(), Plan { at: 1, ..Plan::default() });
         assert!(matches!(guard.confirm(today(3_650)), Err(ConfirmClockError::Io(_))));
         drop(switch);
@@ -318,7 +326,7 @@ mod tests {
         clock.set(after(201));
         let guard = open(dir.path(), &clock);
         assert_eq!((guard.now_for(1), guard.state().is_doubted), (after(201), false));
-        // As long as it may be, and a moment longer.
+        // As far ahead as is believed, and a moment more.
         clock.set(guard.now().plus_ms(MAX_JUMP_MS));
         assert_eq!(guard.now(), after(231));
         clock.set(guard.now().plus_ms(MAX_JUMP_MS + 60_000));
@@ -340,13 +348,13 @@ mod tests {
         clock.set(after(10));
         let guard = open(dir.path(), &clock);
         assert!(is_about(guard.now_for(7), START) && guard.now_for(11) == after(10), "the second is added to the first");
-        // A clock that is right again removes nothing of what came since.
+        // A clock that is right again removes no later event.
         clock.set(after(1));
         assert!(guard.now_for(7) <= after(1));
         clock.set(after(10));
         guard.confirm(Timezone::UTC.day_of(after(10))).unwrap();
         assert_eq!(guard.now_for(1), after(10));
-        // Without a project that it holds, a jump is forgotten.
+        // A jump that affects no project is forgotten.
         clock.set(after(13));
         guard.keep(Some(4)).unwrap();
         assert_eq!((guard.state().jump, guard.now_for(1)), (None, after(13)));

@@ -1,11 +1,13 @@
-//! Events that made a shard panic twice. They are set aside, so that one event can't stop a partition.
+//! Dead letters: events that made a shard panic twice. They are set aside, so that a single event
+//! can't stop a partition.
 //!
-//! Each is a JSON line in `dead-letters.ndjson`, synced before the shard goes on without the event. The file is read at
-//! start, so that a rebuild skips the same events. A torn last line (a crash while writing) is ignored: the event will
-//! panic again.
+//! Each is a JSON line in `dead-letters.ndjson`, synced before the shard continues without the
+//! event. A start reads the file, so that a rebuild skips the same events. A torn last line (from a
+//! crash while writing) is ignored: the event will panic again.
 //!
-//! Members of a cluster keep the positions where all of them reach them ([`SharedLetters`], ADR 18), and the events in their log alone. Their file has the positions that no checkpoint
-//! of this machine reflects.
+//! The nodes of a cluster share the positions ([`SharedLetters`], ADR 18), and write the events
+//! only to their own logs. A node's file has the positions that no checkpoint of this machine
+//! reflects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
@@ -24,7 +26,7 @@ use headcount_storage::files::{self, PRIVATE_FILE};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-/// Where an event is: positions are those of its partition.
+/// The place of an event. Its position belongs to its partition.
 #[derive(Serialize, Deserialize)]
 struct LetterPlace {
     position: Position,
@@ -59,25 +61,25 @@ struct FullLine<'a> {
 /// Positions of events, by partition.
 type LetterPlaces = BTreeMap<u16, BTreeSet<Position>>;
 
-/// See the module.
+/// The dead letters in memory.
 #[derive(Debug, Default)]
 struct Letters {
-    /// The events that were set aside, of the partitions that are here.
+    /// The dead letters of this machine's partitions.
     places: LetterPlaces,
-    /// Of a member: those that no checkpoint of this machine reflects.
+    /// In a cluster: those that no checkpoint of this machine reflects.
     known: LetterPlaces,
-    /// Of a member: those that are to be set aside as soon as that is recorded.
+    /// In a cluster: those that wait to be recorded before they are set aside.
     waiting: LetterPlaces,
 }
 
-/// The events that were set aside.
+/// The dead letters.
 #[derive(Debug)]
 pub(crate) struct DeadLetters {
-    /// `None`: nothing can be added.
+    /// The path of the file; `None` if nothing can be added.
     path: Option<PathBuf>,
     shared: Option<Arc<dyn SharedLetters>>,
     letters: Mutex<Letters>,
-    /// How many there are: almost always 0, so that most look-ups take no lock.
+    /// Their number. It is almost always 0, so most lookups take no lock.
     count: AtomicUsize,
 }
 
@@ -89,14 +91,14 @@ impl DeadLetters {
         Ok(Self { path: Some(path.to_owned()), shared: None, letters: Mutex::new(letters), count })
     }
 
-    /// Opens those of a member, which knows of none before [`Self::adopt`].
+    /// Opens the dead letters of a node, which knows none before [`Self::adopt`].
     pub(crate) fn open_shared(path: &Path, shared: Arc<dyn SharedLetters>) -> io::Result<Self> {
         let letters = Letters { known: read(path)?, ..Letters::default() };
         let count = AtomicUsize::new(0);
         Ok(Self { path: Some(path.to_owned()), shared: Some(shared), letters: Mutex::new(letters), count })
     }
 
-    /// Returns the same events, to which none can be added.
+    /// Returns the same dead letters, without the ability to add any.
     pub(crate) fn read_only(&self) -> Self {
         let places = self.letters.lock().places.clone();
         let count = AtomicUsize::new(places.values().map(BTreeSet::len).sum());
@@ -107,7 +109,7 @@ impl DeadLetters {
         self.count() > 0 && self.letters.lock().places.get(&partition).is_some_and(|places| places.contains(&position))
     }
 
-    /// The positions of a range that were set aside.
+    /// The dead letters within a range of positions.
     pub(crate) fn within(&self, partition: u16, positions: RangeInclusive<Position>) -> Vec<Position> {
         if self.count() == 0 {
             return Vec::new();
@@ -130,7 +132,7 @@ impl DeadLetters {
         self.count.store(letters.places.values().map(BTreeSet::len).sum(), Ordering::Release);
     }
 
-    /// Takes over what was set aside in a partition.
+    /// Sets the dead letters of a partition that is taken over.
     pub(crate) fn adopt(&self, partition: u16, positions: BTreeSet<Position>) {
         self.change(|letters| {
             letters.waiting.remove(&partition);
@@ -146,7 +148,8 @@ impl DeadLetters {
         });
     }
 
-    /// The first event of a partition, set aside by another machine maybe, that a checkpoint of this one may reflect.
+    /// The first dead letter of a partition, perhaps of another machine, that a checkpoint of this
+    /// machine may reflect.
     pub(crate) fn first_unknown(&self, partition: u16) -> Option<Position> {
         self.shared.as_ref()?;
         let letters = self.letters.lock();
@@ -154,7 +157,8 @@ impl DeadLetters {
         letters.places.get(&partition)?.iter().find(|position| known.is_none_or(|known| !known.contains(position))).copied()
     }
 
-    /// Notes that no checkpoint reflects the events of a partition that were set aside: none that this process opens or writes or, if `durable`, none that a later one does.
+    /// Records that no checkpoint reflects the dead letters of a partition: no checkpoint of this
+    /// process or, if `durable`, of any later one.
     pub(crate) fn note_known(&self, partition: u16, durable: bool) -> io::Result<()> {
         if self.first_unknown(partition).is_none() {
             return Ok(());
@@ -172,7 +176,7 @@ impl DeadLetters {
         Ok(())
     }
 
-    /// Removes the events of a deleted project from the file. Lines that can't be read stay.
+    /// Removes the events of a deleted project from the file. Unreadable lines stay.
     pub(crate) fn remove(&self, project: ProjectId) -> io::Result<()> {
         let _no_line_is_added = self.letters.lock();
         let Some(path) = self.path.as_deref() else { return Ok(()) };
@@ -181,13 +185,14 @@ impl DeadLetters {
         let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
         let kept: Vec<&[u8]> = lines.iter().copied().filter(|line| !is_its(line)).collect();
         if kept.len() < lines.len() {
-            // Their positions stay known until the next start: nobody asks for them.
+            // Their positions stay known until the next start, since nothing asks for them.
             files::write_atomically(path, &kept.join(&b'\n'), PRIVATE_FILE)?;
         }
         Ok(())
     }
 
-    /// Removes events of a project from the file that `erase` says are gone, and writes others as it leaves them. Lines that can't be read stay.
+    /// Applies `erase` to the events of a project in the file: removes events that are gone, and
+    /// rewrites the changed ones. Unreadable lines stay.
     pub(crate) fn erase(&self, project: ProjectId, erase: &dyn Fn(Position, &mut Event) -> AfterErasure) -> io::Result<()> {
         let _no_line_is_added = self.letters.lock();
         let Some(path) = self.path.as_deref() else { return Ok(()) };
@@ -206,14 +211,15 @@ impl DeadLetters {
                     let line = FullLine { position, partition: partition_of(project), reason: &reason, event: &event };
                     kept.push(serde_json::to_vec(&line)?);
                 }
-                // The position must stay known: the log is sealed without the event, and nobody asks for it afterwards.
+                // The position must stay known: the log is sealed without the event, and nothing
+                // asks for it afterwards.
                 AfterErasure::Gone(_) => is_changed = true,
             }
         }
         if is_changed { files::write_atomically(path, &kept.join(&b'\n'), PRIVATE_FILE) } else { Ok(()) }
     }
 
-    /// Sets an event aside, for good. A member does so when it [records](Self::record_waiting) it.
+    /// Sets an event aside, permanently. A node does so when it [records](Self::record_waiting) it.
     pub(crate) fn add(&self, (partition, position): (u16, Position), reason: &str, event: &Event) -> io::Result<()> {
         if self.shared.is_some() {
             self.letters.lock().waiting.entry(partition).or_default().insert(position);
@@ -227,10 +233,11 @@ impl DeadLetters {
         Ok(())
     }
 
-    /// Has all members know what is to be set aside of a partition, before its state goes on without it. Blocks.
+    /// Records the waiting dead letters of a partition for all nodes, before its state continues
+    /// without them. Blocks.
     ///
     /// # Errors
-    /// [`SharedLettersError`]: it is not set aside.
+    /// Returns a [`SharedLettersError`]: they are not set aside.
     pub(crate) fn record_waiting(&self, partition: u16) -> Result<(), SharedLettersError> {
         let Some(shared) = &self.shared else { return Ok(()) };
         let Some(waiting) = self.letters.lock().waiting.get(&partition).cloned() else { return Ok(()) };
@@ -248,7 +255,7 @@ impl DeadLetters {
     fn append(&self, lines: &[Vec<u8>]) -> io::Result<()> {
         let path = self.path.as_deref().ok_or_else(|| io::Error::other("events are only read"))?;
         let mut file = open_private(path)?;
-        // What was cut short ends there.
+        // Ends a torn line.
         let mut text = vec![b'\n'];
         lines.iter().for_each(|line| text.extend([line, &b"\n"[..]].concat()));
         file.write_all(&text)?;

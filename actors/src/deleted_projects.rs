@@ -1,4 +1,4 @@
-//! The projects that are being deleted.
+//! The projects in deletion.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -11,20 +11,21 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::local_remains::LocalRemains;
 
-/// The deleted projects whose data may not yet be removed. All readers skip their events.
+/// The deleted projects whose data may not be removed yet. All readers skip their events.
 ///
-/// A project is in it once its deletion is durable in the control log, and until that of everything else is. On one of several machines it is also in it for as long as
-/// this machine may have something of it.
+/// A project is in this set from when its deletion is durable in the control log, until the removal
+/// of all other data is. In a cluster, it is also in the set while this machine may have data of
+/// it.
 #[derive(Debug, Default)]
 pub(crate) struct DeletedProjects {
     projects: RwLock<BTreeSet<ProjectId>>,
-    /// Length of `projects`: almost always 0, so that most look-ups take no lock.
+    /// Length of `projects`. It is almost always 0, so most lookups take no lock.
     count: AtomicUsize,
-    /// What this machine may have, if it is one of several.
+    /// The data that this machine may have, in a cluster.
     remains: Option<LocalRemains>,
-    /// Held while `projects` are made of what remains.
+    /// Locked while `projects` are computed from the remaining data.
     replacing: Mutex<()>,
-    /// Held while the control data is followed.
+    /// Locked while the control data are followed.
     following: Mutex<()>,
 }
 
@@ -35,7 +36,7 @@ impl DeletedProjects {
         Self { count, projects: RwLock::new(projects.into_iter().collect()), ..Self::default() }
     }
 
-    /// Creates the set of one of several machines.
+    /// Creates the set of a machine in a cluster.
     pub(crate) fn shared(remains: LocalRemains, registry: &Registry) -> Self {
         let deleted = Self { remains: Some(remains), ..Self::default() };
         deleted.replace(registry);
@@ -47,12 +48,12 @@ impl DeletedProjects {
         self.count() > 0 && self.projects.read().contains(&project)
     }
 
-    /// The number of them.
+    /// The number of projects.
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Acquire)
     }
 
-    /// All of them.
+    /// All projects.
     pub(crate) fn all(&self) -> Vec<ProjectId> {
         self.projects.read().iter().copied().collect()
     }
@@ -64,7 +65,7 @@ impl DeletedProjects {
         self.count.store(projects.len(), Ordering::Release);
     }
 
-    /// Removes a project whose data is gone.
+    /// Removes a project whose data are gone.
     pub(crate) fn remove(&self, project: ProjectId) {
         let _nobody_replaces_all = self.replacing.lock();
         let mut projects = self.projects.write();
@@ -72,11 +73,12 @@ impl DeletedProjects {
         self.count.store(projects.len(), Ordering::Release);
     }
 
-    /// Follows the control data, which others change. `Ok` is returned once it is durable that this machine is to remove what it has of the deleted projects. Returns
-    /// whether there are new ones.
+    /// Follows the changes of the control data by other machines. On return, it is durable that
+    /// this machine has to remove its data of the deleted projects. Returns whether there are new
+    /// ones.
     ///
     /// # Errors
-    /// [`RegistryError`].
+    /// Returns a [`RegistryError`].
     pub(crate) fn follow(&self, registry: &Registry) -> Result<bool, RegistryError> {
         let Some(remains) = &self.remains else { return Ok(false) };
         let _one_after_the_other = self.following.lock();
@@ -99,7 +101,7 @@ impl DeletedProjects {
         self.count.store(projects.len(), Ordering::Release);
     }
 
-    /// The projects of a partition of which this machine may have something.
+    /// The projects of a partition of which this machine may have data.
     pub(crate) fn remaining_of(&self, partition: u16) -> BTreeSet<ProjectId> {
         match &self.remains {
             Some(remains) if self.count() > 0 => remains.of_partition(partition),
@@ -107,36 +109,38 @@ impl DeletedProjects {
         }
     }
 
-    /// Records that this machine may have something again of the projects of a partition whose deletion has not ended, durably.
+    /// Durably records that this machine may have data again of the projects of a partition whose
+    /// deletion has not ended.
     pub(crate) fn note_again(&self, partition: u16) -> io::Result<()> {
         let Some(remains) = self.remains.as_ref().filter(|_| self.count() > 0) else { return Ok(()) };
-        // Those that are found must not be left out meanwhile.
+        // Projects found here must not be left out meanwhile.
         let _nobody_replaces_all = self.replacing.lock();
         let projects = self.projects.read().iter().copied().filter(|project| partition_of(*project) == partition).collect();
         remains.add(&projects)
     }
 
-    /// Records that this machine has nothing of some projects, durably, and can't get anything of them again.
+    /// Durably records that this machine has no data of some projects, and can't get any again.
     pub(crate) fn removed_here(&self, projects: &BTreeSet<ProjectId>) -> io::Result<()> {
         self.remains.as_ref().map_or(Ok(()), |remains| remains.remove(projects))
     }
 
-    /// All projects of which this machine may have an erased identity, if it is one of several.
+    /// In a cluster, all projects of which this machine may have an erased identity.
     pub(crate) fn with_erased(&self) -> BTreeSet<ProjectId> {
         self.remains.as_ref().map(LocalRemains::erased).unwrap_or_default()
     }
 
-    /// Those of a partition, each with the number that [`Self::erased_here`] takes.
+    /// The same of one partition, each with the number for [`Self::erased_here`].
     pub(crate) fn with_erased_of(&self, partition: u16) -> BTreeMap<ProjectId, u64> {
         self.remains.as_ref().map(|remains| remains.erased_of(partition)).unwrap_or_default()
     }
 
-    /// Records that this machine may have an erased identity of some projects again, durably.
+    /// Durably records that this machine may have an erased identity of some projects again.
     pub(crate) fn note_erased_again(&self, projects: &[ProjectId]) -> io::Result<()> {
         self.remains.as_ref().map_or(Ok(()), |remains| remains.add_erased(projects))
     }
 
-    /// Records that this machine has no erased identity of some projects, durably, but for those with a later erasure. Returns the others.
+    /// Durably records that this machine has no erased identity of some projects, except those with
+    /// a later erasure. Returns these.
     pub(crate) fn erased_here(&self, projects: &BTreeMap<ProjectId, u64>) -> io::Result<Vec<ProjectId>> {
         self.remains.as_ref().map_or(Ok(Vec::new()), |remains| remains.remove_erased(projects))
     }
@@ -153,7 +157,7 @@ mod tests {
 
     use super::*;
 
-    /// A task that takes a partition over asks what is to be removed of it.
+    /// A task that takes a partition over asks for the data to remove.
     #[test]
     fn nobody_who_asks_what_remains_waits_for_the_disk() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Who erases identities, or opts them in: of an organization, one at a time.
+//! Turns to erase identities or opt them in, one at a time for each organization.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant as Stopwatch};
@@ -6,13 +6,14 @@ use std::time::{Duration, Instant as Stopwatch};
 use headcount_domain::ids::OrganizationId;
 use parking_lot::{Condvar, Mutex};
 
-/// How many may wait for their turn in an organization, or on a machine that is alone: each takes a thread meanwhile.
+/// How many requests may wait for their turn in an organization, or on a single machine. Each
+/// occupies a thread.
 const MAX_WAITING: usize = 32;
 
-/// See the module.
+/// The turns of all organizations.
 #[derive(Debug, Default)]
 pub(crate) struct ErasureTurns {
-    /// The organizations where somebody has the turn, or waits for it.
+    /// The organizations with a turn taken, or requests waiting for it.
     organizations: Mutex<HashMap<OrganizationId, Queue>>,
     ended: Condvar,
 }
@@ -23,7 +24,7 @@ struct Queue {
     waiting: usize,
 }
 
-/// The turn of an organization. Nobody else has it while this exists.
+/// The turn of an organization. Only one exists at a time.
 #[derive(Debug)]
 pub(crate) struct ErasureTurn<'t> {
     turns: &'t ErasureTurns,
@@ -31,7 +32,8 @@ pub(crate) struct ErasureTurn<'t> {
 }
 
 impl ErasureTurns {
-    /// Waits for the turn of an organization, for at most `patience`. `None`: somebody else has it still, or too many wait.
+    /// Waits for the turn of an organization, for at most `patience`. Returns `None` if the turn is
+    /// still taken, or too many requests wait.
     pub(crate) fn take(&self, organization: OrganizationId, patience: Duration) -> Option<ErasureTurn<'_>> {
         let until = Stopwatch::now() + patience;
         let mut organizations = self.organizations.lock();

@@ -1,4 +1,4 @@
-//! The erased identities, as everything that reads or records events needs them.
+//! The erased identities, for all code that reads or records events.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -18,17 +18,17 @@ use crate::given_up_erasures::GivenUpErasures;
 use crate::suppressed::Suppressed;
 use crate::unfinished_erasures::{ErasuresAtStage, Unfinished};
 
-/// How long events that were admitted before an identity was suppressed may take.
+/// How long events admitted before an identity was suppressed may take.
 const CHECKED_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(5);
-/// How long an erasure waits for another one. Whoever asks for it waits, too.
+/// How long an erasure waits for another one. Its client waits, too.
 const TURN_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What is left of a row of the archive. `None`: nothing.
+/// Returns the rest of a row of the archive after erasure; `None` if nothing is left.
 pub(crate) fn erase_row(mut row: Row, keys: &ErasedKeys, hasher: &KeyHasher) -> Option<Row> {
     match keys.erase(row.position, &mut row.event, hasher) {
         AfterErasure::Unchanged | AfterErasure::WithoutId => Some(row),
-        // An event that was set aside reported nothing, and took no external id.
+        // A dead letter reported nothing, and took no external id.
         AfterErasure::Gone(remainder) => {
             let event = *remainder.filter(|_| !row.set_aside)?;
             Some(Row { position: row.position, event, currencies: None, set_aside: true })
@@ -36,10 +36,11 @@ pub(crate) fn erase_row(mut row: Row, keys: &ErasedKeys, hasher: &KeyHasher) -> 
     }
 }
 
-/// Kept by events under way, so that one can wait for those that were checked against an earlier list.
+/// Kept by events in flight, so that a job can wait for events that were checked against an earlier
+/// list.
 pub(crate) type Epoch = Arc<()>;
 
-/// What events are checked against.
+/// The list that events are checked against.
 #[derive(Debug, Default)]
 struct Suppression {
     suppressed: Suppressed,
@@ -48,7 +49,7 @@ struct Suppression {
     overdue: Vec<Epoch>,
 }
 
-/// Waits until nobody else has an epoch, for some time. Returns whether that is so.
+/// Waits for some time until no event has an epoch any more. Returns whether that is so.
 fn wait_for(former: &Epoch, began: Stopwatch) -> bool {
     while Arc::strong_count(former) > 1 {
         if began.elapsed() > CHECKED_TIMEOUT {
@@ -59,21 +60,23 @@ fn wait_for(former: &Epoch, began: Stopwatch) -> bool {
     true
 }
 
-/// See the module.
+/// The erased identities.
 #[derive(Debug)]
 pub(crate) struct Erasures {
     hasher: KeyHasher,
     suppression: RwLock<Suppression>,
-    /// The number of suppressed keys: mostly 0, so that events hash and look up no id.
+    /// The number of suppressed keys. It is usually 0, so that events need no hashing and no
+    /// lookup.
     suppressed_count: AtomicUsize,
     unfinished: RwLock<Unfinished>,
     unfinished_count: AtomicUsize,
     turns: ErasureTurns,
-    /// Those that were given up before they began.
+    /// The erasures that were given up before they began.
     pub(crate) given_up: GivenUpErasures,
-    /// Held while they are made of what other machines changed: how many changes the registry had applied then.
+    /// Locked while changes of other machines are applied. Has the number of changes that the
+    /// registry had applied then.
     followed: Mutex<Option<u64>>,
-    /// Held while somebody waits for events that were admitted before.
+    /// Locked while a job waits for events that were admitted before.
     waiting: Mutex<()>,
 }
 
@@ -97,7 +100,8 @@ impl Erasures {
         Self { hasher, suppression, suppressed_count, unfinished, unfinished_count, turns, given_up, followed, waiting }
     }
 
-    /// Creates the list of one of several machines, which may have erased identities of some projects on its disk.
+    /// Creates the list for a machine of a cluster, which may have erased identities of some
+    /// projects on its disk.
     pub(crate) fn shared(hasher: KeyHasher, registry: &Registry, with_erased: &BTreeSet<ProjectId>) -> Self {
         let erasures = Self::none(hasher);
         erasures.follow(registry);
@@ -108,7 +112,7 @@ impl Erasures {
         erasures
     }
 
-    /// Follows the control data, which other machines change.
+    /// Follows the changes of the control data by other machines.
     pub(crate) fn follow(&self, registry: &Registry) {
         let mut followed = self.followed.lock();
         let applied = registry.erasures_applied();
@@ -129,28 +133,30 @@ impl Erasures {
         *followed = Some(applied);
     }
 
-    /// The list of nobody.
+    /// Creates an empty list.
     pub(crate) fn none(hasher: KeyHasher) -> Self {
         Self::new(hasher, Vec::new())
     }
 
-    /// Waits for the right to begin or lift an erasure of an organization, for some time. `None`: somebody else has it still.
+    /// Waits for the turn to begin or lift an erasure of an organization, for some time. Returns
+    /// `None` if the turn is still taken.
     pub(crate) fn turn(&self, organization: OrganizationId) -> Option<ErasureTurn<'_>> {
         self.turns.take(organization, TURN_TIMEOUT)
     }
 
-    /// The same of all organizations: nobody else may change what is suppressed meanwhile.
+    /// The same for all organizations: the suppressed ids don't change meanwhile.
     pub(crate) fn turn_of_all(&self) -> Option<ErasureTurn<'_>> {
         self.turn(OrganizationId(0))
     }
 
-    /// Returns what an event that was checked keeps until it is in the state.
+    /// Returns the epoch that a checked event keeps until it is in the state.
     pub(crate) fn epoch(&self) -> Epoch {
         Arc::clone(&self.suppression.read().epoch)
     }
 
-    /// Whether an event must not be recorded, since its identity was erased. Removes an erased id from the event of another one. The event keeps
-    /// an [`Erasures::epoch`] from before this.
+    /// Whether an event must not be recorded, because its identity was erased. If only another id
+    /// of the event was erased, removes that id. The event must keep an [`Erasures::epoch`] from
+    /// before this call.
     pub(crate) fn suppresses(&self, organization: impl FnOnce() -> Option<OrganizationId>, event: &mut Event) -> bool {
         if self.suppressed_count.load(Ordering::Acquire) == 0 {
             return false;
@@ -158,8 +164,8 @@ impl Erasures {
         self.suppression.read().suppressed.has(organization(), event, &self.hasher)
     }
 
-    /// Has no more events of an erasure's ids recorded. Waits until those that were admitted before are in the state. Returns `false` if that takes too
-    /// long.
+    /// Stops recording events of an erasure's ids. Waits until the events admitted before are in
+    /// the state. Returns `false` if that takes too long.
     pub(crate) fn suppress(&self, erasure: &Erasure) -> bool {
         let former = {
             let mut suppression = self.suppression.write();
@@ -170,7 +176,7 @@ impl Erasures {
         wait_for(&former, Stopwatch::now())
     }
 
-    /// Waits until events that were admitted by now are in the state. Returns `false` if that takes too long.
+    /// Waits until events admitted by now are in the state. Returns `false` if that takes too long.
     pub(crate) fn wait_for_admitted(&self) -> bool {
         let Some(_one_after_the_other) = self.waiting.try_lock_for(CHECKED_TIMEOUT) else { return false };
         let mut epochs = {
@@ -183,12 +189,12 @@ impl Erasures {
         let began = Stopwatch::now();
         epochs.retain(|epoch| !wait_for(epoch, began));
         let are_over = epochs.is_empty();
-        // The next one waits for these, too.
+        // The next call waits for these, too.
         self.suppression.write().overdue.append(&mut epochs);
         are_over
     }
 
-    /// Suppresses exactly what these erasures say, after one was given up or lifted.
+    /// Suppresses exactly the ids of these erasures, after one was given up or lifted.
     pub(crate) fn suppress_only(&self, erasures: &[Erasure]) {
         let suppressed = Suppressed::of(erasures);
         let mut suppression = self.suppression.write();
@@ -196,20 +202,20 @@ impl Erasures {
         suppression.suppressed = suppressed;
     }
 
-    /// Adds an erasure that is durable.
+    /// Adds a durable erasure.
     pub(crate) fn begin(&self, erasure: Erasure) {
         let mut unfinished = self.unfinished.write();
         unfinished.add(erasure);
         self.unfinished_count.store(unfinished.erasures.len(), Ordering::Release);
     }
 
-    /// Removes an erasure of which nothing is left.
+    /// Removes an erasure that is done.
     pub(crate) fn finish(&self, erasure: &Erasure) {
         let mut unfinished = self.unfinished.write();
         unfinished.erasures.retain(|other| (other.organization, other.number) != (erasure.organization, erasure.number));
         unfinished.index();
         for project in &erasure.projects {
-            // A project that was deleted meanwhile is forgotten.
+            // Projects deleted meanwhile are absent.
             if let Some(counted) = unfinished.counted.get_mut(project) {
                 *counted += 1;
             }
@@ -217,7 +223,8 @@ impl Erasures {
         self.unfinished_count.store(unfinished.erasures.len(), Ordering::Release);
     }
 
-    /// Forgets a project of which nothing is left, so that what is counted does not grow with the projects that ever were.
+    /// Forgets a project without remaining data, so that the counts don't grow with all projects
+    /// that ever existed.
     pub(crate) fn forget(&self, project: ProjectId) {
         let mut unfinished = self.unfinished.write();
         unfinished.stale.remove(&project);
@@ -226,17 +233,17 @@ impl Erasures {
         unfinished.pending.remove(&project);
     }
 
-    /// The erasures of which something may be left.
+    /// The erasures that are not done.
     pub(crate) fn unfinished(&self) -> Vec<Erasure> {
         if self.has_unfinished() { self.unfinished.read().erasures.clone() } else { Vec::new() }
     }
 
-    /// Whether something may be left of an erased identity.
+    /// Whether any erasure is not done.
     pub(crate) fn has_unfinished(&self) -> bool {
         self.unfinished_count.load(Ordering::Acquire) > 0
     }
 
-    /// The keys that are to be erased from the history of a project.
+    /// The keys to erase from the history of a project.
     pub(crate) fn keys(&self, project: ProjectId) -> Option<Arc<ErasedKeys>> {
         if !self.has_unfinished() {
             return None;
@@ -244,7 +251,7 @@ impl Erasures {
         self.unfinished.read().keys.get(&project).cloned()
     }
 
-    /// Erases what is to be erased from events of history.
+    /// Erases identities from events of history.
     pub(crate) fn filter(&self, events: &mut Vec<(Position, Box<Event>)>) {
         if !self.has_unfinished() {
             return;
@@ -263,14 +270,16 @@ impl Erasures {
         });
     }
 
-    /// The projects of a partition whose state may have an erased identity, as [`Erasures::reflects`] takes them.
+    /// The projects of a partition whose state may have an erased identity, in the format of
+    /// [`Erasures::reflects`].
     pub(crate) fn stale(&self, partition: u16) -> Vec<(ProjectId, u64)> {
         let unfinished = self.unfinished.read();
         let stale = unfinished.stale.iter().filter(|(project, _)| partition_of(**project) == partition);
         stale.map(|(project, begun)| (*project, *begun)).collect()
     }
 
-    /// The erasures of a project whose state may have an erased identity, as they are now. The number is as [`Erasures::reflects`] takes it. `None`: it has none.
+    /// Returns the current erasures of a project whose state may have an erased identity, with the
+    /// number for [`Erasures::reflects`]; `None` if the state has none.
     pub(crate) fn view(&self, project: ProjectId) -> Option<(u64, Self)> {
         let unfinished = self.unfinished.read();
         let begun = *unfinished.stale.get(&project)?;
@@ -278,12 +287,13 @@ impl Erasures {
         Some((begun, Self::new(self.hasher.clone(), theirs.cloned().collect())))
     }
 
-    /// How many erasures of a project were begun.
+    /// The number of erasures of a project that were begun.
     pub(crate) fn begins(&self, project: ProjectId) -> u64 {
         self.unfinished.read().begins.get(&project).copied().unwrap_or(0)
     }
 
-    /// How many erasures of the projects of a partition were begun. It falls only if a project is deleted.
+    /// The number of erasures begun in the projects of a partition. It falls only if a project is
+    /// deleted.
     pub(crate) fn begins_in(&self, partition: u16) -> u64 {
         let unfinished = self.unfinished.read();
         unfinished.begins.iter().filter(|(project, _)| partition_of(**project) == partition).map(|(_, begins)| begins).sum()
@@ -294,13 +304,14 @@ impl Erasures {
         self.unfinished.read().stale.contains_key(&project)
     }
 
-    /// Records that the states of these projects have none of the identities that were erased when [`Erasures::stale`] returned them.
+    /// Records that the states of these projects have none of the identities that were erased when
+    /// [`Erasures::stale`] returned these numbers.
     pub(crate) fn reflects(&self, projects: &[(ProjectId, u64)]) {
         let mut unfinished = self.unfinished.write();
         for (project, begun) in projects {
             let has_later = unfinished.stale.get(project).is_some_and(|last| last != begun);
             if has_later {
-                // The last place is for the state without the later ones.
+                // The state without the later erasures takes the last place.
                 let pending = unfinished.pending.entry(*project).or_default();
                 *pending = pending.saturating_sub(1).max(1);
             } else {
@@ -310,26 +321,29 @@ impl Erasures {
         }
     }
 
-    /// A number that changes when the state of a project loses an identity, and when its files have: versions alone may return to former values, and
-    /// scans answer from files.
+    /// A number that changes when the state or the files of a project lose an identity. Versions
+    /// alone may return to former values, and scans answer from files.
     pub(crate) fn reflected(&self, project: ProjectId) -> u64 {
         let unfinished = self.unfinished.read();
         let of = |changes: &HashMap<ProjectId, u64>| changes.get(&project).copied().unwrap_or(0);
         of(&unfinished.counted).saturating_sub(of(&unfinished.pending))
     }
 
-    /// Whether more ids of an organization may be erased soon: what is recorded by now has some.
+    /// Whether more ids of an organization may be erased soon: the events recorded by now have
+    /// some.
     pub(crate) fn is_beginning(&self, organization: OrganizationId) -> bool {
         self.unfinished.read().beginning.keys().any(|(of, _)| *of == organization)
     }
 
-    /// The erasures that have only suppressed ids for some time, as whoever was at them ended.
+    /// The erasures that have only suppressed ids for some time, because the node that began them
+    /// has ended.
     pub(crate) fn beginning_for(&self, time: Duration) -> Vec<(OrganizationId, u64)> {
         let unfinished = self.unfinished.read();
         unfinished.beginning.iter().filter(|(_, since)| since.elapsed() >= time).map(|(erasure, _)| *erasure).collect()
     }
 
-    /// Notes that the states of these projects may have an erased identity again, if an erasure of them is unfinished.
+    /// Records that the states of these projects may have an erased identity again, if they have an
+    /// unfinished erasure.
     pub(crate) fn spoil(&self, projects: impl IntoIterator<Item = ProjectId>) {
         let mut unfinished = self.unfinished.write();
         unfinished.begun += 1;
@@ -341,7 +355,7 @@ impl Erasures {
         }
     }
 
-    /// Notes that there are no states of these projects on this machine.
+    /// Records that this machine has no states of these projects.
     pub(crate) fn cleaned(&self, projects: &[ProjectId]) {
         let mut unfinished = self.unfinished.write();
         for project in projects {
@@ -350,7 +364,7 @@ impl Erasures {
         }
     }
 
-    /// The projects of a partition of which what other machines publish may have an erased identity.
+    /// The projects of a partition whose published data may have an erased identity.
     pub(crate) fn published_with(&self, partition: u16) -> Vec<ProjectId> {
         let unfinished = self.unfinished.read();
         let erased = unfinished.keys.keys().copied().filter(|project| partition_of(*project) == partition);
@@ -367,7 +381,7 @@ impl Erasures {
     pub(crate) fn at_stage(&self, project: ProjectId, stage: ErasureStage) -> ErasuresAtStage {
         let unfinished = self.unfinished.read();
         let mut at_stage = ErasuresAtStage::default();
-        // Also of a project that is deleted, so that it is known whose it was.
+        // Includes deleted projects, so that their organization is known.
         let theirs = unfinished.erasures.iter().filter(|erasure| erasure.projects.contains(&project));
         for erasure in theirs {
             at_stage.organization = Some(erasure.organization);
@@ -379,7 +393,7 @@ impl Erasures {
         at_stage
     }
 
-    /// Whether what other machines reach may have an erased identity of any project.
+    /// Whether shared data may have an erased identity of any project.
     pub(crate) fn is_awaited(&self) -> bool {
         let is_begun =
             |erasure: &Erasure| erasure.projects.iter().any(|project| erasure.stage_in(*project) == ErasureStage::Begun);
@@ -412,7 +426,7 @@ mod tests {
         assert_eq!(erasures.reflected(project), seen[0], "the state has it");
         erasures.reflects(&erasures.stale(partition_of(project)));
         seen.push(erasures.reflected(project));
-        // Another one begins before the first one ends.
+        // Another erasure begins before the first one ends.
         erasures.begin(erasure(2));
         erasures.finish(&erasure(1));
         seen.push(erasures.reflected(project));
@@ -421,7 +435,7 @@ mod tests {
         erasures.finish(&erasure(2));
         seen.push(erasures.reflected(project));
         assert!(seen.windows(2).all(|pair| pair[0] < pair[1]), "{seen:?}");
-        // Another one begins while the state is folded without the first.
+        // Another erasure begins while the state is folded without the first.
         erasures.begin(erasure(3));
         let third = erasures.stale(partition_of(project));
         erasures.begin(erasure(4));

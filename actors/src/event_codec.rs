@@ -8,30 +8,31 @@ use headcount_storage::codec::{self, CodecError};
 
 use crate::import_mark::ImportMark;
 
-/// Events on their way: boxed, since an event has some hundred bytes and is handed on five times.
+/// Events in flight. They are boxed, since an event has some hundred bytes and is moved five times.
 pub(crate) type Events = Vec<Box<Event>>;
 
-/// The encoded size of a rather large event, so that most take one allocation.
+/// The encoded size of a rather large event, so that most events take one allocation.
 const EVENT_BYTES: usize = 512;
-/// The most that is reserved before anything is encoded: senders choose how many small events a batch has.
+/// The maximum size reserved before encoding, since senders decide how many small events a batch
+/// has.
 const MAX_RESERVED_BYTES: usize = 64 << 10;
 
-/// The version byte of a [`FloorMove`]. Events count theirs from 1.
+/// The version byte of a [`FloorMove`]. The versions of events count from 1.
 const FLOOR_VERSION: u8 = 128;
-/// The version byte of an [`ImportMark`] and events.
+/// The version byte of an [`ImportMark`] with events.
 const MARKED_VERSION: u8 = 129;
 
 /// A record of the log.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum LogRecord {
-    /// Events of one project, which have a position each.
+    /// Events of one project. Each has a position.
     Events(Events),
     /// A floor of a project, which has one position.
     Floor(FloorMove),
 }
 
 impl LogRecord {
-    /// The number of positions that it takes.
+    /// The number of positions of the record.
     pub(crate) fn count(&self) -> usize {
         match self {
             Self::Events(events) => events.len(),
@@ -39,10 +40,10 @@ impl LogRecord {
         }
     }
 
-    /// The payload in the log.
+    /// Returns the payload in the log.
     ///
     /// # Errors
-    /// It is larger than what a record may hold.
+    /// It exceeds the maximum size of a record.
     pub(crate) fn encode(&self) -> Result<Vec<u8>, CodecError> {
         match self {
             Self::Events(events) => encode(events),
@@ -51,10 +52,11 @@ impl LogRecord {
     }
 }
 
-/// Passes events on as payloads of log records, each with the number of its events: halved until a payload has at most so many bytes, or one event.
+/// Passes events on as payloads of log records, each with its number of events. Payloads are halved
+/// until they fit into the given size, or have a single event.
 ///
 /// # Errors
-/// An event is larger than what a record may hold.
+/// An event exceeds the maximum size of a record.
 pub(crate) fn encode_in_parts(
     events: Events,
     most_bytes: usize,
@@ -72,20 +74,20 @@ pub(crate) fn encode_in_parts(
     }
 }
 
-/// The payload of a log record with these events.
+/// Returns the payload of a log record with these events.
 ///
 /// # Errors
-/// They are larger than what a record may hold.
+/// They exceed the maximum size of a record.
 fn encode(events: &Events) -> Result<Vec<u8>, CodecError> {
     let mut bytes = Vec::with_capacity((events.len() * EVENT_BYTES).min(MAX_RESERVED_BYTES));
     codec::encode_into(EVENT_VERSION, events, &mut bytes)?;
     Ok(bytes)
 }
 
-/// The payload of a log record with events of an import, and their mark.
+/// Returns the payload of a log record with events of an import, and their mark.
 ///
 /// # Errors
-/// They are larger than what a record may hold.
+/// They exceed the maximum size of a record.
 pub(crate) fn encode_marked(mark: &ImportMark, events: &Events) -> Result<Vec<u8>, CodecError> {
     let mut bytes = Vec::with_capacity((events.len() * EVENT_BYTES).min(MAX_RESERVED_BYTES));
     codec::encode_into(MARKED_VERSION, &(mark, events), &mut bytes)?;
@@ -95,7 +97,7 @@ pub(crate) fn encode_marked(mark: &ImportMark, events: &Events) -> Result<Vec<u8
 /// Returns the mark of a log record that has one.
 ///
 /// # Errors
-/// As [`decode`], of records with a mark.
+/// Returns the same errors as [`decode`], of records with a mark.
 pub(crate) fn mark(payload: &[u8]) -> Result<Option<ImportMark>, CodecError> {
     if payload.first() != Some(&MARKED_VERSION) {
         return Ok(None);
@@ -107,7 +109,7 @@ pub(crate) fn mark(payload: &[u8]) -> Result<Option<ImportMark>, CodecError> {
 /// Decodes a log record.
 ///
 /// # Errors
-/// The payload is damaged, or of a version that is not known here.
+/// The payload is damaged, or of an unknown version.
 pub(crate) fn decode(payload: &[u8]) -> Result<LogRecord, CodecError> {
     codec::decode_any(payload, &[(EVENT_VERSION, events), (FLOOR_VERSION, floor), (MARKED_VERSION, marked)])
 }
@@ -140,7 +142,7 @@ mod tests {
 
     const V1: &[u8] = include_bytes!("../fixtures/events-v1.bin");
 
-    /// An event with every field, and one with none but what every event has.
+    /// An event with every field, and one with only the required fields.
     fn sample() -> Events {
         let text = |text: &str| Some(text.into());
         let full = Event {

@@ -1,6 +1,7 @@
-//! Classifies the errors of the storage crate as [`FaultKind`](headcount_domain::fault::FaultKind)s.
+//! Classifies the errors of the storage crate as
+//! [`FaultKind`](headcount_domain::fault::FaultKind)s.
 //!
-//! Every `match` is exhaustive, so that a new error needs a kind before it compiles.
+//! Every `match` is exhaustive, so that a new error does not compile without a kind.
 
 use headcount_archive::error::ArchiveError;
 use headcount_common::SharedArchiveError;
@@ -12,7 +13,7 @@ use headcount_storage::store::StoreError;
 
 use crate::history::HistoryError;
 
-/// An error of the store.
+/// The fault of an error of the store.
 pub(crate) fn of_store(error: StoreError) -> Fault {
     let message = error.to_string();
     match error {
@@ -22,17 +23,18 @@ pub(crate) fn of_store(error: StoreError) -> Fault {
     }
 }
 
-/// A value of the store that can't be decoded although its checksum holds: another version wrote it.
+/// The fault of a stored value that can't be decoded although its checksum is right: another
+/// version wrote it.
 pub(crate) fn of_stored(error: CodecError) -> Fault {
     Fault::damaged_store(format!("a value in the store can't be decoded: {error}"))
 }
 
-/// A value that can't be encoded.
+/// The fault of a value that can't be encoded.
 pub(crate) fn of_encoding(error: CodecError) -> Fault {
     Fault::defect(format!("a record can't be encoded: {error}"))
 }
 
-/// An error of the index of external ids.
+/// The fault of an error of the index of external ids.
 pub(crate) fn of_index(error: ExternalIdsError) -> Fault {
     let message = error.to_string();
     match error {
@@ -42,7 +44,7 @@ pub(crate) fn of_index(error: ExternalIdsError) -> Fault {
     }
 }
 
-/// An error of the event log.
+/// The fault of an error of the event log.
 pub(crate) fn of_log(error: LogError) -> Fault {
     let message = error.to_string();
     match error {
@@ -57,7 +59,7 @@ pub(crate) fn of_log(error: LogError) -> Fault {
     }
 }
 
-/// An error of reading recorded events.
+/// The fault of an error of reading recorded events.
 pub(crate) fn of_history(error: HistoryError) -> Fault {
     match error {
         HistoryError::Log(error) => of_log(error),
@@ -67,7 +69,7 @@ pub(crate) fn of_history(error: HistoryError) -> Fault {
     }
 }
 
-/// An error of an archive that is shared: it may go away by itself.
+/// The fault of an error of a shared archive. It may disappear by itself.
 pub(crate) fn of_shared_archive(error: &SharedArchiveError) -> Fault {
     match error {
         SharedArchiveError::NotOwner(_)
@@ -77,7 +79,7 @@ pub(crate) fn of_shared_archive(error: &SharedArchiveError) -> Fault {
     }
 }
 
-/// An error of the archive.
+/// The fault of an error of the archive.
 pub(crate) fn of_archive(error: ArchiveError) -> Fault {
     let message = error.to_string();
     match error {

@@ -1,4 +1,4 @@
-//! A store that fails on demand of a test.
+//! A store that fails when a test asks for it.
 
 use std::collections::HashMap;
 use std::io;
@@ -8,29 +8,29 @@ use headcount_storage::keyspace::PartitionId;
 use headcount_storage::store::{MemoryStore, OpenCheckpoint, Store, StoreError, Visit};
 use parking_lot::Mutex;
 
-/// See the module. Clones are the same store.
+/// A store that fails when a test asks for it. Clones are the same store.
 #[derive(Clone, Default)]
 pub(crate) struct FaultyStore {
     inner: MemoryStore,
     partitions: Arc<Mutex<HashMap<PartitionId, PartitionFaults>>>,
 }
 
-/// How one partition fails, and what was observed.
+/// The failures of one partition, and observations about it.
 #[derive(Default)]
 pub(crate) struct PartitionFaults {
     /// How reads fail.
     pub(crate) reads: Option<ReadFault>,
-    /// No checkpoint can be begun.
+    /// Whether no checkpoint can be begun.
     pub(crate) no_begin: bool,
-    /// This many commits fail.
+    /// The number of commits that fail.
     pub(crate) failing_commits: u32,
-    /// Failed commits count all the same, as recovery shows.
+    /// Whether failed commits still count, as recovery then shows.
     pub(crate) failed_counts: bool,
-    /// Recovery fails.
+    /// Whether recovery fails.
     pub(crate) no_recovery: bool,
-    /// Beginning a checkpoint panics, once.
+    /// Whether beginning a checkpoint panics, once.
     pub(crate) panics: bool,
-    /// Number of checkpoints that were begun, or tried to.
+    /// Number of attempts to begin a checkpoint.
     pub(crate) begun: u32,
     /// Number of attempted commits.
     pub(crate) commits: u32,

@@ -1,8 +1,9 @@
-//! The country of an address, from a database in MaxMind's format, with the layout of its country and city databases (GeoLite2,
-//! GeoIP2), which DB-IP's have too.
+//! The country of an address, from a database in MaxMind's format, with the layout of its country
+//! and city databases (GeoLite2, GeoIP2). DB-IP's databases have the same layout.
 //!
-//! The file is held in memory (a country database has 5 to 10 MB, a city database 60 to 130 MB), and a look-up takes well below
-//! a microsecond. It is read once: a replacement counts from the next start on.
+//! The file is held in memory (a country database has 5 to 10 MB, a city database 60 to 130 MB),
+//! and a lookup takes well below a microsecond. It is read once: a replacement takes effect at the
+//! next start.
 
 use std::collections::HashSet;
 use std::io;
@@ -12,13 +13,14 @@ use std::path::{Path, PathBuf};
 use headcount_domain::intake::country::Country;
 use maxminddb::{LookupResult, MaxMindDbError, PathElement, Reader, WithinOptions};
 
-/// The fields of a record: where the address is used, else where its network is registered.
+/// The fields of a record: the country where the address is used, or else where its network is
+/// registered.
 const PATHS: [[PathElement<'_>; 2]; 2] = [
     [PathElement::Key("country"), PathElement::Key("iso_code")],
     [PathElement::Key("registered_country"), PathElement::Key("iso_code")],
 ];
 
-/// Why a database can't be used.
+/// The reason why a database can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum GeoError {
     /// The file can't be read.
@@ -29,20 +31,20 @@ pub enum GeoError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// It is not a database, or it is incomplete.
+    /// The file is not a database, or is incomplete.
     #[error("the geo database {} is damaged, or no .mmdb file: {reason}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         reason: String,
     },
-    /// It is a database of another kind.
+    /// The database is of another kind.
     #[error("the geo database {} names no countries: it is of the type {kind:?}; a country or city database is needed", path.display())]
     NoCountries {
         /// The file.
         path: PathBuf,
-        /// The kind that it declares.
+        /// The declared kind.
         kind: String,
     },
 }
@@ -55,7 +57,8 @@ pub(crate) struct GeoDatabase {
 }
 
 impl GeoDatabase {
-    /// Reads a file and everything that will be read of it later: at most a second, for the largest.
+    /// Reads a file and all parts that will be read later. This takes at most a second for the
+    /// largest.
     ///
     /// # Errors
     /// See [`GeoError`].
@@ -71,7 +74,7 @@ impl GeoDatabase {
         Ok(Self { reader })
     }
 
-    /// Returns the country of an address. `None`: it is not in the database.
+    /// Returns the country of an address; `None` if the database lacks it.
     pub(crate) fn country(&self, address: IpAddr) -> Option<Country> {
         let found = self.reader.lookup(address.to_canonical()).ok()?;
         country(&found).ok().flatten()
@@ -88,9 +91,11 @@ fn country(found: &LookupResult<'_, Bytes>) -> Result<Option<Country>, MaxMindDb
     Ok(None)
 }
 
-/// Checks that any network has a country. Visits every network, so that damage shows now and not in an event.
+/// Checks that any network has a country. Visits every network, so that damage shows now and not
+/// during an event.
 fn names_countries(reader: &Reader<Bytes>) -> Result<bool, MaxMindDbError> {
-    // A tree has one leaf more than nodes, unless parts of it are reached in several ways; far beyond that, it has a cycle.
+    // A tree has one leaf more than nodes, unless parts of it are reached in several ways. If it
+    // has far more, it has a cycle.
     let most = usize::try_from(reader.metadata().node_count).unwrap_or(usize::MAX).saturating_mul(3);
     let (mut found, mut failure) = (false, None);
     let mut seen = HashSet::new();
@@ -107,7 +112,8 @@ fn names_countries(reader: &Reader<Bytes>) -> Result<bool, MaxMindDbError> {
         }
     }
     match failure {
-        // Records of another shape all fail in the same way: another kind of database, not damage.
+        // If all records of another shape fail in the same way, this is another kind of database,
+        // not damage.
         Some(error) if found => Err(error),
         _ => Ok(found),
     }
@@ -173,7 +179,7 @@ mod tests {
         }
     }
 
-    /// Damage of a byte may show or not, but causes no panic, at the start or later.
+    /// A damaged byte may show or not, but causes no panic, at the start or later.
     #[test]
     fn damage_is_no_panic() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,8 @@
-//! Erasures that were given up before they began. Each attempt has left records in the control log, which is kept whole, so that the next one waits: senders of events may link ids faster
-//! than an erasure finds them, and whoever asks for it asks again.
+//! Erasures that were given up before they began.
+//!
+//! Each attempt has left records in the control log, which is never trimmed. So the next attempt
+//! waits, because senders of events may link ids faster than an erasure finds them, and the client
+//! repeats the request.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant as Stopwatch};
@@ -7,24 +10,24 @@ use std::time::{Duration, Instant as Stopwatch};
 use headcount_domain::ids::{OrganizationId, RecordKey};
 use parking_lot::Mutex;
 
-/// For how long an attempt counts.
+/// How long an attempt counts.
 const COUNTED: Duration = Duration::from_secs(3_600);
-/// After how many attempts of an organization in that time each further one waits, since the last of any.
+/// The number of attempts of an organization in that time after which each further one waits.
 const MANY: usize = 32;
 const PAUSE_AFTER_MANY: Duration = Duration::from_secs(30);
 /// The pause after the first attempt about a subject. It doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 
-/// See the module.
+/// The erasures of each organization that were given up.
 #[derive(Debug, Default)]
 pub(crate) struct GivenUpErasures {
-    /// Those of the last time, oldest first, each with the key of whom it was about.
+    /// The recent attempts, oldest first, each with the key of its subject.
     organizations: Mutex<HashMap<OrganizationId, Vec<(RecordKey, Stopwatch)>>>,
 }
 
 impl GivenUpErasures {
-    /// Notes that an attempt was given up.
+    /// Records that an attempt was given up.
     pub(crate) fn note(&self, organization: OrganizationId, subject: RecordKey) {
         self.note_at(organization, subject, Stopwatch::now());
     }
@@ -38,7 +41,7 @@ impl GivenUpErasures {
         organizations.entry(organization).or_default().push((subject, now));
     }
 
-    /// Whether there may be another attempt now.
+    /// Whether another attempt is allowed now.
     pub(crate) fn allow(&self, organization: OrganizationId, subject: RecordKey) -> bool {
         self.allow_at(organization, subject, Stopwatch::now())
     }
@@ -65,7 +68,8 @@ mod tests {
     const A: OrganizationId = OrganizationId(1);
     const B: OrganizationId = OrganizationId(2);
 
-    /// How often each of `subjects` is given up in `time`, if it is asked for again after `pause` seconds.
+    /// The number of attempts about each of `subjects` in `time`, if each is repeated after `pause`
+    /// seconds.
     fn attempts(given_up: &GivenUpErasures, subjects: u128, began: Stopwatch, (time, pause): (Duration, usize)) -> usize {
         let mut attempts = 0;
         for second in (0..time.as_secs()).step_by(pause) {
@@ -89,10 +93,10 @@ mod tests {
         assert!(given_up.allow_at(A, RecordKey(1), began + COUNTED) && given_up.allow_at(B, RecordKey(0), began + COUNTED));
         let later = began + 3 * COUNTED;
         assert!(given_up.allow_at(A, RecordKey(0), later));
-        // However many subjects there are.
+        // The number of subjects does not matter.
         let many = attempts(&given_up, 500, later, (3 * COUNTED, 10));
         assert!((MANY..=MANY + 3 * 120).contains(&many), "{many}");
-        // Nobody is kept from trying for long.
+        // No subject has to wait for long.
         let soon = later + 3 * COUNTED + PAUSE_AFTER_MANY;
         assert!(given_up.allow_at(A, RecordKey(1_000), soon));
         given_up.note_at(B, RecordKey(0), later + 5 * COUNTED);

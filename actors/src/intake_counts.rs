@@ -1,7 +1,9 @@
-//! What arrived and was not recorded, or not as it was sent: duplicates, drops by reason, invalid events and repairs, by project and day.
+//! Counts of events that were not recorded, or not as they were sent: duplicates, drops by reason,
+//! invalid events and repairs, by project and day.
 //!
-//! No log has them. They are counted in memory, and added to one file for each day, [`FLUSH_EVERY`] and at the end. After a crash the last counts
-//! before it may be lacking: a mark in the directory tells the next start.
+//! No log has these events. They are counted in memory, and added to one file for each day,
+//! [`FLUSH_EVERY`] and at the end. After a crash the last counts before it may be missing. A mark
+//! in the directory lets the next start know.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,34 +25,35 @@ pub use crate::repair_counts::RepairCounts;
 pub(crate) const INTAKE_DIR: &str = "control/intake";
 /// How often counts are written.
 pub(crate) const FLUSH_EVERY: Duration = Duration::from_secs(10);
-/// How many days are kept: the longest range, and what timezones add.
+/// The number of days kept: the longest range, and the days that timezones add.
 const KEPT_DAYS: i64 = 368;
-/// How much later the mark of a running process is renewed: a crash lies between its time and the next start.
+/// How old the mark of a running process may become: a crash was between its time and the next
+/// start.
 const MARK_EVERY_MS: i64 = 10 * 60 * 1000;
-/// How many gaps are kept apart. Of more, the oldest are joined.
+/// The maximum number of separate gaps. Beyond it, the oldest are joined.
 const MAX_GAPS: usize = 256;
 /// The mark of a running process.
 const MARK: &str = "running.json";
 /// The list of gaps.
 const GAPS: &str = "gaps.json";
 
-/// What arrived and was not recorded, or not as it was sent.
+/// Events that were not recorded, or not as they were sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DropCounts {
-    /// Events whose `external_id` was known.
+    /// The number of events whose `external_id` was known.
     pub duplicates: u64,
-    /// Dropped: a bot.
+    /// The number of dropped events of bots.
     pub bot: u64,
-    /// Dropped: a privacy signal.
+    /// The number of events dropped for a privacy signal.
     pub consent: u64,
-    /// Dropped: the identity was erased.
+    /// The number of dropped events of erased identities.
     pub opted_out: u64,
-    /// Dropped: the day is no longer kept.
+    /// The number of dropped events whose day is below the floor.
     pub retention: u64,
-    /// Refused: the event is invalid.
+    /// The number of refused invalid events.
     pub invalid: u64,
-    /// What was repaired of events that were taken.
+    /// The repairs of recorded events.
     #[serde(skip_serializing_if = "RepairCounts::is_empty")]
     pub repaired: RepairCounts,
 }
@@ -86,34 +89,35 @@ impl DropCounts {
 /// The counts of one day, by project.
 type DayCounts = BTreeMap<ProjectId, DropCounts>;
 
-/// A time in which counts may lack: from the first to the last instant.
+/// A time without complete counts: from the first to the last instant.
 type Gap = (Instant, Instant);
 
 /// The version of the files.
 const VERSION: u8 = 1;
 
-/// See the module.
+/// The counts of a data directory.
 #[derive(Debug)]
 pub(crate) struct IntakeCounts {
     dir: PathBuf,
-    /// What the files lack.
+    /// The counts that the files lack.
     pending: Mutex<BTreeMap<Day, DayCounts>>,
     files: Mutex<Files>,
 }
 
-/// What only the holder of the lock reads and writes, besides the files of days.
+/// The files besides those of days. Only the holder of the lock accesses them.
 #[derive(Debug)]
 struct Files {
     gaps: Vec<Gap>,
-    /// When the mark was written; `None` if there is none.
+    /// The time of the mark; `None` if there is none.
     marked: Option<Instant>,
-    /// The sums of days that could not be written: whether their files have them is not known.
+    /// The sums of days that could not be written. Their files may have them or not.
     unwritten: BTreeMap<Day, DayCounts>,
 }
 
 impl IntakeCounts {
-    /// Opens the counts in `dir`, or creates it. Notes a gap if the last process did not end in order. Removes those of days that are no longer kept at `known`,
-    /// the time as of which something may be removed.
+    /// Opens the counts in `dir`, or creates it. Records a gap if the last process did not end
+    /// properly. Removes counts of days that are too old at `known`, the time as of which data may
+    /// be removed.
     ///
     /// # Errors
     /// A file can't be read or written.
@@ -129,7 +133,7 @@ impl IntakeCounts {
             files.gaps = counts.read::<Vec<Gap>>(GAPS, &mut Vec::new())?.unwrap_or_default();
             let mut damaged = Vec::new();
             let mark = counts.read::<Instant>(MARK, &mut damaged)?;
-            // Of a damaged mark the time is not known: what is kept may lack counts.
+            // The time of a damaged mark is unknown, so all kept days may lack counts.
             let began = mark.or((!damaged.is_empty()).then_some(Instant(now.0.saturating_sub(KEPT_DAYS * MS_PER_DAY))));
             if let Some(began) = began {
                 counts.note_gap(&mut files, (began.min(now), now.max(began)))?;
@@ -140,14 +144,14 @@ impl IntakeCounts {
         Ok(counts)
     }
 
-    /// Counts what arrived on `day`.
+    /// Counts events that arrived on `day`.
     pub(crate) fn add(&self, project: ProjectId, day: Day, counts: &DropCounts) {
         if !counts.is_empty() {
             self.pending.lock().entry(day).or_default().entry(project).or_default().add(counts);
         }
     }
 
-    /// Returns the counts of a project on the days of a window, and whether some may be lacking.
+    /// Returns the counts of a project on the days of a window, and whether some may be missing.
     ///
     /// # Errors
     /// A file can't be read.
@@ -166,10 +170,10 @@ impl IntakeCounts {
         Ok((sum, files.gaps.iter().any(touches)))
     }
 
-    /// Writes what the files lack.
+    /// Writes the counts that the files lack.
     ///
     /// # Errors
-    /// A file can't be read or written. What it lacks stays in memory.
+    /// A file can't be read or written. Its counts stay in memory.
     pub(crate) fn flush(&self, now: Instant) -> io::Result<()> {
         let mut files = self.files.lock();
         let mut first_error = Ok(());
@@ -186,10 +190,10 @@ impl IntakeCounts {
         first_error
     }
 
-    /// Writes what the files lack, and that nothing lacks.
+    /// Writes the counts that the files lack, and removes the mark.
     ///
     /// # Errors
-    /// As [`Self::flush`]; then the next start notes a gap.
+    /// Returns the same errors as [`Self::flush`]; then the next start records a gap.
     pub(crate) fn close(&self, now: Instant) -> io::Result<()> {
         self.flush(now)?;
         let mut files = self.files.lock();
@@ -200,7 +204,8 @@ impl IntakeCounts {
         Ok(())
     }
 
-    /// Returns the names of the files in `dir` that a backup needs. Each is only ever replaced as a whole.
+    /// Returns the names of the files in `dir` that a backup needs. Each file is only ever replaced
+    /// as a whole.
     pub(crate) fn names(dir: &Path) -> io::Result<Vec<String>> {
         let names = match list(dir) {
             Ok(paths) => paths.into_iter().filter_map(|path| path.file_name()?.to_str().map(str::to_owned)).collect(),
@@ -242,7 +247,7 @@ impl IntakeCounts {
         let mut damaged = Vec::new();
         let counts = self.read(&format!("{day}.json"), &mut damaged)?.unwrap_or_default();
         if !damaged.is_empty() {
-            // The day of any timezone.
+            // Noon belongs to the same day in any timezone.
             let noon = i64::from(day.0) * MS_PER_DAY;
             self.note_gap(files, (Instant(noon), Instant(noon + MS_PER_DAY - 1)))?;
         }
@@ -273,7 +278,8 @@ impl IntakeCounts {
         write_atomically(&self.dir.join(name), &checked_json::encode(VERSION, content)?, PRIVATE_FILE)
     }
 
-    /// Reads a file; `None` if there is none. A damaged one is set aside, and its name added to `damaged`.
+    /// Reads a file; `None` if it doesn't exist. Sets a damaged file aside, and adds its name to
+    /// `damaged`.
     fn read<T: DeserializeOwned>(&self, name: &str, damaged: &mut Vec<String>) -> io::Result<Option<T>> {
         let path = self.dir.join(name);
         let Some(bytes) = read_if_there(&path)? else { return Ok(None) };
@@ -379,7 +385,7 @@ mod tests {
         assert_eq!(IntakeCounts::names(dir.path()).unwrap(), [GAPS]);
     }
 
-    /// Each operation fails once: nothing that was counted is lost or counted twice, and an end in order is no gap.
+    /// Each operation fails once: no count is lost or counted twice, and a proper end is no gap.
     #[test]
     fn every_operation_may_fail() {
         let dir = tempfile::tempdir().unwrap();

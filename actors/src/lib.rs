@@ -1,7 +1,8 @@
-//! Who does what, and when: thin actix shells around plain structs.
+//! The engine: thin actix actors around plain structs.
 //!
-//! [`engine::Engine`] is the entry point. An event goes from the tracker (parsed, admitted) to the [`ingest`] actor (batched),
-//! to the log's thread (durable), to its shard (in the rollups), and back.
+//! [`engine::Engine`] is the entry point. An event goes from the tracker (parsed, admitted) to the
+//! [`ingest`] actor (batched), to the log's thread (durable), to its shard (in the rollups), and
+//! back.
 //!
 //! # Code map
 //! `engine` is the embedded API. `questions` answers from the rollups, `scans` from the events themselves. `ingest` gathers and

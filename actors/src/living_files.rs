@@ -1,4 +1,5 @@
-//! The files of an archive but for those of deleted projects: a scan that began before a deletion brings none of them back.
+//! The files of an archive, without those of deleted projects: a scan that began before a deletion
+//! restores none of them.
 
 use std::io;
 use std::path::Path;
@@ -10,7 +11,7 @@ use headcount_storage::files;
 
 use crate::deleted_projects::DeletedProjects;
 
-/// See the module.
+/// The files of an archive, without those of deleted projects.
 #[derive(Debug)]
 pub(crate) struct LivingFiles {
     source: Arc<dyn FileSource>,
@@ -34,7 +35,7 @@ impl FileSource for LivingFiles {
     fn fetch(&self, project: ProjectId, file: &ListedFile, to: &Path) -> io::Result<()> {
         self.check(project)?;
         self.source.fetch(project, file, to)?;
-        // What was there when the deletion began is removed by it.
+        // The deletion removes files that existed when it began.
         self.check(project).inspect_err(|_| {
             if let Err(error) = files::remove_file(to) {
                 tracing::warn!(%project, %error, "a file of a deleted project could not be removed");

@@ -11,14 +11,15 @@ use serde::Deserialize;
 /// The directory of the journals of imports.
 const JOURNALS: &str = "imports";
 
-/// Reads the log, and keeps the part of it whose marks no journal of an import has yet.
+/// Reads the log, and keeps the part with marks that import journals lack.
 pub(crate) struct LocalLog {
     reader: LogReader,
     kept: Mutex<Option<LogHold>>,
 }
 
 impl LocalLog {
-    /// Keeps what the journals of killed imports lack. Nothing may be removed from the log before.
+    /// Keeps the marks that the journals of killed imports lack. Nothing may be removed from the
+    /// log before this call.
     pub(crate) fn new(reader: LogReader, data_dir: &Path) -> Self {
         let kept = lacking_after(&data_dir.join(JOURNALS)).map(|position| reader.hold_after(position));
         Self { reader, kept: Mutex::new(kept) }
@@ -28,15 +29,15 @@ impl LocalLog {
         &self.reader
     }
 
-    /// Keeps what follows `position`, instead of what was kept before; `None`: nothing.
+    /// Keeps the events after `position`, replacing the former position; `None` keeps nothing.
     pub(crate) fn keep_after(&self, position: Option<Position>) {
         let hold = position.map(|position| self.reader.hold_after(position));
-        // The former one goes when the new one is there.
+        // The former hold is dropped after the new one exists.
         let _former = std::mem::replace(&mut *self.kept.lock(), hold);
     }
 }
 
-/// The second line of a journal, as far as it concerns the log.
+/// The part of a journal's second line that concerns the log.
 #[derive(Deserialize)]
 struct JournalLine {
     reached: JournalReached,
@@ -52,7 +53,7 @@ fn lacking_after(journals: &Path) -> Option<Position> {
     let after = |path: &PathBuf| {
         let text = files::read_if_there(path).ok()??;
         let second = text.split(|byte| *byte == b'\n').nth(1)?;
-        // No import goes on from what can't be read.
+        // No import continues from an unreadable journal.
         serde_json::from_slice::<JournalLine>(second).ok()?.reached.log_after
     };
     files::list(journals).ok()?.iter().filter_map(after).min()

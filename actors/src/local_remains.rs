@@ -1,8 +1,11 @@
-//! Which deleted projects one of several machines may still have something of, and which projects may still have an erased identity there.
+//! The deleted projects of which this machine of a cluster may still have data, and the projects of
+//! which it may still have an erased identity.
 //!
-//! The control log says which projects are deleted, and when nothing of them is left where all machines reach it. What one machine has on its own disk, nobody else
-//! knows: a checkpoint, tables, and fetched files of a partition that another one owns now. So each machine keeps a small file: up to which record of the control log it
-//! has taken notice of deletions and erasures, and of which of those projects it may have something. A machine that was away goes on where it stopped.
+//! The control log has the deleted projects, and records when no shared data of them are left. But
+//! only the machine itself knows the data on its own disk: a checkpoint, tables, and fetched files
+//! of a partition that another machine owns now. So each machine keeps a small file with the last
+//! record of the control log whose deletions and erasures it has noted, and the projects of which
+//! it may have data. A machine that was away continues from there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -19,19 +22,20 @@ const FILE_NAME: &str = "deletions.json";
 /// The version of the file.
 const VERSION: u8 = 1;
 
-/// See the module.
+/// The file of a data directory.
 #[derive(Debug)]
 pub(crate) struct LocalRemains {
     path: PathBuf,
-    /// Never locked while the file is written: tasks read it.
+    /// Never locked while the file is written, since tasks read it.
     noted: Mutex<NotedRemovals>,
-    /// Held while the file is written, and until that is noted.
+    /// Locked while the file is written, and until the change is in memory.
     writing: Mutex<()>,
-    /// How many deletions, and changes of erasures, the registry had applied since the start when it was looked at last.
+    /// The deletions and changes of erasures that the registry had applied at the last check.
     seen: Mutex<AppliedRemovals>,
 }
 
-/// How many deletions, and changes of erasures, a registry has applied since the start.
+/// The number of deletions, and of changes of erasures, that a registry has applied since the
+/// start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AppliedRemovals {
     deletions: u64,
@@ -42,18 +46,20 @@ pub(crate) struct AppliedRemovals {
 struct NotedRemovals {
     /// The record of the control log up to which deletions are noted.
     until: u64,
-    /// Projects of which something may be here.
+    /// Projects of which this machine may have data.
     projects: BTreeSet<ProjectId>,
-    /// Projects of which an erased identity may be here, each with the last record of the control log that has one erased.
+    /// Projects of which this machine may have an erased identity, each with the last record of the
+    /// control log that erases one.
     #[serde(with = "pairs")]
     erased: BTreeMap<ProjectId, u64>,
 }
 
 impl LocalRemains {
-    /// Opens the file of a data directory, and notes the deletions that it does not have. Without the file, or if it is damaged, that is all there ever were.
+    /// Opens the file of a data directory, and notes the deletions that it lacks. If the file is
+    /// missing or damaged, these are all deletions ever.
     ///
     /// # Errors
-    /// [`RegistryError`].
+    /// Returns a [`RegistryError`].
     pub(crate) fn open(dir: &Path, registry: &Registry) -> Result<Self, RegistryError> {
         let path = dir.join(FILE_NAME);
         let bytes = files::read_if_there(&path).map_err(|error| failed("read", &path, error))?;
@@ -65,16 +71,17 @@ impl LocalRemains {
         Ok(remains)
     }
 
-    /// Returns after which record deletions and erasures are to be read, to be noted by [`Self::note`], and what the registry had applied before. `None`: all are noted.
+    /// Returns the record after which to read deletions and erasures for [`Self::note`], and the
+    /// registry's counts from before. Returns `None` if all are noted.
     pub(crate) fn behind(&self, registry: &Registry) -> Option<(u64, AppliedRemovals)> {
         let applied = applied(registry);
         (applied != *self.seen.lock()).then(|| (self.noted.lock().until, applied))
     }
 
-    /// Notes deletions and erasures that were read, durably. Returns whether there are deletions.
+    /// Notes deletions and erasures, durably. Returns whether there are deletions.
     ///
     /// # Errors
-    /// [`RegistryError`].
+    /// Returns a [`RegistryError`].
     pub(crate) fn note(&self, applied: AppliedRemovals, removed: RemovedAfter) -> Result<bool, RegistryError> {
         self.add_removed(removed)?;
         let before = std::mem::replace(&mut *self.seen.lock(), applied);
@@ -92,7 +99,8 @@ impl LocalRemains {
         written.map_err(|error| failed("write", &self.path, error))
     }
 
-    /// Changes what is noted, if `change` returns it. Replaces the file first: what is noted in memory is on disk.
+    /// Makes the change that `change` returns, if any. Replaces the file first, so that the notes
+    /// in memory are always on disk.
     fn change(&self, change: impl FnOnce(&NotedRemovals) -> Option<NotedRemovals>) -> io::Result<()> {
         let _one = self.writing.lock();
         let changed = change(&self.noted.lock());
@@ -103,18 +111,18 @@ impl LocalRemains {
         Ok(())
     }
 
-    /// The projects of which something may be here.
+    /// The projects of which this machine may have data.
     pub(crate) fn projects(&self) -> BTreeSet<ProjectId> {
         self.noted.lock().projects.clone()
     }
 
-    /// Those of a partition.
+    /// The same, of one partition.
     pub(crate) fn of_partition(&self, partition: u16) -> BTreeSet<ProjectId> {
         let noted = self.noted.lock();
         noted.projects.iter().copied().filter(|project| partition_of(*project) == partition).collect()
     }
 
-    /// Records that something of some projects may be here.
+    /// Records that this machine may have data of some projects.
     pub(crate) fn add(&self, projects: &BTreeSet<ProjectId>) -> io::Result<()> {
         self.change(|noted| {
             let is_new = !projects.is_subset(&noted.projects);
@@ -123,7 +131,7 @@ impl LocalRemains {
         })
     }
 
-    /// Records that nothing of some projects is here.
+    /// Records that this machine has no data of some projects.
     pub(crate) fn remove(&self, projects: &BTreeSet<ProjectId>) -> io::Result<()> {
         self.change(|noted| {
             let has_some = !noted.projects.is_disjoint(projects);
@@ -132,19 +140,20 @@ impl LocalRemains {
         })
     }
 
-    /// The projects of a partition of which an erased identity may be here, each with the number that [`Self::remove_erased`] takes.
+    /// The projects of a partition of which this machine may have an erased identity, each with the
+    /// number for [`Self::remove_erased`].
     pub(crate) fn erased_of(&self, partition: u16) -> BTreeMap<ProjectId, u64> {
         let noted = self.noted.lock();
         let theirs = noted.erased.iter().filter(|(project, _)| partition_of(**project) == partition);
         theirs.map(|(project, at)| (*project, *at)).collect()
     }
 
-    /// All projects of which an erased identity may be here.
+    /// All projects of which this machine may have an erased identity.
     pub(crate) fn erased(&self) -> BTreeSet<ProjectId> {
         self.noted.lock().erased.keys().copied().collect()
     }
 
-    /// Records that an erased identity of some projects may be here.
+    /// Records that this machine may have an erased identity of some projects.
     pub(crate) fn add_erased(&self, projects: &[ProjectId]) -> io::Result<()> {
         self.change(|noted| {
             let mut changed = noted.clone();
@@ -155,7 +164,8 @@ impl LocalRemains {
         })
     }
 
-    /// Records that no erased identity of some projects is here, but for those whose erasure was noted since [`Self::erased_of`] returned this. Returns the others.
+    /// Records that this machine has no erased identity of some projects, except those whose
+    /// erasure was noted since [`Self::erased_of`] returned these. Returns the exceptions.
     pub(crate) fn remove_erased(&self, projects: &BTreeMap<ProjectId, u64>) -> io::Result<Vec<ProjectId>> {
         let mut gone = Vec::new();
         self.change(|noted| {
@@ -172,7 +182,7 @@ fn applied(registry: &Registry) -> AppliedRemovals {
     AppliedRemovals { deletions: registry.deletions_applied(), erasures: registry.erasures_applied() }
 }
 
-/// A map as a list of pairs: JSON has only texts as keys.
+/// A map as a list of pairs, since JSON keys can only be texts.
 mod pairs {
     use std::collections::BTreeMap;
 
@@ -225,7 +235,7 @@ mod tests {
         assert!(!note(&remains, &registry));
         remains.remove(&BTreeSet::from([first])).unwrap();
         assert_eq!(remaining(&open()), []);
-        // One whose deletion has ended is noted all the same.
+        // A deletion that has ended is still noted.
         registry.delete_project(organization, second, NOW).unwrap();
         registry.finish_deletion(second).unwrap();
         assert!(note(&remains, &registry));
@@ -234,7 +244,7 @@ mod tests {
         let both = BTreeSet::from([second, third]).into_iter().collect::<Vec<_>>();
         assert_eq!(remaining(&open()), both);
         assert!(open().of_partition(partition_of(second)).contains(&second));
-        // Without the file, all that ever were are.
+        // Without the file, all deletions ever are noted.
         std::fs::write(dir.path().join(FILE_NAME), "{").unwrap();
         assert_eq!(remaining(&open()).len(), 3);
     }
@@ -273,7 +283,7 @@ mod tests {
         assert_eq!(remains.remove_erased(&noted).unwrap(), [], "a later one was noted since");
         let noted = remains.erased_of(partition);
         assert_eq!(remains.remove_erased(&noted).unwrap(), [project]);
-        // Neither its progress nor an opt-in brings anything back.
+        // Neither its progress nor an opt-in restores it.
         registry.progress_erasures(organization, project, &[first.number], ErasureStage::Logged).unwrap();
         registry.lift_erasure(&first, None).unwrap();
         note(&remains, &registry);

@@ -2,14 +2,14 @@
 
 /// The parts of a budget, in bytes.
 ///
-/// Measured: sled takes about three times its cache; events take more than their JSON; records exceed their part during a
-/// checkpoint, which holds them encoded; filters and indexes of saved records take some 3 bytes per record; allocators keep
-/// some freed memory.
+/// Measured: sled takes about three times its cache; events take more than their JSON; records
+/// exceed their part during a checkpoint, which holds them in encoded form; filters and indexes of
+/// saved records take some 3 bytes per record; allocators keep some freed memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryShares {
     /// Sled's page cache, as sled counts it.
     pub store_cache: usize,
-    /// Events under way.
+    /// Events in flight.
     pub admission: usize,
     /// Records and rollups of all shards.
     pub records: usize,
@@ -19,7 +19,7 @@ pub struct MemoryShares {
     pub views: usize,
 }
 
-/// Memory that is used whatever the budget: the program, its threads, sled.
+/// Memory that is used with any budget: the program, its threads, sled.
 const FIXED_BYTES: usize = 64 << 20;
 
 /// Minimum for records.
@@ -37,13 +37,13 @@ impl MemoryShares {
         let admission = (budget / 16).clamp(8 << 20, 64 << 20);
         let rest = budget.saturating_sub(FIXED_BYTES + 3 * store_cache + 2 * admission);
         let records = (rest / 3 * 2).max(MIN_RECORD_BYTES);
-        // Scans and kept answers use what the records leave free.
+        // Scans and kept answers use the memory that the records leave free.
         let scan_sort = (budget / 64).clamp(1 << 20, 8 << 20);
         Self { store_cache, admission, records, scan_sort, views: budget / 16 }
     }
 }
 
-/// The bytes of records that a state may take that is computed beside the one that is served.
+/// The bytes of records for a state that is computed beside the one in service.
 pub(crate) fn recomputation_bytes(budget: usize) -> usize {
     (budget / 16).max(MIN_RECORD_BYTES)
 }

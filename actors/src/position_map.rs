@@ -1,25 +1,26 @@
-//! Which positions of a log events of another one get, as far as somebody wants to know.
+//! The new positions of events in another log, for wanted positions.
 
 use std::collections::HashMap;
 
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 
-/// The wanted positions of each project, and what they are in the new log.
+/// The wanted positions of each project, with their new positions.
 #[derive(Debug, Default)]
 pub struct PositionMap {
     projects: HashMap<ProjectId, Mapped>,
-    /// The projects whose events keep their positions, each up to one.
+    /// The projects whose events keep their positions, each with the last of these.
     kept: HashMap<ProjectId, Position>,
 }
 
 #[derive(Debug, Default)]
 struct Mapped {
-    /// In order, each once.
+    /// The wanted positions, in order and without repetitions.
     wanted: Vec<Position>,
-    /// For the first of them: the new position of the last event up to there, and whether it is the event of that very position.
+    /// For the first of them: the new position of the last event up to there, and whether that
+    /// event has exactly the wanted position.
     found: Vec<(Position, bool)>,
-    /// The last event that was passed: its former position, and the new one.
+    /// The last event passed: its former and its new position.
     last: (Position, Position),
 }
 
@@ -32,7 +33,7 @@ impl Mapped {
 }
 
 impl PositionMap {
-    /// Wants to know of positions of a project. Call it before events are passed.
+    /// Adds wanted positions of a project. Call it before events are passed.
     pub(crate) fn want(&mut self, project: ProjectId, positions: impl IntoIterator<Item = Position>) {
         let mapped = self.projects.entry(project).or_default();
         mapped.wanted.extend(positions);
@@ -40,13 +41,14 @@ impl PositionMap {
         mapped.wanted.dedup();
     }
 
-    /// Keeps the positions of a project up to one. These events are not passed; later ones get higher positions.
+    /// Keeps the positions of a project up to `until`. These events are not passed; later ones get
+    /// higher positions.
     pub(crate) fn keep(&mut self, project: ProjectId, until: Position) {
         self.kept.insert(project, until);
         self.projects.entry(project).or_default().last = (until, until);
     }
 
-    /// Passes events of a project, in their order. They get new positions from `first` on.
+    /// Passes events of a project, in order. They get new positions from `first` on.
     pub fn pass(&mut self, project: ProjectId, positions: &[Position], first: Position) {
         let Some(mapped) = self.projects.get_mut(&project) else { return };
         for (position, new) in positions.iter().zip(first..) {
@@ -55,17 +57,19 @@ impl PositionMap {
         }
     }
 
-    /// Notes that there are no other events.
+    /// Records that there are no more events.
     pub fn finish(&mut self) {
         self.projects.values_mut().for_each(|mapped| mapped.find_before(Position::MAX));
     }
 
-    /// Returns the new position of the last event of a project up to a wanted position; 0 if there is none. A position that is kept is returned as it is.
+    /// Returns the new position of the last event of a project up to a wanted position; 0 if there
+    /// is none. A kept position is returned unchanged.
     pub(crate) fn up_to(&self, project: ProjectId, position: Position) -> Position {
         self.found(project, position).map_or(0, |(new, _)| new)
     }
 
-    /// Returns the new position of the event of a wanted position; `None` if it is not there.
+    /// Returns the new position of the event at a wanted position; `None` if there is no such
+    /// event.
     pub(crate) fn exactly(&self, project: ProjectId, position: Position) -> Option<Position> {
         self.found(project, position).filter(|(_, is_exact)| *is_exact).map(|(new, _)| new)
     }

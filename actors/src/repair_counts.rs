@@ -1,11 +1,11 @@
-//! How often something was repaired of events, by the code of the warning.
+//! Counts of repairs of events, by the code of the warning.
 
 use std::collections::BTreeMap;
 
 use headcount_domain::intake::warning::{Warning, WarningCode};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The counts of repairs. In files, by their codes; a code that is not known is not read.
+/// The counts of repairs. Files have them by code; unknown codes are ignored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RepairCounts([u64; WarningCode::ALL.len()]);
 
@@ -25,7 +25,7 @@ impl RepairCounts {
         *self == Self::default()
     }
 
-    /// Returns the codes that occurred, and how often.
+    /// Returns the codes that occurred, with their counts.
     #[must_use]
     pub fn by_code(&self) -> BTreeMap<&'static str, u64> {
         let counts = WarningCode::ALL.iter().map(|code| (code.as_str(), self.0[*code as usize]));

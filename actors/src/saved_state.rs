@@ -1,4 +1,4 @@
-//! The saved state of a partition as files: as they are on this machine, and as copies of another machine's.
+//! The saved state of a partition as files: those of this machine, and copies of another machine's.
 
 use std::path::{Path, PathBuf};
 
@@ -14,22 +14,23 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::checkpoint_writer::{saved_position, saved_reflected, stored_types};
 use crate::fault;
 
-/// Names the version of saved states: only a program of the same version can use one.
+/// Returns the version of saved states. Only a program of the same version can use them.
 #[must_use]
 pub fn state_version() -> String {
     format!("{:032x}", xxh3_128(stored_types().join("\n").as_bytes()))
 }
 
-/// The saved state of a partition, to be copied. It stays readable while this lives.
+/// The saved state of a partition, to be copied. It stays readable while this exists.
 #[derive(Debug)]
 pub struct SavedState {
-    /// The position up to which it reflects everything.
+    /// The position up to which it reflects all events.
     pub position: Position,
-    /// The mark that the log had at the last position of which it reflects anything, if it had one: of some projects, that may be behind `position`.
+    /// The mark of the log at the last position that it reflects in part, if it had one. For some
+    /// projects, that may be beyond `position`.
     pub mark: Option<LogMark>,
-    /// How many events up to the last one that it reflects were set aside, and are not in it.
+    /// The number of dead letters up to the last event that it reflects. It doesn't reflect them.
     pub letters: usize,
-    /// What lies in no file.
+    /// The data that are in no file.
     pub small: Vec<u8>,
     /// The files of its records, in order.
     pub tables: Vec<TableFile>,
@@ -40,36 +41,38 @@ pub struct SavedState {
 /// A copy of the saved state of a partition, on this machine.
 #[derive(Debug, Clone)]
 pub struct CopiedState {
-    /// Where the files are: those of records in `tables`, those of external ids in `external_ids`, each under its [`TableFile::copy_name`].
+    /// The directory of the files: files of records are in `tables`, those of external ids in
+    /// `external_ids`, each under its [`TableFile::copy_name`].
     pub dir: PathBuf,
-    /// How many of its events were set aside, and are not in it.
+    /// The number of dead letters, which it doesn't reflect.
     pub letters: usize,
-    /// What lies in no file.
+    /// The data that are in no file.
     pub small: Vec<u8>,
     /// The numbers of the files of its records, in order.
     pub tables: Vec<u64>,
-    /// Those of the files of its external ids.
+    /// The numbers of the files of its external ids.
     pub external_ids: Vec<u64>,
 }
 
 impl CopiedState {
-    /// The folder with the files of records in the directory of a copy.
+    /// Returns the folder with the files of records in the directory of a copy.
     #[must_use]
     pub fn tables_dir(dir: &Path) -> PathBuf {
         dir.join("tables")
     }
 
-    /// The folder with the files of external ids.
+    /// Returns the folder with the files of external ids.
     #[must_use]
     pub fn external_ids_dir(dir: &Path) -> PathBuf {
         dir.join("external_ids")
     }
 
-    /// Makes it the state of a partition that is not open, if it reflects more than what is saved there, and `may_be_used` with the last position of which it reflects anything. Returns its
+    /// Makes it the state of a partition that is not open, if it reflects more than the saved
+    /// state, and `may_be_used` accepts the last position that it reflects in part. Returns its
     /// position if so.
     ///
     /// # Errors
-    /// The copy or the disk. The partition has its former state then, or this one.
+    /// The error of the copy or the disk. The partition has its former state or this one then.
     pub(crate) fn put_in(
         &self,
         number: u16,
@@ -85,7 +88,7 @@ impl CopiedState {
         if position <= own || !may_be_used(saved_reflected(&copy)?) {
             return Ok(None);
         }
-        // An index that is ahead of the state is sound, and one that is behind it is not.
+        // An index ahead of the state is intact, and one behind it is not.
         let ids = Self::external_ids_dir(&self.dir);
         ExternalIds::replace(&index_dir.join(number.to_string()), options, &ids, &self.external_ids).map_err(fault::of_index)?;
         copy.replace_in(store).map_err(fault::of_store)?;
@@ -100,8 +103,9 @@ mod tests {
 
     use crate::checkpoint_writer::stored_types;
 
-    /// If this fails, raise `FOLD_VERSION` in `common/src/program_version.rs` if a release has the former list, and write the new
-    /// hash here. Rows raise the fold version themselves.
+    /// If this fails and a release has the former list, raise `FOLD_VERSION` in
+    /// `common/src/program_version.rs`. Then write the new hash here. Rows raise the fold version
+    /// themselves.
     #[test]
     fn another_list_of_stored_types_is_another_fold() {
         let mut types = stored_types();

@@ -1,4 +1,4 @@
-//! The keys whose events are no longer recorded.
+//! The keys whose events are not recorded.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use headcount_domain::identity::SentKeys;
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId, RecordKey};
 use headcount_domain::intake::event::Event;
 
-/// See the module.
+/// The keys whose events are not recorded.
 #[derive(Debug, Default)]
 pub(crate) struct Suppressed {
     users: HashSet<(OrganizationId, RecordKey)>,
@@ -17,14 +17,14 @@ pub(crate) struct Suppressed {
 }
 
 impl Suppressed {
-    /// Those of erasures.
+    /// Returns the keys of erasures.
     pub(crate) fn of<'e>(erasures: impl IntoIterator<Item = &'e Erasure>) -> Self {
         let mut suppressed = Self::default();
         erasures.into_iter().for_each(|erasure| suppressed.add(erasure));
         suppressed
     }
 
-    /// Adds those of an erasure, unless it is lifted.
+    /// Adds the keys of an erasure, unless it is lifted.
     pub(crate) fn add(&mut self, erasure: &Erasure) {
         if erasure.is_lifted {
             return;
@@ -34,13 +34,14 @@ impl Suppressed {
         self.emails.extend(erasure.emails.iter().map(|email| (erasure.organization, *email)));
     }
 
-    /// How many there are.
+    /// The number of keys.
     pub(crate) fn count(&self) -> usize {
         self.users.len() + self.others.len() + self.emails.len()
     }
 
-    /// Whether an event must not be recorded: its user decides, else its anonymous id. An address that was erased names the person whatever else the event
-    /// names. Removes an erased id from the event of another one.
+    /// Whether an event must not be recorded. Its user decides, or else its anonymous id. An erased
+    /// address names the erased person whatever else the event names. If only another id of the
+    /// event was erased, removes that id.
     pub(crate) fn has(&self, organization: Option<OrganizationId>, event: &mut Event, hasher: &KeyHasher) -> bool {
         let SentKeys { user, other } = SentKeys::of(&event.who, hasher);
         let is_erased = organization.is_some_and(|organization| {
@@ -108,7 +109,7 @@ mod tests {
         for (user, email, expected) in [
             (Some("ada"), None, true),
             (Some("eve"), Some("ada@acme.com"), true),
-            // As an export that somebody changed may have it.
+            // An edited export may have this.
             (Some("eve"), Some(" Ada@acme.com"), true),
             (Some("ADA@acme.com "), Some("eve@acme.com"), true),
             (None, Some("ada@acme.com"), true),

@@ -1,4 +1,4 @@
-//! The erasures of which something may be left, and what they change.
+//! The erasures that are not done, and the projects that they concern.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ fn add_keys(erasure: &Erasure, project: ProjectId, keys: &mut ErasedKeys) {
     others.for_each(|(_, other)| keys.add(*other, until));
 }
 
-/// The keys that erasures have in the projects that are wanted.
+/// Returns the keys of erasures in the projects that `is_wanted` selects.
 pub(crate) fn erased_keys_of(erasures: &[Erasure], is_wanted: impl Fn(ProjectId) -> bool) -> HashMap<ProjectId, ErasedKeys> {
     let mut keys: HashMap<ProjectId, ErasedKeys> = HashMap::new();
     for erasure in erasures {
@@ -28,28 +28,30 @@ pub(crate) fn erased_keys_of(erasures: &[Erasure], is_wanted: impl Fn(ProjectId)
     keys
 }
 
-/// The erasures of which something may be left.
+/// The erasures that are not done.
 #[derive(Debug, Default)]
 pub(crate) struct Unfinished {
     pub(crate) erasures: Vec<Erasure>,
-    /// The keys that are erased from the history of each project.
+    /// The keys to erase from the history of each project.
     pub(crate) keys: HashMap<ProjectId, Arc<ErasedKeys>>,
-    /// The projects whose state may still have an erased identity, each with the number of erasures that were begun when the last of them was.
+    /// The projects whose state may still have an erased identity, each with its number of begun
+    /// erasures when the last of them began.
     pub(crate) stale: BTreeMap<ProjectId, u64>,
     pub(crate) begun: u64,
-    /// How many erasures of each project were begun.
+    /// The number of begun erasures of each project.
     pub(crate) begins: HashMap<ProjectId, u64>,
-    /// The erasures that only suppress ids so far, each since it was seen first.
+    /// The erasures that only suppress ids so far, each with the time when it was first seen.
     pub(crate) beginning: HashMap<(OrganizationId, u64), Stopwatch>,
-    /// How many changes of each project by erasures there were: one when an erasure began, since the state is folded anew, and one when it ended, or nothing but the log
-    /// of brokers had the identity, since scans read files that were written anew.
+    /// The number of changes of each project by erasures. An erasure counts when it begins, since
+    /// the state is folded again, and when it ends or only the log of brokers has the identity,
+    /// since scans then read rewritten files.
     pub(crate) counted: HashMap<ProjectId, u64>,
-    /// How many of them its answers do not reflect yet.
+    /// The number of these changes that answers do not reflect yet.
     pub(crate) pending: HashMap<ProjectId, u64>,
 }
 
 impl Unfinished {
-    /// The erasures that are at a stage in a project.
+    /// The numbers of the erasures that are at a stage in a project.
     pub(crate) fn numbers(&self, project: ProjectId, stage: ErasureStage) -> impl Iterator<Item = &Erasure> {
         let erasures = self.erasures.iter();
         erasures.filter(move |erasure| erasure.projects.contains(&project) && erasure.stage_in(project) == stage)
@@ -67,7 +69,7 @@ impl Unfinished {
         self.index();
     }
 
-    /// Notes that the states of the projects of an erasure may have the identity.
+    /// Records that the states of an erasure's projects may have the identity.
     pub(crate) fn note_begun(&mut self, erasure: &Erasure) {
         self.begun += 1;
         for project in &erasure.projects {
@@ -77,7 +79,7 @@ impl Unfinished {
         }
     }
 
-    /// Makes the list that of one of several machines.
+    /// Replaces the list by that of a machine in a cluster.
     pub(crate) fn replace(&mut self, all: &[Erasure], has_project: impl Fn(ProjectId) -> bool) {
         let is_unfinished = |erasure: &&Erasure| erasure.has_begun() && !erasure.is_done;
         let is_beginning = |erasure: &&Erasure| !erasure.has_begun() && !erasure.is_done;
@@ -101,9 +103,9 @@ impl Unfinished {
 /// The erasures that are at one stage in a project.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ErasuresAtStage {
-    /// Whose they are, if the project has any.
+    /// Their organization, if the project has any.
     pub(crate) organization: Option<OrganizationId>,
     pub(crate) numbers: Vec<u64>,
-    /// The last position that one of their events can have.
+    /// The last position that any of their events can have.
     pub(crate) until: Position,
 }

@@ -1,10 +1,11 @@
-//! Appends to the log whose outcome nobody knows: events of them may be in the log, behind all that this machine knows of.
+//! Appends to the log whose outcome is unknown. Their events may be in the log, after everything
+//! that this machine knows.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use headcount_common::PARTITIONS;
 
-/// See the module.
+/// The unknown appends of each partition.
 #[derive(Debug)]
 pub(crate) struct UnknownAppends {
     partitions: Vec<OfPartition>,
@@ -12,9 +13,9 @@ pub(crate) struct UnknownAppends {
 
 #[derive(Debug, Default)]
 struct OfPartition {
-    /// How many appends had no outcome.
+    /// The number of appends without an outcome.
     count: AtomicU64,
-    /// How many of them were found out.
+    /// The number of these that are resolved.
     found: AtomicU64,
 }
 
@@ -25,21 +26,24 @@ impl Default for UnknownAppends {
 }
 
 impl UnknownAppends {
-    /// Notes an append without an outcome. Call it before whoever waits for its events knows.
+    /// Records an append without an outcome. Call it before the sender of its events gets an
+    /// answer.
     pub(crate) fn note(&self, partition: u16) {
         if let Some(known) = self.partitions.get(usize::from(partition)) {
             known.count.fetch_add(1, Ordering::AcqRel);
         }
     }
 
-    /// Notes that the log of a partition was read to its end, and that no earlier append can reach it any more.
+    /// Records that the log of a partition was read to its end, and that no earlier append can
+    /// reach it any more.
     pub(crate) fn found_out(&self, partition: u16) {
         if let Some(known) = self.partitions.get(usize::from(partition)) {
             known.found.store(known.count.load(Ordering::Acquire), Ordering::Release);
         }
     }
 
-    /// The number of appends of a partition whose outcome was unknown, if all were found out. If it is the same later, there was none between.
+    /// The number of appends of a partition whose outcome was unknown, if all are resolved. If it
+    /// is the same later, there was none in between.
     pub(crate) fn all_found(&self, partition: u16) -> Option<u64> {
         let known = self.partitions.get(usize::from(partition))?;
         let found = known.found.load(Ordering::Acquire);

@@ -1,9 +1,10 @@
 //! Verifies store and index: for a short time before the engine serves, and the rest while it does.
 //!
-//! Every block of the store and every page of the index carries a checksum that each read checks, so damage causes an error and
-//! never a wrong answer. Reading everything only finds damage early, and takes time in proportion to the data. So a start
-//! spends [`BEFORE_SERVING`] on it, which suffices for small data, and a thread verifies the rest slowly. (sled's values have
-//! no such checksums. They are few, and always verified before the engine serves.)
+//! Every block of the store and every page of the index has a checksum that each read checks, so
+//! damage causes an error and never a wrong answer. Reading everything only finds damage early, and
+//! takes time in proportion to the data. So a start spends [`BEFORE_SERVING`] on it, which suffices
+//! for small data, and a thread verifies the rest slowly. sled's values have no such checksums.
+//! They are few, and always verified before the engine serves.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,10 +24,10 @@ use crate::fault;
 const BEFORE_SERVING: Duration = Duration::from_secs(1);
 /// Read rate of the background check: 1 GiB a minute.
 const BYTES_A_SECOND: u64 = 16 << 20;
-/// Longest sleep of the thread between two looks at the stop flag.
+/// Longest sleep of the thread between two checks of the stop flag.
 const NAP: Duration = Duration::from_millis(50);
 
-/// Records damage that was found.
+/// Records damage.
 #[derive(Debug)]
 pub(crate) struct DamageNote {
     store: Weak<DiskStore>,
@@ -38,7 +39,8 @@ impl DamageNote {
         Self { store: Arc::downgrade(store), found: AtomicBool::new(false) }
     }
 
-    /// Marks the store for a rebuild at the next start if the fault is damage of store or index. Returns the fault.
+    /// Marks the store for a rebuild at the next start if the fault is damage of store or index.
+    /// Returns the fault.
     pub(crate) fn noted(&self, fault: Fault) -> Fault {
         match fault.kind {
             FaultKind::DamagedStore | FaultKind::DamagedIndex => {
@@ -54,7 +56,7 @@ impl DamageNote {
         fault
     }
 
-    /// The store, unless it is closed.
+    /// The store; `None` if it is closed.
     pub(crate) fn store(&self) -> Option<Arc<DiskStore>> {
         self.store.upgrade()
     }
@@ -65,12 +67,12 @@ impl DamageNote {
     }
 }
 
-/// What a start has not verified.
+/// The data that a start has not verified.
 #[derive(Debug)]
 pub(crate) struct Unchecked {
     until: Instant,
     store: Mutex<Option<UncheckedTables>>,
-    /// `None` after the start: an index that is opened again later was verified or is being verified.
+    /// `None` after the start: an index opened again later was or is being verified.
     index: Mutex<Option<Vec<UncheckedTables>>>,
 }
 
@@ -82,7 +84,7 @@ impl Unchecked {
         Ok(Self { until, store: Mutex::new(Some(runs)), index: Mutex::new(Some(Vec::new())) })
     }
 
-    /// Nothing is left to be verified, now or later.
+    /// Creates an empty set: nothing has to be verified.
     pub(crate) fn nothing() -> Self {
         Self { until: Instant::now(), store: Mutex::default(), index: Mutex::default() }
     }
@@ -99,7 +101,7 @@ impl Unchecked {
         Ok(())
     }
 
-    /// Takes what is left after the start.
+    /// Takes the rest after the start.
     fn take(&self) -> (Option<UncheckedTables>, Vec<UncheckedTables>) {
         let store = self.store.lock().take();
         let index = self.index.lock().take();
@@ -110,7 +112,7 @@ impl Unchecked {
 
 #[cfg(test)]
 impl Default for DamageNote {
-    /// A note for no store.
+    /// Creates a note without a store.
     fn default() -> Self {
         Self { store: Weak::new(), found: AtomicBool::new(false) }
     }
@@ -118,7 +120,7 @@ impl Default for DamageNote {
 
 #[cfg(test)]
 impl Default for Unchecked {
-    /// A start that is over, with everything checked.
+    /// Creates the rest of a start that has checked everything.
     fn default() -> Self {
         Self::nothing()
     }
@@ -137,7 +139,8 @@ pub(crate) struct Verifier {
 }
 
 impl Verifier {
-    /// Starts the thread, if anything is left. Without it, damage is found when it is read.
+    /// Starts the thread, if there is a rest. If the thread can't be started, damage is found when
+    /// it is read.
     pub(crate) fn spawn(unchecked: &Unchecked, note: Arc<DamageNote>) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let (store, index) = unchecked.take();
@@ -161,7 +164,7 @@ impl Verifier {
 }
 
 impl Drop for Verifier {
-    /// The thread ends soon, even if nobody waits for it.
+    /// The thread ends soon, without being waited for.
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
     }

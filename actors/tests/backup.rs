@@ -1,4 +1,5 @@
-//! Backups of an engine: each operation on its files fails, one at a time, and what is taken is a data directory.
+//! Backups of an engine: each operation on its files fails, one at a time, and what is taken is a
+//! data directory.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 

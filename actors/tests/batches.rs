@@ -1,4 +1,5 @@
-//! However events come, one by one, in batches, across stops and checkpoints, or from the log alone: every cell is the same.
+//! However events come, one by one, in batches, across stops and checkpoints, or from the log
+//! alone: every cell is the same.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -31,7 +32,8 @@ impl Numbers {
     }
 }
 
-/// Visits and orders of a few people, late and early, with links, companies, refunds and repeated keys.
+/// Visits and orders of a few people, late and early, with links, companies, refunds and repeated
+/// keys.
 fn events() -> Vec<NewEvent> {
     let mut numbers = Numbers(7);
     let mut event = |number: usize| {
@@ -120,7 +122,8 @@ fn without_receipts(rollups: Rollups) -> Rollups {
     Rollups { receipts: Rollups::new(&Limits::default()).receipts, ..rollups }
 }
 
-/// The cells after all events came in batches of `sizes`, again and again, with a stop after every `stop` batches.
+/// The cells after all events came in batches of `sizes`, again and again, with a stop after every
+/// `stop` batches.
 async fn in_batches(dir: &Path, events: &[NewEvent], sizes: &[usize], stop: usize, checkpoint_events: u64) -> Rollups {
     let (mut engine, mut project) = open(dir, checkpoint_events);
     let mut rest = events;

@@ -1,4 +1,5 @@
-//! Checkpoints that can't be written: what fails with them, what goes on, and what is there after all.
+//! Checkpoints that can't be written: what fails with them, what goes on, and what is there after
+//! all.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -111,7 +112,8 @@ async fn a_partition_that_can_not_be_written_stops_its_own_projects_only() {
     assert!(send(&engine, stuck, sent).await.is_err() && engine.vitals().log_position == logged);
     for number in 0..OTHERS {
         send(&engine, other, number).await.unwrap();
-        // Without evictions it would be more than twice as much. A slow machine evicts less at a time.
+        // Without evictions it would be more than twice as much. A slow machine evicts less at a
+        // time.
         assert!(engine.vitals().record_bytes < 6 * RECORDS, "{number}: {:?}", engine.vitals());
     }
     assert_eq!(counted(&engine, stuck).await, ((sent * BATCH) as u64, (sent * BATCH) as u64), "it still answers");

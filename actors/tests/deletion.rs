@@ -1,4 +1,5 @@
-//! Deleting projects: they are gone from every answer at once, and from every file soon, whatever happens in between.
+//! Deleting projects: they are gone from every answer at once, and from every file soon, whatever
+//! happens in between.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -160,7 +161,8 @@ fn stored(dir: &Path, project: ProjectId) -> usize {
     pairs
 }
 
-/// Asserts that no file of a closed data directory has anything of the first three projects. sled's old pages may have sums, which name nobody.
+/// Asserts that no file of a closed data directory has anything of the first three projects. sled's
+/// old pages may have sums, which name nobody.
 fn assert_gone(dir: &Path, projects: &[ProjectId], what: &str) {
     for project in &projects[..3] {
         assert_eq!(stored(dir, *project), 0, "{what}: the store has something of {project}");
@@ -382,7 +384,8 @@ async fn every_operation_on_files_fails_once_and_the_deletion_ends() {
     });
 }
 
-/// A backup that is taken while a project is removed has the deletion: it is resumed after a restore.
+/// A backup that is taken while a project is removed has the deletion: it is resumed after a
+/// restore.
 #[tokio::test]
 async fn a_backup_of_a_half_deleted_project_restores_to_none() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! The embedded engine, from outside: open, track, ask, stop and start again, in a plain tokio program.
+//! The embedded engine, from outside: open, track, ask, stop and start again, in a plain tokio
+//! program.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 

@@ -1,4 +1,5 @@
-//! One project's costly, failing or many events and questions, and what its neighbours notice of them.
+//! One project's costly, failing or many events and questions, and what its neighbours notice of
+//! them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 

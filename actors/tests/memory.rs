@@ -1,4 +1,5 @@
-//! Records beyond their share of the memory come back from the store on demand: answers are the same, and memory stays.
+//! Records beyond their share of the memory come back from the store on demand: answers are the
+//! same, and memory stays.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -60,8 +61,8 @@ async fn profiles(engine: &Engine, organization: OrganizationId, project: Projec
     found
 }
 
-/// Whether fewer than `bytes` are in memory before long. Queries cause checks of the budget; during a checkpoint nothing can be
-/// evicted.
+/// Whether fewer than `bytes` are in memory before long. Queries cause checks of the budget; during
+/// a checkpoint nothing can be evicted.
 async fn is_within(engine: &Engine, project: ProjectId, bytes: usize) -> bool {
     let began = Instant::now();
     let query = CohortsQuery { level: EntityLevel::Identity, limit: 1 };

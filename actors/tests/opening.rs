@@ -1,4 +1,5 @@
-//! Which faults at a start lead to a rebuild from the log, and which to an error that leaves every file as it is.
+//! Which faults at a start lead to a rebuild from the log, and which to an error that leaves every
+//! file as it is.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -47,7 +48,8 @@ async fn filled(dir: &Path) -> (Engine, ProjectId) {
     (engine, project)
 }
 
-/// Opens it, and compares what it answers with what was recorded: every user is known, and every `external_id`.
+/// Opens it, and compares what it answers with what was recorded: every user is known, and every
+/// `external_id`.
 async fn check(dir: &Path, project: ProjectId) {
     let engine = Engine::open(config(dir)).unwrap();
     for user in [0, USERS / 2, USERS - 1] {
@@ -166,7 +168,8 @@ async fn a_rebuild_that_was_cut_short_anywhere_is_begun_again() {
     check(dir, project).await;
 }
 
-/// Rewrites the list of what the store consists of; `None` removes it, as in a store of before there was one.
+/// Rewrites the list of what the store consists of; `None` removes it, as in a store of before
+/// there was one.
 fn list_types(dir: &Path, change: impl Fn(&str) -> Option<String>) {
     let store = DiskStore::open(&dir.join("store"), StoreOptions::default()).unwrap();
     let partition = PartitionId(u16::MAX);
@@ -251,7 +254,8 @@ async fn damage_of_the_log_is_an_error_and_changes_nothing() {
 
 #[tokio::test]
 async fn an_io_error_of_store_or_index_is_an_error_and_changes_nothing() {
-    // On a disk: what is opened is too short for a table or list where directories have no size, and that is damage.
+    // On a disk: what is opened is too short for a table or list where directories have no size,
+    // and that is damage.
     let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let dir = place.path();
     let (engine, project) = filled(dir).await;

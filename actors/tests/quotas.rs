@@ -1,4 +1,5 @@
-//! Quotas: what is known goes on counting, what would be new is refused, and no other project notices.
+//! Quotas: what is known goes on counting, what would be new is refused, and no other project
+//! notices.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 

@@ -1,7 +1,10 @@
-//! The levels of a cluster: in which versions its nodes write what other nodes read.
+//! The format versions that the nodes of a cluster have agreed to write.
 //!
-//! A node announces the [`Levels`] that its version of the program reads and writes. It writes those that the cluster has *agreed* on, which are a key of the bucket, never later ones, so that
-//! nodes of the version before read everything. [`finalize`](crate::finalize) raises them, once all nodes have the later version. From then on a node of the version before is refused.
+//! Each node announces its [`Levels`]: the latest versions of formats that its program reads and
+//! writes. All nodes write the versions that the cluster has *agreed* on, so a node of the previous
+//! program version can read everything. A key of the bucket records the agreement. When all nodes
+//! run the later program version, [`finalize`](crate::finalize) raises the agreed versions. From
+//! then on, the cluster refuses nodes of the previous program version.
 
 use headcount_common::answers_version;
 use serde::{Deserialize, Serialize};
@@ -19,32 +22,32 @@ const VERSION: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgreedLevels {
     version: u32,
-    /// The version of the program that raised them; empty: none has.
+    /// The program version that raised the levels; empty if they were never raised.
     pub by: String,
     /// The levels.
     pub levels: Levels,
 }
 
-/// What is read to find out who can read the rest.
+/// The fields that every version of the program can read.
 #[derive(Deserialize)]
 struct VersionedLevels {
     version: u32,
     by: String,
 }
 
-/// Why the levels of a cluster are not known, or not those of this version.
+/// The reason why the agreed levels can't be read, or don't suit this version of the program.
 #[derive(Debug, thiserror::Error)]
 pub enum LevelsError {
-    /// They were raised beyond what this version of the program reads.
+    /// The levels were raised beyond what this version of the program reads.
     #[error(
         "the cluster was finalized by version {by} of headcount, and has {agreed}; this version ({}) has {own}, and can't be a node of it: install version {by} or a later one. \
          Nothing is lost, and the data directory can stay as it is",
         answers_version()
     )]
     Later {
-        /// The version that raised them.
+        /// The program version that raised the levels.
         by: String,
-        /// The levels of the cluster; `unknown levels` if this version does not know them.
+        /// The agreed levels; `unknown levels` if this version does not know them.
         agreed: String,
         /// The levels of this version.
         own: Levels,
@@ -52,7 +55,7 @@ pub enum LevelsError {
     /// The key can't be read.
     #[error("the key `{KEY}` of the bucket `{BUCKET}` can't be read: {0}")]
     Unreadable(String),
-    /// The brokers do not answer.
+    /// The brokers don't answer.
     #[error(transparent)]
     Brokers(#[from] RecordError),
 }
@@ -64,7 +67,7 @@ impl From<Unanswered> for LevelsError {
 }
 
 impl AgreedLevels {
-    /// Returns those of a cluster that nobody has raised.
+    /// Returns the levels of a cluster that were never raised.
     fn first() -> Self {
         Self { version: VERSION, by: String::new(), levels: Levels::FIRST }
     }
@@ -77,19 +80,20 @@ impl AgreedLevels {
         }
     }
 
-    /// Reads those of a cluster.
+    /// Reads the agreed levels.
     ///
     /// # Errors
-    /// [`LevelsError`].
+    /// Returns a [`LevelsError`].
     pub(crate) async fn read(connection: &Connection) -> Result<Self, LevelsError> {
         let cell = record::read_key(connection, KEY).await?;
         cell.map_or_else(|| Ok(Self::first()), |cell| Self::of_bytes(&cell.value))
     }
 
-    /// Reads them for a node with the levels `own`, and has everything that uses the connection write them from now on.
+    /// Reads the agreed levels for a node with the levels `own`. Everything that uses the
+    /// connection writes them from now on.
     ///
     /// # Errors
-    /// [`LevelsError`]: [`LevelsError::Later`] if the node can't be one of the cluster.
+    /// Returns a [`LevelsError`]: [`LevelsError::Later`] if the node can't join the cluster.
     pub async fn join(connection: &Connection, own: Levels) -> Result<Self, LevelsError> {
         Self::read(connection).await?.joined(connection, own)
     }
@@ -102,10 +106,10 @@ impl AgreedLevels {
         Ok(self)
     }
 
-    /// Has a new cluster begin with the levels of this version. Nobody is a node of it yet.
+    /// Makes a new cluster begin with the levels of this program version. No node has joined yet.
     ///
     /// # Errors
-    /// [`LevelsError`].
+    /// Returns a [`LevelsError`].
     pub(crate) async fn begin(connection: &Connection) -> Result<(), LevelsError> {
         let own = Levels::own();
         if own != Levels::FIRST {
@@ -125,7 +129,7 @@ impl AgreedLevels {
 pub(crate) struct LevelsKey<'s>(pub(crate) &'s KvCells);
 
 impl LevelsKey<'_> {
-    /// Returns them with the revision of the key; 0 if there is none.
+    /// Returns the agreed levels with the revision of the key, or 0 if the key doesn't exist.
     pub(crate) async fn read(&self) -> Result<(AgreedLevels, u64), LevelsError> {
         match self.0.read(KEY).await? {
             Some(Cell { value, revision }) => Ok((AgreedLevels::of_bytes(&value)?, revision)),
@@ -133,7 +137,7 @@ impl LevelsKey<'_> {
         }
     }
 
-    /// Reads them for a node with the levels `own`. See [`AgreedLevels::join`].
+    /// Reads the agreed levels for a node with the levels `own`. See [`AgreedLevels::join`].
     pub(crate) async fn follow(&self, connection: &Connection, own: Levels) -> Result<AgreedLevels, LevelsError> {
         self.read().await?.0.joined(connection, own)
     }
@@ -149,7 +153,7 @@ impl LevelsKey<'_> {
 mod tests {
     use super::*;
 
-    /// Nodes of other versions read it.
+    /// Nodes of other program versions read this text.
     #[test]
     fn the_text_is_fixed() {
         let agreed = AgreedLevels { version: 1, by: "0.1.0".to_owned(), levels: Levels::FIRST };

@@ -1,4 +1,4 @@
-//! How many events brokers record, by the same code as a cluster.
+//! Measures how many events brokers record, with the code that a cluster uses.
 
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, channel};
@@ -13,50 +13,50 @@ use crate::connection::{ConnectError, Connection, Credentials};
 use crate::log::{LogEnd, LogError, LogWriter, StreamCommit, StreamLog};
 use crate::stream::{StreamError, StreamName};
 
-/// Brokers reserve what a stream may have at most, so that many large ones would not fit.
+/// Brokers reserve the maximum size of a stream, so several large streams would not fit.
 const UNLIMITED: i64 = -1;
-/// How long the last outcomes may take.
+/// How long to wait for the last outcomes.
 const LAST_OUTCOMES: Duration = Duration::from_secs(60);
 
-/// What to record.
+/// The load to record.
 #[derive(Debug, Clone)]
 pub struct BenchOptions {
     /// The addresses of all brokers.
     pub brokers: Vec<String>,
-    /// What they are shown.
+    /// The credentials for the brokers.
     pub credentials: Credentials,
-    /// On how many brokers a message is kept.
+    /// The number of brokers that keep each message.
     pub replicas: usize,
-    /// The number of partitions, each a stream.
+    /// The number of partitions. Each has its own stream.
     pub partitions: u16,
-    /// How many submissions of a partition are under way at once.
+    /// The number of submissions of each partition in flight.
     pub in_flight: usize,
-    /// The number of events of a submission.
+    /// The number of events in a submission.
     pub batch: u32,
     /// The encoded size of an event, in bytes.
     pub event_bytes: usize,
-    /// How long to record.
+    /// How long to record events.
     pub duration: Duration,
 }
 
-/// What was measured.
+/// The results of a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measured {
-    /// The events that were recorded, and read again.
+    /// The number of events recorded and read again.
     pub events: u64,
     /// The time from the first submission to the last outcome, in seconds.
     pub seconds: f64,
-    /// Events a second.
+    /// Events per second.
     pub events_per_second: f64,
     /// The median time from a submission to its outcome, in milliseconds.
     pub p50_ms: f64,
-    /// Its 99th percentile, in milliseconds.
+    /// The 99th percentile of the time from a submission to its outcome, in milliseconds.
     pub p99_ms: f64,
-    /// The time that it took to read all events, in seconds.
+    /// The time to read all events, in seconds.
     pub read_seconds: f64,
 }
 
-/// Why nothing was measured.
+/// The reason why a measurement failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
     /// The brokers can't be reached.
@@ -71,7 +71,7 @@ pub enum BenchError {
     /// Events can't be recorded or read.
     #[error("{0}")]
     Storage(String),
-    /// What was read is not what was recorded.
+    /// The events that were read differ from the recorded events.
     #[error("{found} events were read where {recorded} were recorded")]
     Differs {
         /// The number of events that were read.
@@ -81,13 +81,14 @@ pub enum BenchError {
     },
 }
 
-/// A submission under way: its partition, and when it was submitted.
+/// A submission in flight: its partition and its start.
 type Ticket = (u16, Instant);
 
-/// Records events in streams of their own for a while, reads them, and deletes the streams. Must not be called by a task of the runtime.
+/// Records events in temporary streams for a while, reads them, and deletes the streams. A task of
+/// the runtime must not call this.
 ///
 /// # Errors
-/// [`BenchError`].
+/// Returns a [`BenchError`].
 pub fn measure(runtime: &Handle, options: &BenchOptions) -> Result<Measured, BenchError> {
     let connection = runtime.block_on(Connection::open(&options.brokers, &options.credentials))?;
     let nonce = fastrand::u64(..);
@@ -148,7 +149,8 @@ fn record_and_read(
     })
 }
 
-/// Submits events as long as it is time, each submission when another one has its outcome. Returns the number of recorded events, the time and the times of submissions.
+/// Submits events until the time is up. Each outcome triggers the next submission. Returns the
+/// number of recorded events, the elapsed time and the durations of the submissions.
 fn record(
     commit: &StreamCommit<Ticket>,
     outcomes: &Receiver<Vec<Outcome<Ticket>>>,
@@ -185,7 +187,7 @@ fn record(
     Ok((events, began.elapsed().as_secs_f64(), times))
 }
 
-/// Returns the payload of a submission, which hardly compresses.
+/// Returns the payload of a submission. It hardly compresses.
 fn payload(options: &BenchOptions) -> Vec<u8> {
     let bytes = options.batch as usize * options.event_bytes;
     let mut payload = vec![b'a'; bytes];

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::connection::{ConnectError, Credentials};
 
-/// The least `max_payload` of a broker, in bytes.
+/// The smallest `max_payload` that a broker may have, in bytes.
 pub(crate) const LEAST_MAX_PAYLOAD: usize = 8 << 20;
 
-/// A broker, as it introduces itself.
+/// The description that a broker gives of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Broker {
-    /// The address that it was reached at.
+    /// The address by which it was reached.
     pub address: String,
     /// Its name.
     pub name: String,
@@ -21,9 +21,9 @@ pub struct Broker {
     pub version: String,
     /// The name of its cluster, if it is in one.
     pub cluster: Option<String>,
-    /// The largest message that it accepts, in bytes.
+    /// The size of the largest message that it accepts, in bytes.
     pub max_payload: usize,
-    /// Whether it syncs each message before it confirms it; `None` if its monitoring address is not known.
+    /// Whether it syncs each message before it confirms it. `None` without a monitoring address.
     pub syncs_always: Option<bool>,
     #[serde(skip)]
     pub(crate) id: String,
@@ -32,7 +32,7 @@ pub struct Broker {
 }
 
 impl Broker {
-    /// Connects to the broker at `address`, and to no other one.
+    /// Connects to the broker at `address` only, not to other brokers of its cluster.
     pub(crate) async fn ask(address: &str, credentials: &Credentials) -> Result<Self, ConnectError> {
         let options = credentials.options().await?.ignore_discovered_servers();
         let client = options.connect(address).await.map_err(ConnectError::Refused)?;
@@ -55,7 +55,7 @@ impl Broker {
     }
 }
 
-/// Returns an address without a name and a password.
+/// Returns an address without its user name and password.
 pub(crate) fn without_credentials(address: &str) -> String {
     let (scheme, rest) = address.split_once("://").map_or(("", address), |(scheme, rest)| (scheme, rest));
     let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);

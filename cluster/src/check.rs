@@ -1,4 +1,4 @@
-//! Whether brokers can carry a cluster.
+//! Checks whether brokers can carry a cluster.
 
 use serde::{Serialize, Serializer};
 
@@ -9,38 +9,38 @@ use crate::files::{Bucket, BucketError};
 use crate::trial;
 pub use crate::trial::{Trial, TrialError};
 
-/// What to check.
+/// The brokers and files to check.
 #[derive(Debug, Clone)]
 pub struct CheckOptions {
     /// The addresses of all brokers, such as `nats://10.0.0.1:4222`.
     pub brokers: Vec<String>,
     /// Their monitoring addresses, such as `http://10.0.0.1:8222`, in any order.
     pub monitors: Vec<String>,
-    /// What they are shown.
+    /// The credentials for the brokers.
     pub credentials: Credentials,
-    /// On how many brokers a message has to be kept.
+    /// The number of brokers that must keep each message.
     pub replicas: usize,
     /// The number of messages to record in a trial.
     pub messages: u64,
-    /// Where nodes are to keep files.
+    /// The place where nodes are to keep files.
     pub files: Option<Bucket>,
 }
 
-/// What was found.
+/// The result of a check.
 #[derive(Debug, Serialize)]
 pub struct Report {
     /// The brokers that answered.
     pub brokers: Vec<Broker>,
-    /// What has to be changed.
+    /// The problems to solve.
     #[serde(serialize_with = "as_text")]
     pub problems: Vec<Problem>,
-    /// What the trial measured; `None` if there are problems.
+    /// The measurements of the trial; `None` if there are problems.
     pub trial: Option<Trial>,
-    /// Where files can be kept; `None`: nothing was asked for, or there are problems.
+    /// The place where files can be kept; `None` if none was given, or there are problems.
     pub files: Option<String>,
 }
 
-/// Why brokers can't carry a cluster.
+/// A reason why brokers can't carry a cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// A broker does not answer.
@@ -48,15 +48,15 @@ pub enum Problem {
     Unreachable {
         /// The address.
         address: String,
-        /// Why.
+        /// The error.
         error: ConnectError,
     },
-    /// A broker has a version that is not accepted.
+    /// A broker has an unsupported version.
     #[error("{broker}: {error}")]
     Version {
         /// The name of the broker.
         broker: String,
-        /// Why not.
+        /// The error.
         error: VersionError,
     },
     /// A broker has no JetStream.
@@ -67,13 +67,13 @@ pub enum Problem {
     MaxPayload {
         /// The name of the broker.
         broker: String,
-        /// What it accepts.
+        /// The size of the largest message that it accepts.
         bytes: usize,
     },
-    /// A broker confirms messages that are not on its disk.
+    /// A broker confirms messages before they are on its disk.
     #[error("{0} confirms messages before they are on its disk: set `sync_interval: always` in `jetstream` of its configuration")]
     NotSynced(String),
-    /// It is not known whether a broker syncs.
+    /// Whether a broker syncs its messages is unknown.
     #[error("whether {0} syncs each message is not known: give its monitoring address (`http: …` in its configuration)")]
     SyncUnknown(String),
     /// A monitoring address does not answer.
@@ -81,15 +81,15 @@ pub enum Problem {
     Monitor {
         /// The address.
         address: String,
-        /// Why.
+        /// The error.
         error: String,
     },
-    /// Two addresses are of one broker.
+    /// Two addresses belong to the same broker.
     #[error("{first} and {second} are one broker")]
     Twice {
-        /// An address.
+        /// One address.
         first: String,
-        /// The other one.
+        /// The other address.
         second: String,
     },
     /// There are too few brokers.
@@ -97,18 +97,18 @@ pub enum Problem {
     TooFew {
         /// The number of brokers that answered.
         found: usize,
-        /// The number of copies.
+        /// The number of copies of each message.
         wanted: usize,
     },
-    /// The brokers are not one cluster.
+    /// The brokers belong to different clusters.
     #[error("the brokers are not one cluster: {}", .0.join(", "))]
     Strangers(Vec<String>),
-    /// Files can't be kept where they are to be.
+    /// Files can't be kept at the given place.
     #[error("files can't be written to {place}, or read: {error}")]
     Files {
         /// The address of the place.
         place: String,
-        /// Why.
+        /// The error.
         error: BucketError,
     },
     /// The trial failed.
@@ -116,7 +116,8 @@ pub enum Problem {
     Trial(#[from] TrialError),
 }
 
-/// Asks all brokers who they are and how they are configured, lets them record some messages, and writes, reads and deletes a file.
+/// Asks every broker for its description and configuration. If these are fine, records some
+/// messages, and writes, reads and deletes a file.
 pub async fn check(options: &CheckOptions) -> Report {
     let (mut brokers, mut problems) = ask(&options.brokers, &options.credentials, options.replicas).await;
     ask_monitors(&options.monitors, &mut brokers, &mut problems).await;
@@ -141,7 +142,8 @@ pub async fn check(options: &CheckOptions) -> Report {
     Report { brokers, problems, trial, files }
 }
 
-/// Asks all brokers who they are. Returns those that answered, and what can be said against them without their monitoring addresses.
+/// Asks every broker for its description. Returns the brokers that answered, and the problems that
+/// show without their monitoring addresses.
 pub(crate) async fn ask(addresses: &[String], credentials: &Credentials, replicas: usize) -> (Vec<Broker>, Vec<Problem>) {
     let (mut brokers, mut problems) = (Vec::new(), Vec::new());
     for address in addresses {
@@ -155,7 +157,7 @@ pub(crate) async fn ask(addresses: &[String], credentials: &Credentials, replica
     (brokers, problems)
 }
 
-/// Asks all monitoring addresses, and notes what each broker says of its storage.
+/// Asks every monitoring address, and records what each broker reports about its storage.
 async fn ask_monitors(monitors: &[String], brokers: &mut [Broker], problems: &mut Vec<Problem>) {
     for address in monitors {
         let base = address.clone();
@@ -193,7 +195,7 @@ fn check_storage(broker: &Broker, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Checks what only shows of all brokers together.
+/// Checks the brokers as a group.
 fn check_together(brokers: &[Broker], replicas: usize, problems: &mut Vec<Problem>) {
     let mut different = 0;
     for (place, broker) in brokers.iter().enumerate() {

@@ -16,29 +16,30 @@ use crate::levels::Levels;
 /// How long a connection may take to open, and a request to be answered.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often a broker is asked whether it is there; after two questions without an answer, another one is.
+/// How often the client pings a broker. After two unanswered pings it turns to another broker.
 const PING: Duration = Duration::from_secs(1);
 
-/// What brokers say that can't place the copies of something. Mostly, a comma and reasons follow.
+/// The error of brokers that can't place all copies. Usually a comma and reasons follow.
 const NO_PEERS: &str = "no suitable peers for placement";
-/// How long streams and buckets wait until enough brokers are there, and how often they are tried. Brokers that have just started take each other for offline at times, or have not heard of each other.
+/// How long to wait for enough brokers when creating a stream or bucket. Brokers that have just
+/// started may believe that others are offline, or may not know of them yet.
 pub(crate) const FORMING: Duration = Duration::from_secs(15);
 pub(crate) const RETRY: Duration = Duration::from_millis(250);
 
-/// What brokers are shown.
+/// The credentials that brokers ask for.
 #[derive(Debug, Clone, Default)]
 pub enum Credentials {
-    /// Nothing, or what the addresses contain.
+    /// No credentials, or those in the addresses.
     #[default]
     None,
-    /// A file of credentials, as `nsc` writes it.
+    /// A credentials file, as `nsc` writes it.
     File(PathBuf),
 }
 
-/// Why there is no connection.
+/// The reason why no connection could be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The file of credentials can't be read.
+    /// The credentials file can't be read.
     #[error("the credentials can't be read: {0}")]
     Credentials(#[source] io::Error),
     /// No broker could be reached, or none accepted the connection.
@@ -61,12 +62,12 @@ impl Credentials {
     }
 }
 
-/// A connection to one of several brokers; to another one when it is lost.
+/// A connection to one of several brokers. When it breaks, the client connects to another broker.
 #[derive(Debug, Clone)]
 pub struct Connection {
     pub(crate) client: Client,
     pub(crate) context: Context,
-    /// The levels at which everything is written over it and its clones.
+    /// The levels of everything written over this connection and its clones.
     written: Arc<Mutex<Levels>>,
 }
 
@@ -74,14 +75,15 @@ impl Connection {
     /// Connects to one of the brokers at these addresses.
     ///
     /// # Errors
-    /// [`ConnectError`].
+    /// Returns a [`ConnectError`].
     pub async fn open(addresses: &[String], credentials: &Credentials) -> Result<Self, ConnectError> {
         let client = credentials.options().await?.connect(addresses).await.map_err(ConnectError::Refused)?;
         let context = ContextBuilder::new().timeout(TIMEOUT).build(client.clone());
         Ok(Self { client, context, written: Arc::new(Mutex::new(Levels::FIRST)) })
     }
 
-    /// Returns a bucket, which is created unless it is there with the same settings. Waits until enough brokers are there.
+    /// Returns a bucket. Creates it unless it exists with the same settings, and waits until enough
+    /// brokers are there.
     pub(crate) async fn bucket(&self, config: Config) -> Result<Store, CreateKeyValueError> {
         let began = Instant::now();
         loop {
@@ -92,18 +94,20 @@ impl Connection {
         }
     }
 
-    /// Has everything that uses this connection, or a clone, write at these levels.
+    /// Sets the levels of everything written over this connection and its clones.
     pub(crate) fn write_as(&self, levels: Levels) {
         *self.written.lock() = levels;
     }
 
-    /// Returns the levels at which is written.
+    /// Returns the levels of everything written over this connection.
     pub(crate) fn written(&self) -> Levels {
         *self.written.lock()
     }
 }
 
-/// Whether brokers say that too few of them are there. They have one code for this and for too little room; only the text has the reason, and none if some have not heard of the others yet.
+/// Whether brokers report that too few of them are there. The same error code also means too little
+/// room. Only the text gives the reason, and it lacks one if some brokers don't know of the others
+/// yet.
 pub(crate) fn says_too_few(error: &str) -> bool {
     error.contains("offline") || (error.contains(NO_PEERS) && !error.contains(&format!("{NO_PEERS},")))
 }

@@ -1,7 +1,9 @@
-//! The control log: a stream that every node reads and writes.
+//! The control log of a cluster: a stream that every node reads and writes.
 //!
-//! A control record is a message with one entry of one event: a random number and the record. The number tells the same record of another node from an own one. The
-//! sequence of the message is the position of the record. The epoch is always 0: there is no owner, and nodes compete for each position.
+//! A control record is a message with a single entry, which holds a random number and the record.
+//! The number distinguishes equal records of two nodes. The sequence of the message is the position
+//! of the record. The epoch is always 0, because the log has no owner: nodes compete for each
+//! position.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -23,28 +25,30 @@ use crate::stream::StreamName;
 
 /// How long brokers may take to answer one request.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long they may take to record a change, whatever happens to them meanwhile: as long as a new leader takes, and some more.
+/// How long brokers may take to record a change: the time to elect a new leader, and some more.
 const APPEND_TIMEOUT: Duration = Duration::from_secs(20);
-/// The size of the number before a record.
+/// The size of the random number before a record.
 const NONCE: usize = 8;
 
 /// The control log over a stream. Each node has one.
 ///
-/// An append has the outcome [`ControlError::Undecided`] if it was sent, and brokers did not answer in time. Nothing has to be done about it: no other record gets its
-/// position without this log seeing which one did, and the next change begins with that.
+/// An append ends with [`ControlError::Undecided`] if the message was sent and the brokers did not
+/// answer in time. The caller need not act: the next change first finds out which record got the
+/// position.
 #[derive(Debug)]
 pub struct ControlStream {
     runtime: Handle,
     appender: Appender,
-    /// The last message that was read or recorded here, and checked with those before it.
+    /// The last message that this log read or recorded, and checked with all messages before it.
     end: Mutex<LogEnd>,
 }
 
 impl ControlStream {
-    /// Opens the control log of a cluster, with `runtime`. Its functions must not be called by a task of it.
+    /// Opens the control log of a cluster. Tasks of `runtime` must not call the functions of the
+    /// log.
     ///
     /// # Errors
-    /// [`ControlError::Log`].
+    /// Returns [`ControlError::Log`].
     pub fn open(runtime: &Handle, connection: &Connection) -> Result<Self, ControlError> {
         let name = StreamName::control();
         let appender = answer(runtime, Appender::open(connection, &name))?;
@@ -101,7 +105,7 @@ impl ControlLog for ControlStream {
             return Err(self.conflict(expected));
         }
         let end = self.end_at(expected - 1)?;
-        // After a message that brokers have lost, nobody could read this one.
+        // A node could not read this message if brokers had lost one before it.
         self.answer(self.appender.reader().confirm(end))?;
         let (bytes, chain) =
             message(record).encode(&self.appender.written(), end.chain).map_err(|reason| failed(reason.into()))?;
@@ -138,7 +142,7 @@ impl ControlLog for ControlStream {
         }
     }
 
-    /// Keeps all: each node needs those that it has not read.
+    /// Keeps all records, because any node may still have to read them.
     fn remove_before(&mut self, _: u64) -> Result<(), ControlError> {
         Ok(())
     }
@@ -148,7 +152,7 @@ impl ControlLog for ControlStream {
     }
 }
 
-/// Waits for an answer, but not for ever.
+/// Waits for an answer, but not forever.
 fn answer<T>(runtime: &Handle, asked: impl Future<Output = Result<T, LogError>>) -> Result<T, ControlError> {
     let answered = runtime.block_on(async { timeout(ANSWER_TIMEOUT, asked).await });
     answered.map_err(LogError::unavailable).flatten().map_err(failed)
@@ -158,13 +162,13 @@ fn failed(error: LogError) -> ControlError {
     StorageError::from(error).into()
 }
 
-/// Returns the message of a record, which no other node writes.
+/// Returns the message of a record, distinct from the messages of all other nodes.
 fn message(record: &[u8]) -> Message {
     let payload = [&fastrand::u64(..).to_le_bytes(), record].concat();
     Message { epoch: 0, content: Content::Events(vec![Entry { count: 1, payload }]) }
 }
 
-/// Returns the record of a message; `None` if it is not one of the control log.
+/// Returns the record of a message; `None` if the message doesn't belong to the control log.
 fn record_of(message: &Message) -> Option<&[u8]> {
     match (&message.content, message.epoch) {
         (Content::Events(entries), 0) => match &entries[..] {
@@ -175,16 +179,16 @@ fn record_of(message: &Message) -> Option<&[u8]> {
     }
 }
 
-/// Why the control data of a cluster can't be opened.
+/// The reason why the control data of a cluster can't be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenRegistryError {
-    /// The data directory is not one of this cluster, or can't be read.
+    /// The data directory belongs to another cluster, or can't be read.
     #[error(transparent)]
     Format(#[from] FormatError),
     /// The hash key can't be read.
     #[error(transparent)]
     Secrets(#[from] SecretsError),
-    /// The hash key is not that of the cluster.
+    /// The hash key is not the hash key of the cluster.
     #[error("{0}/keys/hash.key is not the key of the cluster: copy the file from the data directory of another node")]
     HashKey(String),
     /// The control log can't be opened or read.
@@ -192,11 +196,12 @@ pub enum OpenRegistryError {
     Registry(#[from] RegistryError),
 }
 
-/// Opens the control data of a cluster for a node. Its data directory, which the caller has locked, must be empty or have been one of this cluster before, and have
-/// the hash key of the cluster. Must not be called by a task of the runtime.
+/// Opens the control data of a cluster for a node. The caller has locked the data directory. It
+/// must be empty or belong to this cluster, and have the hash key of the cluster. A task of the
+/// runtime must not call this.
 ///
 /// # Errors
-/// [`OpenRegistryError`].
+/// Returns an [`OpenRegistryError`].
 pub fn open_registry(
     runtime: &Handle,
     connection: &Connection,

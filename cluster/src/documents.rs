@@ -1,8 +1,13 @@
-//! Documents that all nodes share: a stream with a subject for each, in which each change is a message (ADR 18).
+//! Documents that all nodes share. Each kind of document has a stream, each document a subject, and
+//! each change is a message (ADR 18).
 //!
-//! A change names the last message of the stream, so that changes have a total order, and each is made to documents as its node knows them. A node follows by asking the leader for the
-//! message after the last one it has seen; no consumer has a part in that. When a document has changed, its former message is erased: overwritten, and removed. If brokers do not do so, it is tried
-//! again soon. If the node that changed it has died, the next node that makes a change, or starts, erases it.
+//! A change names the last message of the stream, so all changes have a total order, and no node
+//! overwrites a document that it has not seen. To follow the stream, a node asks the leader for the
+//! message after the last one it has seen. There are no consumers.
+//!
+//! After a change of a document, its former message is erased: overwritten and removed. If the
+//! brokers fail to erase it, the node retries soon. If the node dies, the next node that starts or
+//! makes a change erases the message.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -19,37 +24,39 @@ use tokio::time::timeout;
 
 use crate::connection::Connection;
 
-/// How long brokers may take to answer. A change without an answer may have been made.
+/// How long brokers may take to answer. A change without an answer may still have been made.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often a change is tried whose outcome is not known, and the pause before.
+/// The attempts to make a change whose outcome is unknown, and the pause before each one.
 const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(200);
-/// How long until former messages are erased again that could not be.
+/// The pause before former messages that could not be erased are tried again.
 const ERASED_AGAIN_AFTER: Duration = Duration::from_secs(30);
-/// How many former messages are noted that others have replaced.
+/// The most former messages of other nodes' changes to remember.
 const MAX_FORMER: usize = 4_096;
-/// Tells a change from any other one.
+/// The header with a unique value for each change.
 const CHANGE: &str = "Headcount-Change";
 
-/// What a node has seen of the stream.
+/// The part of the stream that a node has seen.
 #[derive(Debug, Default)]
 struct Seen {
     /// The last message.
     last: u64,
-    /// The message of each document, of removed ones too.
+    /// The last message of each document, including removed documents.
     messages: BTreeMap<String, u64>,
-    /// Former messages of documents, which whoever replaced them may not have come to erase.
+    /// Former messages of documents that the node which replaced them may not have erased.
     former: Vec<u64>,
-    /// Whether all that was there at first is read.
+    /// Whether the node has read everything that the stream had at first.
     has_begun: bool,
-    /// Whether a change of this node may have been made without its knowledge. It erases what was there before, once it sees the change.
+    /// Whether this node may have made a change without knowing. When it sees that change, it
+    /// erases the former message.
     has_undecided: bool,
-    /// Whether a task tries again to erase the former messages.
+    /// Whether a task is retrying to erase the former messages.
     is_erasing: bool,
 }
 
 impl Seen {
-    /// Notes a message that is to be erased. Of very many, the oldest were erased long ago.
+    /// Remembers a message to erase. Beyond the limit, the oldest ones are dropped: they were
+    /// erased long ago.
     fn add_former(&mut self, message: Option<u64>) {
         if self.has_begun && self.former.len() >= MAX_FORMER {
             self.former.drain(..MAX_FORMER / 2);
@@ -66,7 +73,7 @@ impl Seen {
     }
 }
 
-/// The documents of a kind.
+/// The documents of one kind.
 #[derive(Debug)]
 pub(crate) struct DocumentStream {
     runtime: Handle,
@@ -82,7 +89,7 @@ fn unavailable(error: impl std::fmt::Display) -> DocumentsError {
 }
 
 impl DocumentStream {
-    /// Uses the stream of a kind of documents, which is created on `replicas` brokers when it is first asked.
+    /// Uses the stream of a kind of documents. The first access creates it on `replicas` brokers.
     pub(crate) fn new(runtime: &Handle, connection: &Connection, kind: &'static str, replicas: usize) -> Self {
         let (runtime, connection) = (runtime.clone(), connection.clone());
         Self { runtime, connection, kind, replicas, stream: OnceCell::new(), seen: Arc::default() }
@@ -107,7 +114,7 @@ impl DocumentStream {
             discard: DiscardPolicy::New,
             storage: StorageType::File,
             num_replicas: self.replicas,
-            // Only the leader may say what there is.
+            // Only the leader knows the last messages.
             allow_direct: false,
             ..Config::default()
         }
@@ -130,7 +137,7 @@ impl DocumentStream {
 
     /// Publishes a change as the next message after `expected`.
     async fn publish(&self, expected: u64, key: &str, content: &[u8]) -> Result<(), DocumentsError> {
-        // It must be there before something is published to it.
+        // The stream must exist before the first change.
         self.stream().await?;
         let change = fastrand::u64(..).to_string();
         let mut unknown = None;
@@ -149,7 +156,8 @@ impl DocumentStream {
             if !is_refused {
                 unknown = Some(reason);
             }
-            // It may have been recorded all the same. If another message has its place, it never will be.
+            // The brokers may have recorded the change. If another message has its place, they
+            // never will.
             match self.after(expected).await {
                 Ok(Some(found)) if is_change(&found, &change) => return Ok(()),
                 Ok(Some(_)) => return Err(DocumentsError::Conflict),
@@ -159,7 +167,7 @@ impl DocumentStream {
         Err(unknown.map_or(DocumentsError::Conflict, DocumentsError::Undecided))
     }
 
-    /// Erases what documents were before. What can't be erased is tried again later.
+    /// Erases the former messages. Failures are retried later.
     fn erase_former(&self) {
         let former = self.seen.lock().take_former();
         if former.is_empty() {
@@ -183,7 +191,7 @@ async fn erase(stream: &Stream, messages: &[u64]) -> Result<(), DocumentsError> 
     for message in messages {
         let erased = timeout(ANSWER_TIMEOUT, stream.delete_message(*message)).await.map_err(unavailable)?;
         if let Err(error) = erased {
-            // Another node may have done so.
+            // Another node may have erased it.
             match timeout(ANSWER_TIMEOUT, stream.get_raw_message(*message)).await.map_err(unavailable)? {
                 Err(missing) if missing.kind() == RawMessageErrorKind::NoMessageFound => {}
                 _ => return Err(unavailable(error)),
@@ -193,7 +201,7 @@ async fn erase(stream: &Stream, messages: &[u64]) -> Result<(), DocumentsError> 
     Ok(())
 }
 
-/// Tries to erase former messages until none is left, or nobody uses the documents any more.
+/// Retries to erase former messages until none is left, or the documents are no longer used.
 async fn erase_again(stream: Stream, seen: Weak<Mutex<Seen>>, kind: &'static str) {
     loop {
         tokio::time::sleep(ERASED_AGAIN_AFTER).await;
@@ -235,12 +243,12 @@ impl Documents for DocumentStream {
                 return Ok(last);
             };
             let key = message.subject.as_str().strip_prefix(&self.prefix()).unwrap_or_default().to_owned();
-            // One that can't be read stays: another version of the program may read it.
+            // A document that can't be read stays: another version of the program may read it.
             let _visited =
                 visit(DocumentChange { key: &key, content: Some(&message.payload[..]).filter(|content| !content.is_empty()) })?;
             seen.last = message.sequence;
             let former = seen.messages.insert(key, message.sequence);
-            // Whoever made the change erases it, unless it has died since.
+            // The node that made the change erases it, unless that node has died.
             seen.add_former(former);
         }
     }
@@ -257,7 +265,7 @@ impl Documents for DocumentStream {
         }
         published?;
         let mut seen = self.seen.lock();
-        // What is followed next is this change.
+        // The next message to follow is this change.
         if former.is_some_and(|former| seen.messages.get(key) == Some(&former)) {
             seen.messages.remove(key);
         }
@@ -280,7 +288,8 @@ impl Documents for DocumentStream {
         read.map_err(|error: DocumentsError| ControlError::Documents(error.to_string()))
     }
 
-    /// Publishes a mark. That it is the next message shows that no other change came after `expected`, whatever a broker says.
+    /// Publishes a mark. If it becomes the next message, no other change came after `expected`,
+    /// whatever a broker says.
     fn prove(&self, expected: u64, by: &str) -> Result<(), DocumentsError> {
         self.put(expected, DocumentChange { key: by, content: Some(b"mark") })
     }

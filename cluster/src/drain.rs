@@ -1,6 +1,8 @@
-//! Draining a node: it hands its partitions over and takes none, while it goes on running and passes requests on.
+//! Draining a node: the node hands its partitions over and takes no others, but keeps running and
+//! forwards requests.
 //!
-//! A key of the bucket says that a node is to. The node reads it, and says so with the key that it renews, so that all others know. It removes the key when it starts.
+//! A key of the bucket asks a node to drain. The node reads the key, and announces that it drains
+//! in the key that it renews. It removes the request when it starts.
 
 use crate::cells::KvCells;
 use crate::commands::{self, ClusterError, addresses};
@@ -11,7 +13,7 @@ use crate::node::{self, KnownNode, NodeError, SeenNode, drain_key_of};
 use crate::record::{BUCKET, ClusterRecord};
 use crate::stream::StreamName;
 
-/// Has nodes drain.
+/// Asks nodes to drain.
 #[derive(Debug)]
 pub struct Drain {
     connection: Connection,
@@ -30,7 +32,8 @@ impl Drain {
         Ok(Self { connection, cluster, cells })
     }
 
-    /// Returns the id of the node with this id or address. Of several nodes with the address, those count that run: one that was replaced may have had it.
+    /// Returns the id of the node with this id or address. If several nodes had the address, only
+    /// running nodes count, since one may have replaced another.
     ///
     /// # Errors
     /// [`ClusterError`].
@@ -71,7 +74,7 @@ impl Drain {
         Ok(self.cells.delete(&drain_key_of(node)).await.map_err(NodeError::from)?)
     }
 
-    /// Whether a node says that it hands its partitions over. Before that, it may still take some.
+    /// Whether a node has announced that it drains. Until then, it may still take partitions.
     ///
     /// # Errors
     /// [`ClusterError::Nodes`].
@@ -79,7 +82,7 @@ impl Drain {
         Ok(node::listed(&self.cells).await?.iter().any(|known| known.node == node && known.drains))
     }
 
-    /// Returns the partitions whose leases a node holds, or held last.
+    /// Returns the partitions whose leases a node holds, or was the last to hold.
     ///
     /// # Errors
     /// [`ClusterError`].
@@ -94,7 +97,8 @@ impl Drain {
         Ok(held)
     }
 
-    /// Returns those of some partitions whose streams are full: they stay where they are, since no other node could begin to write them.
+    /// Returns the partitions whose streams are full. They stay where they are, because no other
+    /// node could begin to write them.
     ///
     /// # Errors
     /// [`ClusterError::Log`].

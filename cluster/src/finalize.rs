@@ -1,4 +1,5 @@
-//! Finalizing an upgrade: once all nodes have a later version of the program, they may write what only that version reads.
+//! Finalizing an upgrade: when all nodes run a later program version, they may write formats that
+//! only that version reads.
 
 use serde::Serialize;
 
@@ -11,12 +12,12 @@ use crate::levels::Levels;
 use crate::node::{self, KnownNode, NodeError, SeenNode};
 use crate::record::BUCKET;
 
-/// What came of it.
+/// The result of finalizing an upgrade.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finalized {
     /// The levels that the nodes had agreed on before.
     pub before: Levels,
-    /// Those that hold from now on. The same: nothing was to be done.
+    /// The levels from now on. They equal `before` if there was nothing to do.
     pub levels: Levels,
 }
 

@@ -1,4 +1,4 @@
-//! Who a node is.
+//! The identity of a node.
 
 use std::io;
 use std::path::Path;
@@ -6,10 +6,11 @@ use std::path::Path;
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
 use headcount_storage::format::NODE_NAME;
 
-/// Returns the id of the node that has a data directory, which this process has locked. A new one gets an id.
+/// Returns the id of the node that owns a data directory. This process has locked the directory. A
+/// new directory gets a new id.
 ///
 /// # Errors
-/// The operating system refuses, or the file does not have an id.
+/// The operating system refuses, or the file holds no id.
 pub fn node_id(data_dir: &Path) -> io::Result<String> {
     let path = data_dir.join(NODE_NAME);
     if let Some(bytes) = files::read_if_there(&path)? {
@@ -23,13 +24,13 @@ pub fn node_id(data_dir: &Path) -> io::Result<String> {
     Ok(id)
 }
 
-/// Returns what tells one start of this machine from another.
+/// Returns the boot id, which is different after each start of this machine.
 ///
 /// # Errors
 /// The operating system refuses.
 pub fn boot_id() -> io::Result<String> {
     let id = files::read_if_there(Path::new("/proc/sys/kernel/random/boot_id"))?;
-    // Without it, leases of an earlier process are not taken before their time is over.
+    // With a random id, the leases of an earlier process are only taken after they expire.
     let id = id.unwrap_or_else(|| format!("{:032x}", fastrand::u128(..)).into_bytes());
     Ok(String::from_utf8_lossy(&id).trim().to_owned())
 }

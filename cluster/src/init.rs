@@ -1,8 +1,10 @@
-//! Making a cluster.
+//! Creates a cluster.
 //!
-//! The order is such that an attempt that was interrupted can be made again, with the same data directory: streams and bucket, the directory with its keys, the first
-//! organization, and at last the [record](ClusterRecord), which makes them a cluster. The first record of the control log decides between two attempts at once: only the
-//! attempt that has the keys of that organization goes on.
+//! An interrupted attempt can be repeated with the same data directory, because of its order:
+//! streams and bucket, the directory with its keys, the first organization, and at last the
+//! [record](ClusterRecord), which turns them into a cluster. If two attempts run at once, the first
+//! record of the control log decides: only the attempt with the keys of that organization
+//! continues.
 
 use std::path::{Path, PathBuf};
 
@@ -28,34 +30,37 @@ use crate::node::bring_salts;
 use crate::record::{self, BUCKET, ClusterRecord, RecordError, read_key, write_key};
 use crate::stream::{StreamError, StreamName};
 
-/// How many streams are created at once.
+/// The number of streams created at once.
 const AT_ONCE: usize = 8;
-/// The key that says what moves in. Its revision is the epoch of an attempt: later than those of earlier attempts, and earlier than those of nodes.
+/// The key that describes the installation to move in. Its revision is the epoch of the attempt:
+/// later than the epochs of earlier attempts, and earlier than the epochs of nodes.
 const MOVING_KEY: &str = "moving";
-/// What an attempt leaves in a data directory, and in its `control`. What else is there belongs to an installation.
+/// The files that an attempt leaves in a data directory, and in its `control`. All other files
+/// belong to an installation.
 const LEFT: [&str; 5] = ["LOCK", "FORMAT", "keys", "control", "credentials.json"];
 const LEFT_IN_CONTROL: [&str; 1] = ["audit"];
-/// Streams of documents and of what belongs to them, which nodes make. Those of an earlier cluster would be taken for those of this one.
+/// Streams of documents, and of data that belongs to them. Nodes create these streams, so the
+/// streams of an earlier cluster would count as those of the new cluster.
 const DOCUMENTS: [&str; 4] = ["HC_DOC_PROFILES", "HC_DOC_PRIVACY", "HC_DOC_WEBHOOKS", "KV_hc_hooks"];
 
-/// What to make.
+/// The cluster to create.
 #[derive(Debug, Clone)]
 pub struct InitOptions {
     /// The addresses of all brokers.
     pub brokers: Vec<String>,
-    /// What they are shown.
+    /// The credentials for the brokers.
     pub credentials: Credentials,
-    /// On how many brokers each message is kept.
+    /// The number of brokers that keep each message.
     pub replicas: usize,
-    /// The size of a partition's stream at most.
+    /// The maximum size of a partition's stream.
     pub max_bytes: i64,
     /// The data directory of the first node.
     pub data_dir: PathBuf,
-    /// Where the nodes are to keep files. Only what moves in with files needs it here.
+    /// The place where the nodes are to keep files. Only an installation with files needs it.
     pub files: Option<Bucket>,
 }
 
-/// Why a cluster could not be made.
+/// The reason why a cluster could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum InitError {
     /// The brokers can't carry a cluster.
@@ -69,7 +74,7 @@ pub enum InitError {
     NotEmpty {
         /// The directory.
         dir: PathBuf,
-        /// What is there.
+        /// The name of a file in it.
         name: String,
     },
     /// A stream has messages, but there is no cluster.
@@ -77,28 +82,28 @@ pub enum InitError {
         "the stream {0} has messages, but these brokers have no cluster: if nobody needs them, delete it (`nats stream rm {0}`)"
     )]
     Left(String),
-    /// An installation did not move in.
+    /// An installation could not be moved in.
     #[error(transparent)]
     Move(Box<MoveError>),
-    /// Another attempt began while this one was under way.
+    /// Another attempt began during this one.
     #[error("another `headcount cluster init` with these brokers began meanwhile: let it finish, or run this one again")]
     Overtaken,
-    /// The visitor salts can't be brought along.
+    /// The visitor salts can't be moved in.
     #[error("the visitor salts could not be brought along: {0}")]
     Salts(String),
-    /// A stream can't be made.
+    /// A stream can't be created.
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// The bucket can't be made.
+    /// The bucket can't be created.
     #[error("the bucket {BUCKET} can't be created: {0}")]
     Bucket(#[source] LeaseError),
-    /// The levels at which the nodes begin can't be written.
+    /// The first levels of the cluster can't be written.
     #[error(transparent)]
     Levels(#[from] LevelsError),
     /// The data directory is in use, or can't be locked.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// The data directory can't be described.
+    /// The format file of the data directory can't be written.
     #[error(transparent)]
     Format(#[from] FormatError),
     /// The data directory can't be read.
@@ -107,7 +112,8 @@ pub enum InitError {
     /// The keys can't be created.
     #[error(transparent)]
     Secrets(#[from] SecretsError),
-    /// The id of the node can't be written. The cluster is made; the node gets its id when it starts.
+    /// The id of the node can't be written. The cluster exists; the node gets its id when it
+    /// starts.
     #[error("the cluster is made, but the directory could not be marked as that of a node: {0}")]
     Identity(#[source] std::io::Error),
     /// The control data can't be opened.
@@ -116,16 +122,17 @@ pub enum InitError {
     /// The control log can't be read.
     #[error(transparent)]
     Registry(#[from] RegistryError),
-    /// There is a cluster already, or its record can't be read or written.
+    /// A cluster exists already, or its record can't be read or written.
     #[error(transparent)]
     Record(#[from] RecordError),
 }
 
-/// Makes a cluster. `first` creates the first organization, or finds in the data directory that an earlier attempt did; it keeps the keys before they are valid. Must not be
-/// called by a task of the runtime.
+/// Creates a cluster. `first` creates the first organization, or finds in the data directory that
+/// an earlier attempt did. It stores the keys before they become valid. A task of the runtime must
+/// not call this.
 ///
 /// # Errors
-/// [`InitError`], and those of `first`. It can be called again.
+/// Returns an [`InitError`], and the errors of `first`. The call can be repeated.
 pub fn init<T, E: From<InitError>>(
     runtime: &Handle,
     options: &InitOptions,
@@ -143,11 +150,13 @@ pub fn init<T, E: From<InitError>>(
     Ok((record, made))
 }
 
-/// Makes a cluster that has what an installation has, which stays as it is. `progress` gets how many of how many events are recorded, and may end the attempt. Must not be called by a
-/// task of the runtime.
+/// Creates a cluster from an installation, which stays as it is. `progress` gets the number of
+/// recorded events and of all events, and may end the attempt. A task of the runtime must not call
+/// this.
 ///
 /// # Errors
-/// [`InitError`]. It can be called again with the same installation, and goes on then.
+/// Returns an [`InitError`]. The call can be repeated with the same installation, and continues the
+/// former attempt.
 pub fn init_from(
     runtime: &Handle,
     options: &InitOptions,
@@ -172,7 +181,8 @@ pub fn init_from(
     };
     let record = runtime.block_on(prepare(&connection, options, &first))?;
     let epoch = runtime.block_on(write_key(&connection, MOVING_KEY, source.digest()))?;
-    // Another attempt may have ended meanwhile, and nodes may have what this one would change.
+    // Another attempt may have ended meanwhile, and nodes may already use the data that this one
+    // would change.
     check_none(runtime.block_on(ClusterRecord::read(&connection))?)?;
     let moved = load.record((runtime, &connection), &record, epoch, progress).map_err(moving)?;
     open_registry(runtime, &connection, &record, &options.data_dir)?.catch_up()?;
@@ -187,7 +197,7 @@ pub fn init_from(
     Ok((record, moved))
 }
 
-/// Checks the brokers and the data directory, and locks it.
+/// Checks the brokers and the data directory, and locks the directory.
 async fn begin(options: &InitOptions) -> Result<(Connection, DirLock), InitError> {
     let (_, problems) = check::ask(&options.brokers, &options.credentials, options.replicas).await;
     if !problems.is_empty() {
@@ -201,19 +211,19 @@ async fn begin(options: &InitOptions) -> Result<(Connection, DirLock), InitError
     Ok((connection, lock))
 }
 
-/// Checks that there is no cluster.
+/// Checks that no cluster exists.
 fn check_none(found: Option<ClusterRecord>) -> Result<(), RecordError> {
     found.map_or(Ok(()), |found| Err(RecordError::Exists(found.incarnation)))
 }
 
-/// Checks that a directory has nothing but what an earlier attempt left. It need not exist.
+/// Checks that a directory holds only files of an earlier attempt. It need not exist.
 fn check_left(dir: &Path, left: &[&str]) -> Result<(), InitError> {
     if !dir.exists() {
         return Ok(());
     }
     let entries = files::list(dir).map_err(|error| InitError::List(dir.display().to_string(), error))?;
     let names = entries.iter().filter_map(|path| path.file_name()).map(|name| name.to_string_lossy().into_owned());
-    // Files that were being written.
+    // Temporary files of an interrupted write.
     let other = |name: &String| !left.contains(&name.as_str()) && !name.ends_with(".tmp");
     match names.into_iter().find(other) {
         Some(name) => Err(InitError::NotEmpty { dir: dir.to_owned(), name }),
@@ -221,7 +231,7 @@ fn check_left(dir: &Path, left: &[&str]) -> Result<(), InitError> {
     }
 }
 
-/// Checks that an earlier cluster has left no documents.
+/// Checks that no documents of an earlier cluster exist.
 async fn check_no_documents(connection: &Connection) -> Result<(), InitError> {
     for name in DOCUMENTS {
         if record::stream(connection, name).await?.is_some_and(|stream| stream.cached_info().state.messages > 0) {
@@ -234,11 +244,12 @@ async fn check_no_documents(connection: &Connection) -> Result<(), InitError> {
 /// The first message of a partition's stream.
 struct FirstMessage {
     sequence: u64,
-    /// Whether an earlier attempt may have recorded it.
+    /// Whether an earlier attempt may have recorded the message.
     may_be_there: bool,
 }
 
-/// Makes the streams, the bucket, the data directory and its keys. Returns the record, which is not written yet.
+/// Creates the streams, the bucket, the data directory and its keys. Returns the record, which is
+/// not written yet.
 async fn prepare(
     connection: &Connection,
     options: &InitOptions,
@@ -259,7 +270,7 @@ async fn prepare(
     AgreedLevels::begin(connection).await?;
     let incarnation = match (Format::is_in(data_dir), control_records) {
         (false, _) => Incarnation::random().map_err(|source| FormatError::Io { path: data_dir.clone(), source })?,
-        // The attempt that left the directory may have been with other brokers.
+        // The attempt that left the directory may have used other brokers.
         (true, 0) => Format::open(data_dir)?.renew(data_dir)?.incarnation,
         (true, _) => Format::open(data_dir)?.incarnation,
     };

@@ -1,11 +1,15 @@
-//! Leases: who owns a partition, and until when.
+//! Leases: a lease says which node owns a partition, and until when.
 //!
-//! A lease is a key of a bucket, changed by compare-and-set only. Its holder renews it, and acts as the owner until [`Timing::held`] after it *sent* its last
-//! renewal that was confirmed. Another node takes it once it has seen one revision unchanged for [`Timing::taken_after`], which is longer. Both measure with their own
-//! clock, which also runs while the machine sleeps, if not while a hypervisor halts it; no two clocks are compared. An outdated answer of a broker only makes a compare-and-set
-//! fail. The bucket must be kept: in a new one, epochs begin anew, and the log refuses those that it had.
+//! A lease is a key of a bucket, changed only by compare-and-set. Its holder renews it, and acts as
+//! the owner until [`Timing::held`] after it *sent* its last confirmed renewal. Another node takes
+//! the lease after it has seen the same revision for [`Timing::taken_after`], which is longer. Each
+//! node measures with its own clock, and no two clocks are compared. The clock runs while the
+//! machine sleeps, but not while a hypervisor suspends it. If a broker gives an outdated answer, a
+//! compare-and-set fails, and nothing else happens. The bucket must be kept: in a new bucket,
+//! epochs would start again, and the log would refuse them as former epochs.
 //!
-//! A lease alone keeps no former owner from writing: its epoch does, which begins with a message in the log ([`crate::log`]).
+//! A lease alone does not stop a former owner from writing. The epoch does: each one begins with a
+//! message in the log ([`crate::log`]).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,12 +25,13 @@ use crate::levels::Levels;
 /// How long brokers may take to answer: a small part of the time that leases are held.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long leases last.
+/// The durations of leases.
 #[derive(Debug, Clone, Copy)]
 pub struct Timing {
     /// How long a holder acts as the owner after it sent its last confirmed renewal.
     pub held: Duration,
-    /// How long another node must have seen one revision before it takes the lease; longer than `held`, by as much as clocks may differ in that time.
+    /// How long another node must see the same revision before it takes the lease. Longer than
+    /// `held`, by as much as two clocks may drift apart in that time.
     pub taken_after: Duration,
 }
 
@@ -36,12 +41,14 @@ impl Default for Timing {
     }
 }
 
-/// Who takes leases.
+/// A process that takes leases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
-    /// The id of the node, which its data directory has. A process with that id has locked the directory, so that there is one at most.
+    /// The id of the node, from its data directory. At most one process has this id, because it has
+    /// locked the directory.
     pub node: String,
-    /// The boot id of its machine. Of two processes of a node with the same boot id, the earlier one has ended.
+    /// The boot id of the machine. If two processes of a node have the same boot id, the earlier
+    /// one has ended.
     pub boot: String,
 }
 
@@ -50,30 +57,30 @@ pub struct Holder {
 struct Record {
     node: String,
     boot: String,
-    /// Tells one taking of the lease from another one.
+    /// A random number for each time that the lease is taken.
     nonce: u64,
-    /// Whether its holder gave it up.
+    /// Whether the holder gave the lease up.
     released: bool,
-    /// What events are folded into by the program of the holder ([`Levels`]).
+    /// The fold version of the holder's program ([`Levels`]).
     #[serde(default = "first_fold")]
     fold: u32,
-    /// Why nobody may take it until somebody has looked.
+    /// The reason why no node may take the lease until an operator has checked the partition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stopped: Option<String>,
-    /// A number that somebody gave it by having it be taken again.
+    /// A new number each time that an operator resumed the partition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     resumed: Option<u64>,
-    /// The nodes that took the lease and could not serve, since they last did.
+    /// The nodes that took the lease and could not serve the partition, since it was last served.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     failed: BTreeMap<String, Failures>,
 }
 
-/// How a node fared that took a lease and could not serve.
+/// The failures of a node that took a lease and could not serve the partition.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failures {
-    /// How often that happened, since it last served.
+    /// The number of failures since the partition was last served.
     pub times: u32,
-    /// Whether it is to try again.
+    /// Whether the node is to try again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tries_again: bool,
 }
@@ -88,7 +95,7 @@ pub(crate) fn holder_of(key: &str, value: &[u8]) -> Result<Option<String>, Lease
     Ok((!released).then_some(node))
 }
 
-/// Returns why nobody may take the lease with this value, if so.
+/// Returns the reason why no node may take the lease with this value, if it is stopped.
 pub(crate) fn stop_of(key: &str, value: &[u8]) -> Result<Option<String>, LeaseError> {
     Ok(record_of(key, value)?.stopped)
 }
@@ -97,21 +104,21 @@ fn record_of(key: &str, value: &[u8]) -> Result<Record, LeaseError> {
     serde_json::from_slice(value).map_err(|error| LeaseError::Unreadable { key: key.to_owned(), reason: error.to_string() })
 }
 
-/// Why a lease could not be taken, renewed or released.
+/// The reason why a lease could not be taken, renewed or released.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
     /// Another node has taken it.
     #[error("another node has taken the lease {0}")]
     Lost(String),
-    /// The value is not one of a lease.
+    /// The value is not the value of a lease.
     #[error("the lease {key} can't be read: {reason}")]
     Unreadable {
         /// The key.
         key: String,
-        /// Why.
+        /// The error.
         reason: String,
     },
-    /// The brokers do not answer; a change may or may not have been made.
+    /// The brokers don't answer. A change may or may not have been made.
     #[error("the brokers can't answer: {0}")]
     Unavailable(String),
 }
@@ -126,7 +133,7 @@ pub(crate) fn key_of(partition: u16) -> String {
 pub struct Leases {
     cells: KvCells,
     timing: Timing,
-    /// That of those who take leases.
+    /// The fold version of the program that takes leases.
     fold: u32,
 }
 
@@ -134,7 +141,7 @@ impl Leases {
     /// Creates a bucket, on `replicas` brokers.
     ///
     /// # Errors
-    /// [`LeaseError::Unavailable`].
+    /// Returns [`LeaseError::Unavailable`].
     pub async fn create(connection: &Connection, bucket: &str, replicas: usize, timing: Timing) -> Result<Self, LeaseError> {
         let bucket = Config { bucket: bucket.to_owned(), ..Config::default() };
         Self::of(KvCells::created(connection, replicas, bucket), timing).await
@@ -143,7 +150,7 @@ impl Leases {
     /// Uses a bucket that exists.
     ///
     /// # Errors
-    /// [`LeaseError::Unavailable`].
+    /// Returns [`LeaseError::Unavailable`].
     pub async fn open(connection: &Connection, bucket: &str, timing: Timing) -> Result<Self, LeaseError> {
         Self::of(KvCells::existing(connection, bucket), timing).await
     }
@@ -153,7 +160,7 @@ impl Leases {
         Ok(Self { cells: cells.within(ANSWER_TIMEOUT), timing, fold: Levels::own().fold })
     }
 
-    /// Has leases be taken by a program with these levels.
+    /// Takes leases for a program with these levels.
     #[must_use]
     pub fn at(self, levels: &Levels) -> Self {
         Self { fold: levels.fold, ..self }
@@ -162,21 +169,22 @@ impl Leases {
     /// Deletes the bucket.
     ///
     /// # Errors
-    /// [`LeaseError::Unavailable`].
+    /// Returns [`LeaseError::Unavailable`].
     pub async fn delete(connection: &Connection, bucket: &str) -> Result<(), LeaseError> {
         connection.context.delete_key_value(bucket).await.map(drop).map_err(unavailable)
     }
 
-    /// Returns a candidate for the lease `key`, which has seen nothing yet.
+    /// Returns a candidate for the lease `key`. It has not looked at the lease yet.
     #[must_use]
     pub fn candidate(&self, key: &str, holder: Holder) -> Candidate {
         Candidate { leases: self.clone(), key: key.to_owned(), holder, seen: None }
     }
 
-    /// Has a lease be taken again that was stopped. Returns why it was; `None` if it was not.
+    /// Lets nodes take a stopped lease again. Returns the reason why it was stopped; `None` if it
+    /// was not.
     ///
     /// # Errors
-    /// [`LeaseError`].
+    /// Returns a [`LeaseError`].
     pub async fn resume(&self, key: &str) -> Result<Option<String>, LeaseError> {
         let Some((record, revision)) = self.read(key).await? else { return Ok(None) };
         let Some(reason) = record.stopped else { return Ok(None) };
@@ -187,13 +195,14 @@ impl Leases {
         }
     }
 
-    /// Returns the value of a key and its revision; `None` if there is none.
+    /// Returns the value of a key and its revision; `None` if the key doesn't exist.
     async fn read(&self, key: &str) -> Result<Option<(Record, u64)>, LeaseError> {
         let Some(Cell { value, revision }) = self.cells.read(key).await? else { return Ok(None) };
         Ok(Some((record_of(key, &value)?, revision)))
     }
 
-    /// Changes a key whose revision is `revision`, 0 if there is none. Returns the new revision; `None` if it was another one.
+    /// Changes a key whose revision is `revision`, or 0 if the key doesn't exist. Returns the new
+    /// revision; `None` if the revision was another one.
     async fn change(&self, key: &str, record: &Record, revision: u64) -> Result<Option<u64>, LeaseError> {
         let value = serde_json::to_vec(record).map_err(unavailable)?;
         Ok(self.cells.change(key, value, revision).await?)
@@ -206,25 +215,27 @@ pub struct Candidate {
     leases: Leases,
     key: String,
     holder: Holder,
-    /// The last revision that it saw, and when it saw it first.
+    /// The last revision that it saw, and when it first saw it.
     seen: Option<(u64, Duration)>,
 }
 
 impl Candidate {
-    /// Takes the lease if it is free, as [`Candidate::look`] says. `None`: it is held. This process must not have it.
+    /// Takes the lease if it is free, as [`Candidate::look`] finds out. Returns `None` if it is
+    /// held. This process must not hold it.
     ///
     /// # Errors
-    /// [`LeaseError::Unreadable`] and [`LeaseError::Unavailable`].
+    /// Returns [`LeaseError::Unreadable`] or [`LeaseError::Unavailable`].
     pub async fn take(&mut self) -> Result<Option<Lease>, LeaseError> {
         let sighting = self.look().await?;
         self.take_seen(&sighting).await
     }
 
-    /// Looks who has the lease, and whether it is free: if nobody has it, its holder gave it up, an earlier process of this node had it, or its holder has not renewed it
-    /// for long enough, as far as calls of this function have seen.
+    /// Finds out which node has the lease, and whether it is free. A lease is free if no node has
+    /// it, its holder gave it up, an earlier process of this node had it, or calls of this function
+    /// have seen no renewal for long enough.
     ///
     /// # Errors
-    /// [`LeaseError::Unreadable`] and [`LeaseError::Unavailable`].
+    /// Returns [`LeaseError::Unreadable`] or [`LeaseError::Unavailable`].
     pub async fn look(&mut self) -> Result<Sighting, LeaseError> {
         let found = self.leases.read(&self.key).await?;
         let Some((record, revision)) = found else {
@@ -245,10 +256,10 @@ impl Candidate {
         Ok(Sighting { holder: Some(node), is_free, is_own, stopped, fold, resumed, failed, revision })
     }
 
-    /// Takes the lease as it was seen. `None`: it was not free, or has changed.
+    /// Takes the lease as it was seen. Returns `None` if it was not free, or has changed.
     ///
     /// # Errors
-    /// [`LeaseError::Unavailable`].
+    /// Returns [`LeaseError::Unavailable`].
     pub async fn take_seen(&self, sighting: &Sighting) -> Result<Option<Lease>, LeaseError> {
         if !sighting.is_free {
             return Ok(None);
@@ -269,7 +280,8 @@ impl Candidate {
         }))
     }
 
-    /// Returns when the lease becomes free, unless it is renewed until then. `None`: it is not known to be held.
+    /// Returns the time until the lease becomes free, unless it is renewed before. `None` if the
+    /// candidate has seen no holder.
     #[must_use]
     pub fn free_in(&self) -> Option<Duration> {
         let (_, since) = self.seen?;
@@ -293,17 +305,19 @@ impl Candidate {
 /// A lease as a candidate saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sighting {
-    /// The node that has it, or had it last.
+    /// The node that has it, or was the last to have it.
     pub holder: Option<String>,
     /// Whether it can be taken.
     pub is_free: bool,
-    /// Whether it is free for this node only: it had it last, and has not given it up.
+    /// Whether only this node may take it: the node was the last to have it, and has not given it
+    /// up.
     pub is_own: bool,
-    /// Why nobody may take it, if so.
+    /// The reason why no node may take it, if it is stopped.
     pub stopped: Option<String>,
-    /// What events are folded into by the program of the node that has it, or had it last; 0 if nobody had it.
+    /// The fold version of the node that has it, or was the last to have it; 0 if no node ever had
+    /// it.
     pub fold: u32,
-    /// The nodes that took it and could not serve, since they last did.
+    /// The nodes that took it and could not serve the partition, since it was last served.
     pub failed: BTreeMap<String, Failures>,
     resumed: Option<u64>,
     revision: u64,
@@ -318,18 +332,18 @@ pub struct Lease {
     epoch: u64,
     revision: u64,
     until: Duration,
-    /// Whether no change is under way whose outcome is not known.
+    /// Whether the outcomes of all changes are known.
     is_certain: bool,
 }
 
 impl Lease {
-    /// Returns the epoch, which is greater than that of all former holders.
+    /// Returns the epoch, which is greater than the epochs of all former holders.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// Returns a number that is another one after each [`Leases::resume`]; 0 before the first one.
+    /// Returns a number that changes with each [`Leases::resume`]; 0 before the first one.
     #[must_use]
     pub fn resumed(&self) -> u64 {
         self.record.resumed.unwrap_or(0)
@@ -351,10 +365,12 @@ impl Lease {
         self.until
     }
 
-    /// Prolongs the lease. Call it five times per [`Timing::held`], also after [`LeaseError::Unavailable`].
+    /// Renews the lease. Call it five times per [`Timing::held`], even after
+    /// [`LeaseError::Unavailable`].
     ///
     /// # Errors
-    /// [`LeaseError::Lost`]: it is no longer valid, whatever its time. [`LeaseError::Unavailable`]: it is valid until its time is over.
+    /// [`LeaseError::Lost`]: the lease is no longer valid, even if its time is not over.
+    /// [`LeaseError::Unavailable`]: the lease is valid until its time is over.
     pub async fn renew(&mut self) -> Result<(), LeaseError> {
         let sent = boot_time();
         let renewed = self.change(false, None).await;
@@ -371,27 +387,30 @@ impl Lease {
     /// Gives the lease up, so that another node can take it at once.
     ///
     /// # Errors
-    /// [`LeaseError::Unavailable`]: others have to wait until its time is over. [`LeaseError::Lost`].
+    /// [`LeaseError::Unavailable`]: other nodes have to wait until its time is over.
+    /// [`LeaseError::Lost`].
     pub async fn release(mut self) -> Result<(), LeaseError> {
         self.until = Duration::ZERO;
         self.change(true, None).await
     }
 
-    /// Returns the nodes that took the lease and could not serve, since they last did.
+    /// Returns the nodes that took the lease and could not serve the partition, since it was last
+    /// served.
     #[must_use]
     pub fn failed(&self) -> &BTreeMap<String, Failures> {
         &self.record.failed
     }
 
-    /// Forgets, with the next renewal, that the holder could not serve: now it does.
+    /// Clears the holder's failures with the next renewal, because it now serves the partition.
     pub fn serves(&mut self) {
         self.record.failed.remove(&self.record.node);
     }
 
-    /// Gives the lease up, because the holder can't serve, so that another node can take it at once.
+    /// Gives the lease up because the holder can't serve the partition. Another node can take it at
+    /// once.
     ///
     /// # Errors
-    /// As [`Self::release`].
+    /// Returns the same errors as [`Self::release`].
     pub async fn fail(mut self) -> Result<(), LeaseError> {
         let failures = self.record.failed.entry(self.record.node.clone()).or_default();
         *failures = Failures { times: failures.times.saturating_add(1), tries_again: false };
@@ -401,7 +420,7 @@ impl Lease {
     /// Gives the lease up, so that `node` can take it at once, even if it could not serve before.
     ///
     /// # Errors
-    /// As [`Self::release`].
+    /// Returns the same errors as [`Self::release`].
     pub async fn release_to(mut self, node: &str) -> Result<(), LeaseError> {
         if let Some(failures) = self.record.failed.get_mut(node) {
             failures.tries_again = true;
@@ -409,16 +428,17 @@ impl Lease {
         self.release().await
     }
 
-    /// Gives the lease up, so that nobody takes it until [`Leases::resume`].
+    /// Gives the lease up, and stops it: no node can take it until [`Leases::resume`].
     ///
     /// # Errors
-    /// As [`Self::release`].
+    /// Returns the same errors as [`Self::release`].
     pub async fn stop(mut self, reason: String) -> Result<(), LeaseError> {
         self.until = Duration::ZERO;
         self.change(true, Some(reason)).await
     }
 
-    /// Changes the record to the same one, or to one that is released. Tries again if the record was changed by an earlier call that had no answer.
+    /// Writes the record again, or a released one. Retries if an earlier call without an answer has
+    /// changed the record.
     async fn change(&mut self, released: bool, stopped: Option<String>) -> Result<(), LeaseError> {
         let record = Record { released, stopped, ..self.record.clone() };
         for _ in 0..2 {
@@ -434,7 +454,8 @@ impl Lease {
         Err(unavailable("the lease was changed meanwhile"))
     }
 
-    /// Reads the revision, which is that of an earlier call without an answer, or the last known one.
+    /// Reads the revision. It must be the last known one, or come from an earlier call without an
+    /// answer.
     async fn read(&mut self) -> Result<(), LeaseError> {
         match self.leases.read(&self.key).await? {
             Some((_, revision)) if revision < self.revision => Err(unavailable("an answer is out of date")),

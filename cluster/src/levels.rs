@@ -1,30 +1,32 @@
-//! The levels of versions of the program: in which versions they write what nodes of other versions read.
+//! The levels of a program version: the versions of the formats that nodes share.
 
 use std::fmt;
 
 use headcount_common::{fold_version, is_next, latest_record_version};
 use serde::{Deserialize, Serialize};
 
-/// What the formats are versions of that nodes have in common, and what they fold events into. Each number counts by itself.
+/// The latest versions of the shared formats, and the fold version. The numbers are independent of
+/// each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Levels {
-    /// Messages of streams, with the events that they have.
+    /// The messages of streams, and the events in them.
     pub log: u32,
     /// Records of organizations, projects and tokens.
     pub control: u32,
     /// Files and lists in the bucket of files.
     pub files: u32,
-    /// What nodes ask each other.
+    /// The requests between nodes.
     pub nodes: u32,
-    /// What events are folded into ([`fold_version`]).
+    /// The rules that make state from events ([`fold_version`]).
     pub fold: u32,
 }
 
 impl Levels {
-    /// Those of the first version that could be a node. A cluster begins with them, and a node that announces none has them.
+    /// The levels of the first program version with nodes. A new cluster begins with them, and a
+    /// node that announces no levels has them.
     pub const FIRST: Self = Self { log: 1, control: 1, files: 1, nodes: 1, fold: 1 };
 
-    /// Returns those of this version of the program.
+    /// Returns the levels of this program version.
     #[must_use]
     pub fn own() -> Self {
         let log = Self::FIRST.log + u32::from(is_next());
@@ -35,7 +37,8 @@ impl Levels {
         Self::FIRST
     }
 
-    /// Whether a version of the program with these levels reads and writes whatever one with `other` does.
+    /// Whether a program version with these levels reads and writes everything that one with
+    /// `other` does.
     #[must_use]
     pub fn cover(&self, other: &Self) -> bool {
         let Self { log, control, files, nodes, fold } = *other;

@@ -1,9 +1,17 @@
-//! Several machines over NATS JetStream: the only crate that knows the client of the brokers.
+//! Runs headcount on several machines over NATS JetStream. No other crate knows the client of the
+//! brokers.
 //!
-//! A partition's events are a stream of the brokers ([`log`]). Its owner is the only writer, which the brokers enforce: each message says which one must be
-//! the last. Who the owner is, a lease says ([`lease`]). Organizations, projects and tokens are a stream that all nodes write ([`control`]). [`init`] makes a cluster, into which an installation moves ([`moving`]),
-//! [`status`] shows it, [`drain`] has a node hand its partitions over, and [`restored`] says that it comes from copies. Nodes of two versions write what both read ([`AgreedLevels`]), until [`finalize`]. What is sealed of a partition is kept where all nodes reach it ([`files`]). [`check`] finds out whether brokers keep what a cluster relies on, and
-//! [`bench`] how much they record.
+//! - [`log`]: the events of a partition, as a stream of the brokers. Only its owner writes: each
+//!   message names the message before it, and the brokers refuse it anywhere else.
+//! - [`lease`]: the owner of each partition.
+//! - [`control`]: organizations, projects and tokens, as a stream that all nodes write.
+//! - [`init`] creates a cluster, and [`moving`] moves an installation into it.
+//! - [`status`] shows a cluster, [`drain`] makes a node hand its partitions over, and [`restored`]
+//!   marks a cluster as restored from copies.
+//! - [`AgreedLevels`]: nodes of two program versions write formats that both read, until
+//!   [`finalize`].
+//! - [`files`]: the sealed events of a partition, published where all nodes can reach them.
+//! - [`check`] finds out whether brokers suit a cluster, and [`bench`] how many events they record.
 
 pub mod bench;
 pub mod check;

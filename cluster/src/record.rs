@@ -1,4 +1,4 @@
-//! What the brokers say of a cluster: a key of the bucket `hc`.
+//! The record of a cluster: a key of the bucket `hc`.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use tokio::time::timeout;
 use crate::cells::{Cell, KvCells, Unanswered};
 use crate::connection::{Connection, TIMEOUT};
 
-/// The bucket of a cluster: its record, leases and nodes.
+/// The bucket of a cluster, with its record, leases and nodes.
 pub(crate) const BUCKET: &str = "hc";
 const STREAM: &str = "KV_hc";
 const KEY: &str = "cluster";
 /// The version of new records.
 const VERSION: u32 = 1;
-/// How often the record is written again if brokers do not answer.
+/// The attempts to write the record if brokers don't answer.
 const ATTEMPTS: u32 = 5;
 
-/// What all nodes of a cluster have in common.
+/// The properties that all nodes of a cluster share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterRecord {
     version: u32,
@@ -31,11 +31,11 @@ pub struct ClusterRecord {
     pub incarnation: Incarnation,
     /// The number of partitions.
     pub partitions: u16,
-    /// On how many brokers each message is kept.
+    /// The number of brokers that keep each message.
     pub replicas: usize,
-    /// Says which `keys/hash.key` the nodes have.
+    /// A digest of the `keys/hash.key` of the nodes.
     pub hash_key_digest: String,
-    /// The incarnation of what nodes answer since the cluster was restored from copies.
+    /// The incarnation of the nodes' answers since the cluster was restored from copies.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -43,33 +43,33 @@ pub struct ClusterRecord {
         deserialize_with = "of_hex_if_any"
     )]
     restored: Option<Incarnation>,
-    /// Fields that only later versions know. They are kept when the record is written again.
+    /// Fields of later versions. They are kept when the record is written again.
     #[serde(flatten)]
     unknown: serde_json::Map<String, serde_json::Value>,
 }
 
-/// What is read to find out who can read the rest.
+/// The fields that every version of the program can read.
 #[derive(Deserialize)]
 struct Versioned {
     version: u32,
 }
 
-/// Why the record of a cluster can't be read or written.
+/// The reason why the record of a cluster can't be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// There is another one.
+    /// There is another record.
     #[error("these brokers have a cluster already: its incarnation is {0}")]
     Exists(Incarnation),
-    /// A later version of the program wrote it.
+    /// A later version of the program wrote the record.
     #[error("the cluster has the format {0}, which this version of headcount does not read: use a later one")]
     Newer(u32),
-    /// It is not a record.
+    /// The value is not a record.
     #[error("the key `{KEY}` of the bucket `{BUCKET}` can't be read: {0}")]
     Unreadable(String),
-    /// The brokers do not answer; nothing was written.
+    /// The brokers don't answer. Nothing was written.
     #[error("the brokers can't answer: {0}")]
     Unavailable(String),
-    /// The brokers do not say whether they have written it.
+    /// The brokers don't answer whether they have written the record.
     #[error("whether the cluster was made is not known: {0}; `headcount cluster status` shows it")]
     Undecided(String),
 }
@@ -81,24 +81,25 @@ impl From<Unanswered> for RecordError {
 }
 
 impl ClusterRecord {
-    /// Describes a cluster that is not made yet.
+    /// Describes a cluster that is not created yet.
     #[must_use]
     pub(crate) fn new(incarnation: Incarnation, partitions: u16, replicas: usize, hash_key_digest: String) -> Self {
         let (restored, unknown) = Default::default();
         Self { version: VERSION, incarnation, partitions, replicas, hash_key_digest, restored, unknown }
     }
 
-    /// Returns the incarnation of what nodes answer, which is part of every entity tag and cursor. It is that of their data directories, until the cluster is
-    /// restored from copies: then positions stand for other events than before.
+    /// Returns the incarnation of the nodes' answers, which is part of every entity tag and cursor.
+    /// It is the incarnation of their data directories until the cluster is restored from copies:
+    /// then positions stand for other events than before.
     #[must_use]
     pub fn answers(&self) -> Incarnation {
         self.restored.unwrap_or(self.incarnation)
     }
 
-    /// Gives what nodes answer another incarnation, once they start anew.
+    /// Gives the nodes' answers another incarnation from their next start on.
     ///
     /// # Errors
-    /// [`RecordError::Unavailable`]: it may have got it all the same.
+    /// [`RecordError::Unavailable`]: it may still have been written.
     pub(crate) async fn restore(mut self, connection: &Connection, answers: Incarnation) -> Result<Self, RecordError> {
         self.restored = Some(answers);
         let text = serde_json::to_string(&self).map_err(|error| RecordError::Unreadable(error.to_string()))?;
@@ -106,10 +107,10 @@ impl ClusterRecord {
         Ok(self)
     }
 
-    /// Reads the record of the brokers' cluster; `None` if they have none.
+    /// Reads the record of the brokers' cluster, if they have one.
     ///
     /// # Errors
-    /// [`RecordError::Newer`], [`RecordError::Unreadable`] and [`RecordError::Unavailable`].
+    /// Returns [`RecordError::Newer`], [`RecordError::Unreadable`] or [`RecordError::Unavailable`].
     pub async fn read(connection: &Connection) -> Result<Option<Self>, RecordError> {
         let Some(Cell { value: bytes, .. }) = read_key(connection, KEY).await? else { return Ok(None) };
         let unreadable = |error: serde_json::Error| RecordError::Unreadable(error.to_string());
@@ -122,7 +123,7 @@ impl ClusterRecord {
     /// Writes the record, unless there is one.
     ///
     /// # Errors
-    /// [`RecordError`].
+    /// Returns a [`RecordError`].
     pub(crate) async fn publish(&self, connection: &Connection) -> Result<(), RecordError> {
         let bytes = Bytes::from(serde_json::to_vec(self).map_err(|error| RecordError::Unreadable(error.to_string()))?);
         let cells = KvCells::existing(connection, BUCKET);
@@ -141,7 +142,7 @@ impl ClusterRecord {
             match Self::read(connection).await {
                 Ok(Some(found)) if found == *self => return Ok(()),
                 Ok(Some(found)) => return Err(RecordError::Exists(found.incarnation)),
-                // Not yet, or an answer is out of date.
+                // Not written yet, or the answer is out of date.
                 Ok(None) | Err(RecordError::Unavailable(_)) => {}
                 Err(error) => return Err(error),
             }
@@ -158,7 +159,8 @@ pub(crate) async fn read_key(connection: &Connection, key: &str) -> Result<Optio
     }
 }
 
-/// Writes the value of a key of the bucket. Returns its revision, which is later than all that there were.
+/// Writes the value of a key of the bucket. Returns its revision, which is later than all earlier
+/// ones.
 pub(crate) async fn write_key(connection: &Connection, key: &str, value: &str) -> Result<u64, RecordError> {
     Ok(KvCells::existing(connection, BUCKET).put(key, value.to_owned()).await?)
 }
@@ -202,7 +204,7 @@ fn of_hex_if_any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<In
 mod tests {
     use super::*;
 
-    /// Nodes of other versions read it.
+    /// Nodes of other program versions read this text.
     #[test]
     fn the_text_is_fixed() {
         let record = ClusterRecord::new(Incarnation::from_number(0xAB), 64, 3, "digest".into());

@@ -1,4 +1,5 @@
-//! A cluster whose brokers and files were put back from copies: its positions stand for other events than before.
+//! Gives a cluster new entity tags after its brokers and files were restored from copies, because
+//! its positions then stand for other events.
 
 use headcount_storage::format::Incarnation;
 
@@ -9,8 +10,9 @@ use crate::lease::Timing;
 use crate::node;
 use crate::record::{BUCKET, ClusterRecord};
 
-/// Gives the answers of a cluster that was restored from copies another incarnation, so that no entity tag or cursor of the time that is lost stands for what nodes answer from
-/// now on. It can be repeated: each time, clients ask anew. Waits until nodes that do not run any more are known to be gone.
+/// Gives the answers of a restored cluster another incarnation, so that entity tags and cursors
+/// from the lost time don't match any new answer. It can be repeated: each time, clients load
+/// everything again. Waits until nodes that stopped are known to be gone.
 ///
 /// # Errors
 /// [`ClusterError`]: the tags are the same as before, unless the brokers did not answer.

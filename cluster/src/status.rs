@@ -1,4 +1,4 @@
-//! What the brokers have of a cluster.
+//! The status of a cluster, from its brokers.
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde::Serialize;
@@ -13,36 +13,37 @@ use crate::node::{self, KnownNode, NodeError};
 use crate::record::{BUCKET, ClusterRecord};
 use crate::stream::StreamName;
 
-/// How many partitions are asked for at once.
+/// The number of partitions asked for at once.
 const AT_ONCE: usize = 8;
 
-/// What the brokers have of a cluster.
+/// The status of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Status {
     /// The record of the cluster.
     pub cluster: ClusterRecord,
-    /// What the nodes have agreed on.
+    /// The levels that the nodes have agreed on.
     pub levels: AgreedLevels,
     /// The number of control records.
     pub control_records: u64,
     /// All partitions, in order.
     pub partitions: Vec<PartitionStatus>,
-    /// The nodes that have started, and not stopped in good order.
+    /// The nodes that have started, and have not been stopped properly.
     pub nodes: Vec<KnownNode>,
 }
 
-/// What the brokers have of a partition.
+/// The status of a partition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PartitionStatus {
-    /// Its number.
+    /// The number of the partition.
     pub partition: u16,
-    /// The messages that its stream has.
+    /// The number of messages in its stream.
     pub messages: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// The node that holds its lease, or held it last; `None` if no node has taken it, or its holder gave it up.
+    /// The node that holds its lease, or was the last to hold it; `None` if no node has taken it,
+    /// or its holder gave it up.
     pub node: Option<String>,
-    /// Why no node may take it, if so.
+    /// The reason why no node may take it, if it is stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
 }
@@ -57,7 +58,7 @@ pub async fn resume(brokers: &[String], credentials: &Credentials, partition: u1
     Ok(leases.resume(&lease::key_of(partition)).await?)
 }
 
-/// Asks the brokers for everything that they have of the cluster.
+/// Asks the brokers for the status of the cluster.
 ///
 /// # Errors
 /// [`ClusterError`].

@@ -1,4 +1,4 @@
-//! The streams of partitions, and of the control log.
+//! The streams of partitions and of the control log.
 
 use std::time::Instant;
 
@@ -17,22 +17,22 @@ pub struct StreamName {
     pub subject: String,
 }
 
-/// Why a stream can't be made or deleted.
+/// The reason why a stream can't be created or deleted.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
-    /// There is one with other settings.
+    /// The stream exists with other settings.
     #[error(
         "the stream {0} exists with other settings: use the same --replicas and --max-bytes as before, or delete it (`nats stream rm {0}`)"
     )]
     Differs(String),
-    /// It does not fit.
+    /// The stream does not fit on the brokers.
     #[error(
         "the stream {stream} does not fit: {error}; brokers reserve --max-bytes for each of 64 streams: choose less, or raise `max_file_store` in their configuration"
     )]
     NoRoom {
         /// The stream.
         stream: String,
-        /// What the brokers say.
+        /// The error of the brokers.
         error: String,
     },
     /// Too few brokers are there to keep its copies.
@@ -40,17 +40,17 @@ pub enum StreamError {
     TooFewBrokers {
         /// The stream.
         stream: String,
-        /// What the brokers say.
+        /// The error of the brokers.
         error: String,
     },
-    /// The brokers do not answer, or refuse it.
+    /// The brokers don't answer, or refuse the operation.
     #[error("could not {doing} the stream {stream}: {error}")]
     Unavailable {
-        /// What was to be done.
+        /// The operation.
         doing: &'static str,
         /// The stream.
         stream: String,
-        /// What the brokers say.
+        /// The error of the brokers.
         error: String,
     },
 }
@@ -68,21 +68,23 @@ impl StreamName {
         Self { stream: "HC_CTL".to_owned(), subject: "hc.ctl".to_owned() }
     }
 
-    /// Creates the stream of a partition's log, as [`Self::create`] does, unless it is there with the same settings. Returns the sequence of its last message, 0 if it
-    /// never had one.
+    /// Creates the stream of a partition's log, as [`Self::create`] does, unless it exists with the
+    /// same settings. Returns the sequence of its last message, or 0 if it never had one.
     pub(crate) async fn make(&self, connection: &Connection, replicas: usize, max_bytes: i64) -> Result<u64, StreamError> {
         self.make_as(connection, self.config(replicas, max_bytes)).await
     }
 
-    /// Has the first message of a stream that never had one get the sequence `first`: as if all before had been removed. A stream that is created with a first sequence
-    /// (`first_seq`) loses all messages when a broker 2.10.27 starts again, as long as it has the first one. Brokers 2.15.1 keep them.
+    /// Makes `first` the sequence of the first message of a stream that never had one, as if all
+    /// messages before had been removed. Creating the stream with `first_seq` is not an option:
+    /// while it has its first message, brokers 2.10.27 lose all messages when they restart. Brokers
+    /// 2.15.1 keep them.
     pub(crate) async fn begin_at(&self, connection: &Connection, first: u64) -> Result<(), StreamError> {
         let failed = |error: String| StreamError::Unavailable { doing: "begin", stream: self.stream.clone(), error };
         let stream = connection.context.get_stream_no_info(&self.stream).await.map_err(|error| failed(error.to_string()))?;
         stream.purge().sequence(first).await.map(drop).map_err(|error| failed(error.to_string()))
     }
 
-    /// As [`Self::make`], for the stream of the control log, from which nothing can be removed.
+    /// Like [`Self::make`], for the stream of the control log, whose messages can't be removed.
     pub(crate) async fn make_whole(&self, connection: &Connection, replicas: usize) -> Result<u64, StreamError> {
         self.make_as(connection, Config { deny_purge: true, ..self.config(replicas, -1) }).await
     }
@@ -118,11 +120,11 @@ impl StreamName {
         })
     }
 
-    /// Creates the stream of a log: on `replicas` brokers, and of `max_bytes` at most. What is in it stays there until it is purged; when it is full, it
-    /// refuses more.
+    /// Creates the stream of a log on `replicas` brokers, with at most `max_bytes`. Messages stay
+    /// until they are purged. A full stream refuses further messages.
     ///
     /// # Errors
-    /// [`StreamError`].
+    /// Returns a [`StreamError`].
     pub async fn create(&self, connection: &Connection, replicas: usize, max_bytes: i64) -> Result<(), StreamError> {
         self.make(connection, replicas, max_bytes).await.map(drop)
     }
@@ -130,7 +132,7 @@ impl StreamName {
     /// Deletes the stream.
     ///
     /// # Errors
-    /// [`StreamError::Unavailable`].
+    /// Returns [`StreamError::Unavailable`].
     pub async fn delete(&self, connection: &Connection) -> Result<(), StreamError> {
         let deleted = connection.context.delete_stream(&self.stream).await;
         deleted.map(drop).map_err(|error| StreamError::Unavailable {
@@ -153,7 +155,7 @@ impl StreamName {
             storage: StorageType::File,
             num_replicas: replicas,
             deny_delete: true,
-            // Only the leader may say what a stream holds.
+            // Only the leader knows the contents of a stream.
             allow_direct: false,
             ..Config::default()
         }

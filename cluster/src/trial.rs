@@ -1,4 +1,4 @@
-//! A trial: what a cluster relies on, done with a stream that is deleted afterwards.
+//! A trial: does everything that a cluster relies on with a stream, and deletes the stream.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -10,28 +10,29 @@ use crate::lease::{Candidate, Holder, Lease, LeaseError, Leases, Timing};
 use crate::log::{Content, Entry, LogEnd, LogError, LogReader, LogWriter, Message};
 use crate::stream::{StreamError, StreamName};
 
-/// How long the brokers may take for all of it.
+/// How long the brokers may take for the whole trial.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// The size of the stream at most.
+/// The maximum size of the stream.
 const MAX_BYTES: i64 = 64 << 20;
-/// The events of a message, and their size.
+/// The number of events in a message.
 const EVENTS: u32 = 100;
 const EVENT_BYTES: usize = 200;
 
-/// What the trial measured.
+/// The results of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trial {
-    /// The number of messages that were recorded, one after the other.
+    /// The number of messages recorded, one after the other.
     pub messages: u64,
     /// The median time until a message was on the disks of a majority, in milliseconds.
     pub p50_ms: f64,
-    /// Its 99th percentile, in milliseconds.
+    /// The 99th percentile of this time, in milliseconds.
     pub p99_ms: f64,
-    /// The time that the second owner took to read them and to begin its epoch, in milliseconds.
+    /// The time that the second owner took to read the messages and begin its epoch, in
+    /// milliseconds.
     pub take_over_ms: f64,
 }
 
-/// Why the trial failed.
+/// The reason why the trial failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TrialError {
     /// The stream can't be created.
@@ -46,13 +47,14 @@ pub enum TrialError {
     /// A lease can't be taken or given up.
     #[error(transparent)]
     Lease(#[from] LeaseError),
-    /// A lease was not given to the node that it was free for, or to another one while it was held.
+    /// A free lease was refused to the node that could take it, or a held one was given to another
+    /// node.
     #[error("the lease went to the wrong node")]
     NotExclusive,
     /// The brokers accepted a message of a former owner.
     #[error("a former owner could write to the stream after another one had taken it over")]
     NotFenced,
-    /// What was read is not what was written.
+    /// The messages that were read differ from those written.
     #[error("{found} messages were read where {written} were written")]
     Differs {
         /// The number of messages that were read.
@@ -62,7 +64,8 @@ pub enum TrialError {
     },
 }
 
-/// Records `messages` messages as an owner, takes over as another one, and checks that the former owner can't write, and that every message is there once.
+/// Records `messages` messages as an owner, and takes over as a second owner. Checks that the first
+/// owner can't write any more, and that every message is there once.
 pub(crate) async fn run(connection: &Connection, replicas: usize, messages: u64) -> Result<Trial, TrialError> {
     let nonce = fastrand::u64(..);
     let name = StreamName { stream: format!("HC_CHECK_{nonce:016x}"), subject: format!("hc_check.{nonce:016x}") };
@@ -74,7 +77,7 @@ pub(crate) async fn run(connection: &Connection, replicas: usize, messages: u64)
     result
 }
 
-/// Does it with leases in a bucket that has the name of the stream.
+/// Runs the trial with leases in a bucket that has the name of the stream.
 async fn with_leases(connection: &Connection, name: &StreamName, replicas: usize, messages: u64) -> Result<Trial, TrialError> {
     let leases = Leases::create(connection, &name.stream, replicas, Timing::default()).await?;
     let result = tokio::time::timeout(TIMEOUT, owners(connection, name, &leases, messages)).await;
@@ -84,7 +87,7 @@ async fn with_leases(connection: &Connection, name: &StreamName, replicas: usize
     result.unwrap_or(Err(TrialError::Slow))
 }
 
-/// Takes the lease as a node whose turn it is.
+/// Takes the lease as a node that can take it.
 async fn take(candidate: &mut Candidate) -> Result<Lease, TrialError> {
     candidate.take().await?.ok_or(TrialError::NotExclusive)
 }
@@ -130,14 +133,14 @@ async fn owners(connection: &Connection, name: &StreamName, leases: &Leases, mes
         return Err(TrialError::Differs { found, written: messages + 1 });
     }
     times.sort_unstable();
-    // The time that `part` of 100 messages took at most.
+    // The longest time of the fastest `part` of 100 messages.
     let at = |part: usize| {
         times.get((times.len() * part).div_ceil(100).saturating_sub(1)).map_or(0.0, |time| time.as_secs_f64() * 1000.0)
     };
     Ok(Trial { messages, p50_ms: at(50), p99_ms: at(99), take_over_ms })
 }
 
-/// Returns the entries of the message `number`: as large as events are, and hard to compress.
+/// Returns the entries of the message `number`: of the size of events, and hard to compress.
 fn entries(number: u64) -> Vec<Entry> {
     let mut random = fastrand::Rng::with_seed(number);
     let payload = std::iter::repeat_with(|| random.u8(..)).take(EVENTS as usize * EVENT_BYTES).collect();

@@ -7,9 +7,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use headcount_domain::time::Instant;
 
-/// A source of time. Tests bring their own.
+/// A source of time. Tests supply their own.
 pub trait Clock: Debug + Send + Sync + 'static {
-    /// The present instant.
+    /// Returns the current time.
     fn now(&self) -> Instant;
 }
 
@@ -27,7 +27,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// How far the clock is ahead on purpose: the milliseconds in the file that a variable names, if one does. Another file in its place is a jump.
+/// The milliseconds by which the clock is deliberately ahead, from the file that a variable names.
+/// Replacing the file makes the clock jump.
 #[cfg(feature = "fault-injection")]
 fn ahead_ms() -> i64 {
     static FILE: std::sync::OnceLock<Option<std::path::PathBuf>> = std::sync::OnceLock::new();

@@ -1,4 +1,4 @@
-//! The error of control data, and of documents.
+//! The errors of control data and documents.
 
 use std::io;
 use std::path::PathBuf;
@@ -86,10 +86,11 @@ pub enum ControlError {
         /// The next position of the log.
         next: u64,
     },
-    /// The log did not say in time whether it recorded the change. What is read or changed next shows it.
+    /// The log did not answer in time whether it recorded the change. The next read or change finds
+    /// out.
     #[error("whether the change was recorded is not known: {0}; look before you make it again")]
     Undecided(String),
-    /// Documents that members share can't be read or changed.
+    /// Documents that the nodes share can't be read or changed.
     #[error("shared documents: {0}")]
     Documents(String),
     /// A value can't be encoded as JSON. It never happens; the variant avoids a panic.

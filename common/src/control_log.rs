@@ -9,10 +9,10 @@ use crate::control_error::ControlError;
 use crate::program_version::is_next;
 
 const PARTITION: u16 = 0;
-/// About how many bytes of records are synced together.
+/// The approximate number of bytes of records synced together.
 const TOGETHER_BYTES: usize = 1 << 20;
 
-/// The version of records, and of snapshots of what they lead to.
+/// The version of records, and of snapshots of their state.
 const RECORD_VERSION: u32 = 1;
 
 /// Returns the latest version of records that this program reads and writes.
@@ -23,50 +23,57 @@ pub fn latest_record_version() -> u32 {
 
 /// Control records in a total order, one per position. Positions begin at 1 and have no gaps.
 ///
-/// Several processes may write to the same log, each through a `ControlLog` of its own. Its functions block the calling thread.
+/// Several processes may write to the same log, each through its own `ControlLog`. Its functions
+/// block the calling thread.
 pub trait ControlLog: std::fmt::Debug + Send {
-    /// Position of the oldest record that is kept.
+    /// The position of the oldest kept record.
     fn first_position(&self) -> u64;
 
-    /// Position of the last known record; the one before the first if there is none. After a conflict, it is at least that of the record that caused it.
+    /// The position of the last known record, or the one before the first if there is none. After a
+    /// conflict, it is at least the position of the record that caused the conflict.
     fn last_position(&self) -> u64;
 
-    /// The version of new records, and of snapshots: the latest one, unless others read the log that know earlier ones only.
+    /// The version of new records and of snapshots. This is the latest version, unless an older
+    /// program reads the log.
     fn record_version(&self) -> u32 {
         latest_record_version()
     }
 
-    /// Finds out what others have recorded, so that [`Self::last_position`] says it.
+    /// Finds out which records other writers have appended, and updates [`Self::last_position`].
     ///
     /// # Errors
-    /// [`ControlError::Log`] if the log can't be asked.
+    /// Returns [`ControlError::Log`] if the log can't be read.
     fn refresh(&mut self) -> Result<(), ControlError>;
 
-    /// Appends a record, which must get the position `expected`. Durable on return; after an error nothing was recorded, except after
-    /// [`ControlError::Undecided`]. Then the record may have been recorded, and may still be, but only at `expected`: once any record has that position, it is
-    /// known. The log can be used as before.
+    /// Appends a record, which must get the position `expected`. Durable on return. After an error
+    /// nothing was recorded, except after [`ControlError::Undecided`]: then the record may have
+    /// been recorded, and may still be, but only at `expected`. Once any record has that position,
+    /// the outcome is known. The log stays usable.
     ///
     /// # Errors
-    /// [`ControlError::Conflict`] if another position is next: `expected` was computed from an outdated state. Never because of this very record: the
-    /// change would be made twice. [`ControlError::Undecided`], and [`ControlError::Log`].
+    /// Returns [`ControlError::Conflict`] if another position is next, because `expected` comes
+    /// from an outdated state. This record never causes it, or the change would be made twice.
+    /// [`ControlError::Undecided`], or [`ControlError::Log`].
     fn append_at(&mut self, expected: u64, record: &[u8]) -> Result<(), ControlError>;
 
-    /// Passes the records after `position` to `visit`, in order, each with its position, up to the one at [`Self::last_position`] at least.
+    /// Passes the records after `position` to `visit` in order, each with its position, at least up
+    /// to [`Self::last_position`].
     ///
     /// # Errors
-    /// [`ControlError::Log`] if they can't be read, or are not what was recorded.
+    /// Returns [`ControlError::Log`] if they can't be read, or differ from the recorded ones.
     fn read_after(&self, position: u64, visit: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>) -> Result<(), ControlError>;
 
-    /// Removes records before `position` where that costs nothing: whole segments. A log that several write to keeps what any of them may need.
+    /// Removes records before `position` where that is cheap, in whole segments. A log with several
+    /// writers keeps all records that any of them may need.
     ///
     /// # Errors
-    /// [`ControlError::Log`] if they can't be removed.
+    /// Returns [`ControlError::Log`] if they can't be removed.
     fn remove_before(&mut self, position: u64) -> Result<(), ControlError>;
 
-    /// The files on this machine that hold the records, for a backup; none if they are elsewhere.
+    /// The files of the records on this machine, for a backup; none if the records are elsewhere.
     ///
     /// # Errors
-    /// [`ControlError`] if they can't be listed.
+    /// Returns a [`ControlError`] if they can't be listed.
     fn files(&self) -> Result<Vec<LogFile>, ControlError>;
 }
 
@@ -87,7 +94,7 @@ impl LocalControlLog {
         Ok(Self { log })
     }
 
-    /// Appends records, many with one sync. After an error, only the first of them may be recorded.
+    /// Appends records, many with one sync. After an error, the first ones may have been recorded.
     pub fn append_all(&mut self, records: &[Vec<u8>]) -> Result<(), ControlError> {
         let mut rest = records;
         while !rest.is_empty() {
@@ -115,7 +122,7 @@ impl ControlLog for LocalControlLog {
         self.log.last_position()
     }
 
-    /// Nobody else writes to it.
+    /// This process is the only writer.
     fn refresh(&mut self) -> Result<(), ControlError> {
         Ok(())
     }

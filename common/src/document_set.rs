@@ -1,4 +1,4 @@
-//! Items that are documents: company profiles, webhooks, privacy requests.
+//! Sets of items stored as documents: company profiles, webhooks, privacy requests.
 
 use std::fmt::Display;
 use std::marker::PhantomData;
@@ -14,7 +14,7 @@ use crate::checked_json;
 use crate::control_error::ControlError;
 use crate::documents::{DocumentChange, Documents, DocumentsError, Visited};
 
-/// How long it is tried to learn of a change that was made.
+/// How long to try to read a change that was made.
 const FOLLOWED_WITHIN: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -36,11 +36,11 @@ pub trait DocumentItem: Serialize + DeserializeOwned {
 /// Waits until all others have applied the change with this number.
 type Propagate = Box<dyn Fn(u64) + Send + Sync>;
 
-/// The items of one kind that all members have.
+/// The items of one kind that all nodes have.
 pub struct DocumentSet<T> {
     documents: Arc<dyn Documents>,
     propagate: OnceLock<Propagate>,
-    /// The last change that all others are known to have applied.
+    /// The last change that all other nodes are known to have applied.
     propagated: AtomicU64,
     items: PhantomData<fn() -> T>,
 }
@@ -58,15 +58,16 @@ impl<T: DocumentItem> DocumentSet<T> {
         Self { documents, propagate: OnceLock::new(), propagated: AtomicU64::new(0), items: PhantomData }
     }
 
-    /// Waits with `propagate` after each change.
+    /// Calls `propagate` after each change, and waits for it.
     pub fn propagate_with(&self, propagate: impl Fn(u64) + Send + Sync + 'static) {
         let _is_first = self.propagate.set(Box::new(propagate)).is_ok();
     }
 
-    /// Passes on what was changed: items, and ids of those that are removed. Returns the number of the last change.
+    /// Passes changed items and the ids of removed ones to `apply`. Returns the number of the last
+    /// change.
     ///
     /// # Errors
-    /// That of `apply`, and [`ControlError::Documents`]: they can't be read.
+    /// The error of `apply`, and [`ControlError::Documents`] if the documents can't be read.
     pub fn follow(&self, apply: impl Fn(&T::Id, Option<T>) -> Result<(), ControlError>) -> Result<u64, ControlError> {
         self.documents.follow(&mut |DocumentChange { key, content }| {
             let Ok(id) = key.parse::<T::Id>() else { return Ok(Visited::Applied) };
@@ -80,17 +81,17 @@ impl<T: DocumentItem> DocumentSet<T> {
         })
     }
 
-    /// Reads an item that was followed; `None`: there is none.
+    /// Reads an item that was followed, if it exists.
     ///
     /// # Errors
-    /// [`ControlError`]: it can't be read, or is damaged.
+    /// Returns a [`ControlError`] if it can't be read or is damaged.
     pub fn read(&self, id: &T::Id) -> Result<Option<T>, ControlError> {
         let Some(bytes) = self.documents.read(&id.to_string())? else { return Ok(None) };
         let item = checked_json::decode(T::VERSION, &bytes).filter(|item: &T| item.is_of(id));
         item.map(Some).ok_or_else(|| ControlError::Documents(format!("the {} {id} is damaged", T::WHAT)))
     }
 
-    /// Changes an item, or removes it. Returns whether no other change came first.
+    /// Changes an item, or removes it. Returns `false` if another change came first.
     pub fn put(&self, expected: u64, id: &T::Id, item: Option<&T>) -> Result<bool, ControlError> {
         let encoded = item.map(|item| checked_json::encode(T::VERSION, item)).transpose();
         let encoded = encoded.map_err(|error| ControlError::Documents(error.to_string()))?;
@@ -121,12 +122,12 @@ impl<T: DocumentItem> DocumentSet<T> {
     /// Shows that no other change came after `expected`, whatever a broker says. Returns whether that is so. `by` says who wants to know.
     ///
     /// # Errors
-    /// [`ControlError::Undecided`] and [`ControlError::Documents`].
+    /// Returns [`ControlError::Undecided`] or [`ControlError::Documents`].
     pub fn prove(&self, expected: u64, by: &str) -> Result<bool, ControlError> {
         is_made(self.documents.prove(expected, by))
     }
 
-    /// Waits until all others know of a change, unless it is known that they do.
+    /// Waits until all other nodes have applied a change, unless they are known to have.
     pub fn propagate(&self, number: u64) {
         if let Some(propagate) = self.propagate.get()
             && self.propagated.load(Ordering::Acquire) < number
@@ -137,7 +138,7 @@ impl<T: DocumentItem> DocumentSet<T> {
     }
 }
 
-/// Whether a change was made; `false`: another one came first.
+/// Whether a change was made; `false` if another one came first.
 fn is_made(changed: Result<(), DocumentsError>) -> Result<bool, ControlError> {
     match changed {
         Ok(()) => Ok(true),
@@ -149,10 +150,11 @@ fn is_made(changed: Result<(), DocumentsError>) -> Result<bool, ControlError> {
     }
 }
 
-/// Learns of a change that was made, with `follow`, which may fail for a while. An error of it would say that nothing was changed, which is not so. Blocks.
+/// Reads a change that was made, with `follow`, which may fail for a while. Its own error must not
+/// be returned, since it would mean that nothing was changed. Blocks.
 ///
 /// # Errors
-/// [`ControlError::Undecided`].
+/// Returns [`ControlError::Undecided`].
 pub fn follow_made(follow: impl Fn() -> Result<u64, ControlError>) -> Result<u64, ControlError> {
     let began = Instant::now();
     loop {

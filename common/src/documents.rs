@@ -1,77 +1,82 @@
-//! Small documents that every engine has: the items of one kind, each with a key. Changes have a total order.
+//! Small documents that every node has. A store holds the items of one kind, each with a key.
+//! Changes have a total order.
 
 use std::fmt::Debug;
 
 use crate::control_error::ControlError;
 
-/// The most bytes of a document. Brokers hold each in memory while it travels.
+/// The maximum size of a document in bytes. Brokers hold each document in memory while they send
+/// it.
 pub const MAX_DOCUMENT_BYTES: usize = 1 << 20;
 
-/// Why a document is not changed, or changes can't be read.
+/// The reason why a document is not changed, or changes can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentsError {
     /// Another change came first.
     #[error("another document was changed meanwhile")]
     Conflict,
-    /// It is too large.
+    /// The document is too large.
     #[error("it has {bytes} bytes; {MAX_DOCUMENT_BYTES} are allowed")]
     TooLarge {
-        /// Its size.
+        /// The size of the document.
         bytes: usize,
     },
-    /// Nobody says whether the change was made.
+    /// The store does not answer whether the change was made.
     #[error("{0}")]
     Undecided(String),
-    /// Nobody answers. Nothing was changed.
+    /// The store does not answer. Nothing was changed.
     #[error("{0}")]
     Unavailable(String),
 }
 
-/// A change of a document, as it is read.
+/// A change of a document.
 #[derive(Debug, Clone, Copy)]
 pub struct DocumentChange<'a> {
-    /// The document.
+    /// The key of the document.
     pub key: &'a str,
-    /// What it is from now on; `None`: it is removed.
+    /// The new content; `None` if the document is removed.
     pub content: Option<&'a [u8]>,
 }
 
-/// What a visitor made of a change.
+/// The result of visiting a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Visited {
-    /// It is applied.
+    /// The change is applied.
     Applied,
     /// The document can't be read, and is left out.
     Unreadable,
 }
 
-/// What receives changes.
+/// A receiver of changes.
 pub type DocumentVisitor<'v> = dyn FnMut(DocumentChange<'_>) -> Result<Visited, ControlError> + 'v;
 
-/// Where the documents of one kind are kept. Its functions block, and must not be called by tasks.
+/// A store of the documents of one kind. Its functions block, so tasks must not call them.
 pub trait Documents: Debug + Send + Sync {
-    /// Passes changes to `visit` that were made after those it has seen, in their order; of changes of one document, earlier ones may be left out. Returns the number
-    /// of the last change that it has seen.
+    /// Passes the changes that it has not passed before to `visit`, in order. Earlier changes of
+    /// the same document may be left out. Returns the number of the last change.
     ///
     /// # Errors
-    /// Those of `visit`, whose change is passed again, and [`ControlError::Documents`] if they can't be read.
+    /// The errors of `visit`, whose change is passed again, and [`ControlError::Documents`] if
+    /// changes can't be read.
     fn follow(&self, visit: &mut DocumentVisitor<'_>) -> Result<u64, ControlError>;
 
-    /// Reads a document that was followed; `None`: there is none.
+    /// Reads a document that was followed, if it exists.
     ///
     /// # Errors
-    /// [`ControlError`]: it can't be read.
+    /// Returns a [`ControlError`] if it can't be read.
     fn read(&self, key: &str) -> Result<Option<Vec<u8>>, ControlError>;
 
-    /// Changes a document, if the last change of any has the number `expected`. When this returns, the change is durable, and nothing is left of what the document was.
+    /// Changes a document, if the last change of all documents has the number `expected`. On
+    /// return, the change is durable, and the former content is gone.
     ///
     /// # Errors
-    /// [`DocumentsError`].
+    /// Returns a [`DocumentsError`].
     fn put(&self, expected: u64, change: DocumentChange<'_>) -> Result<(), DocumentsError>;
 
-    /// Shows that the last change of any document has the number `expected`, whatever those said who were asked before. `by` names who wants to know, and what for.
+    /// Proves that the last change of all documents has the number `expected`, whatever brokers
+    /// answered before. `by` names the node and its purpose.
     ///
     /// # Errors
-    /// [`DocumentsError`].
+    /// Returns a [`DocumentsError`].
     fn prove(&self, expected: u64, by: &str) -> Result<(), DocumentsError>;
 }

@@ -1,34 +1,36 @@
-//! Which events were set aside, where several engines keep that so that the next owner of a partition knows it.
+//! The dead letters of a partition, stored so that its next owner knows them.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use headcount_domain::intake::event::Position;
 
-/// Why it is not recorded that events were set aside. They are not passed over then.
+/// The reason why it is not recorded that events were set aside. The events are not skipped then.
 #[derive(Debug, thiserror::Error)]
 pub enum SharedLettersError {
-    /// The partition is no longer this engine's.
+    /// This engine no longer owns the partition.
     #[error("partition {0} is another node's now")]
     NotOwner(u16),
-    /// So many were set aside that something else is wrong.
+    /// The partition has so many dead letters that something else must be wrong.
     #[error("partition {partition} has {count} events that were set aside; there can be no more")]
     TooMany {
         /// The partition.
         partition: u16,
-        /// How many there are.
+        /// The number of dead letters.
         count: usize,
     },
-    /// Nobody says that it is durable. It may be.
+    /// The store does not answer whether the record is durable. It may be.
     #[error("{0}")]
     Unavailable(String),
 }
 
-/// Where members keep the positions of events that were set aside. Its functions block, and must not be called by tasks.
+/// A store of the positions of dead letters that all nodes share. Its functions block, so tasks
+/// must not call them.
 pub trait SharedLetters: Debug + Send + Sync {
-    /// Records that these events of a partition of this engine were set aside, besides those of before. When this returns, whoever takes the partition over knows it.
+    /// Records that these events of an owned partition were set aside, in addition to earlier ones.
+    /// On return, any later owner of the partition knows them.
     ///
     /// # Errors
-    /// [`SharedLettersError`].
+    /// Returns a [`SharedLettersError`].
     fn set_aside(&self, partition: u16, positions: &BTreeSet<Position>) -> Result<(), SharedLettersError>;
 }

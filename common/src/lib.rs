@@ -1,15 +1,18 @@
-//! The seam between an engine and what keeps its data: the same traits for one machine and for a cluster.
+//! The seam between an engine and the stores of its data: the same traits for one machine and for a
+//! cluster.
 //!
 //! # Code map
 //! - `control_log`: the log of control records, and its form on this machine's disk.
 //! - `documents`, `document_set`: small documents that every node has, and the items of one kind in them.
 //!   `checked_json` is their encoding.
 //! - `values`, `letters`: small values of a partition, for its next owner.
-//! - `published_files`: archives where every node reaches them.
-//! - `partitions`, `owners`: the 64 partitions, and which machine owns each.
-//! - `nodes`: what nodes ask each other. `node_token`, `node_vitals`: how they prove who they are, and what `/metrics` shows.
-//! - `local`: all of this in files of one machine.
-//! - `secrets`, `clock`, `program_version`: the installation's keys, the time, and the version of what this program writes.
+//! - `published_files`: archives where all nodes can reach them.
+//! - `partitions`, `owners`: the 64 partitions, and the machine that owns each one.
+//! - `nodes`: requests between nodes. `node_token` authenticates them, and `node_vitals` has the
+//!   figures of a node for `/metrics`.
+//! - `local`: implementations of these traits in files of one machine.
+//! - `secrets`, `clock`, `program_version`: the installation's keys, the time, and the version of
+//!   the formats that this program writes.
 
 pub mod checked_json;
 pub mod clock;

@@ -1,4 +1,4 @@
-//! The token by which the machines of a cluster know each other's requests.
+//! The token that authenticates requests between the machines of a cluster.
 
 use std::fmt::{self, Write};
 
@@ -6,7 +6,7 @@ use hmac::{Hmac, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-/// What is signed with the installation's key. Nothing else is signed with this text.
+/// The text that is signed with the installation's key. Nothing else is signed with this text.
 const LABEL: &[u8] = b"headcount node token 1";
 
 /// A token that only the machines with the same `hash.key` know. Debug output never shows it.
@@ -14,7 +14,7 @@ const LABEL: &[u8] = b"headcount node token 1";
 pub struct NodeToken(String);
 
 impl NodeToken {
-    /// Derives the token from the installation's key, which can't be computed from it.
+    /// Derives the token from the installation's key. The key can't be computed from the token.
     pub fn derive(hash_key: &[u8; 16]) -> Self {
         let mut text = String::new();
         // HMAC takes keys of every length.
@@ -50,7 +50,7 @@ impl fmt::Debug for NodeToken {
 mod tests {
     use super::*;
 
-    /// Nodes of other versions show it, too.
+    /// Nodes of other program versions use the same token.
     #[test]
     fn the_token_never_changes() {
         let expected = "a3e02c462e77081b9df0d8e0ceb4344a52b514c7351131bd9efc7f38a46b5179";
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn only_the_same_key_has_the_same_token() {
         let (one, other) = (NodeToken::derive(&[1; 16]), NodeToken::derive(&[2; 16]));
-        // Nodes of all versions have to agree.
+        // Nodes of all program versions must agree.
         let known = "a3e02c462e77081b9df0d8e0ceb4344a52b514c7351131bd9efc7f38a46b5179";
         assert_eq!(NodeToken::derive(&[7; 16]).expose(), known);
         assert!(NodeToken::derive(&[1; 16]).is(one.expose()));

@@ -8,44 +8,46 @@ use headcount_domain::intake::event::Position;
 /// Figures about a node of a cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NodeVitals {
-    /// Whether it answers requests: it knows what others have changed, and a majority of brokers confirms it.
+    /// Whether it answers requests: it has applied the changes of other nodes, and a majority of
+    /// brokers confirms its signs of life.
     pub is_live: bool,
-    /// Whether it hands its partitions over, and takes none.
+    /// Whether it drains: it hands its partitions over, and takes none.
     pub drains: bool,
-    /// The partitions that it has the leases of, in order.
+    /// The partitions whose leases it holds, in order.
     pub held: Vec<HeldPartition>,
-    /// The partitions that no node may take, because the brokers lost what they had confirmed.
+    /// The partitions that no node may take, because the brokers lost confirmed messages.
     pub stopped: Vec<u16>,
-    /// How often it has taken a partition over since the start, so that it was served.
+    /// The number of successful takeovers of partitions since the start.
     pub takeovers: u64,
-    /// How often that failed.
+    /// The number of failed takeovers.
     pub takeovers_failed: u64,
-    /// How long those that did not fail took together.
+    /// The total time of the successful takeovers.
     pub takeover_time: Duration,
-    /// How long the longest of them took.
+    /// The time of the longest successful takeover.
     pub longest_takeover: Duration,
-    /// How often messages were sent to the brokers again.
+    /// The number of messages sent to the brokers again.
     pub append_retries: u64,
 }
 
-/// A partition whose lease a node has.
+/// A partition whose lease a node holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldPartition {
-    /// Its number.
+    /// The number of the partition.
     pub partition: u16,
     /// The epoch of the lease.
     pub epoch: u64,
     /// How long the lease lasts unless it is renewed.
     pub lease_left: Duration,
-    /// Whether the partition is served; if not, it is being taken over.
+    /// Whether the partition is served. If not, it is being taken over.
     pub is_served: bool,
-    /// The last position that an event can have that brokers have confirmed to this node; 0 if there is none.
+    /// The last position that a confirmed event of this node can have; 0 if no message was
+    /// confirmed.
     pub position: Position,
-    /// For how long an append waits for the brokers; zero if there is none.
+    /// How long an append has waited for the brokers; zero if none waits.
     pub append_waits: Duration,
 }
 
-/// Whom to ask for figures.
+/// The source of the figures.
 #[derive(Default)]
 pub(crate) struct FigureSource(OnceLock<Box<dyn Fn() -> NodeVitals + Send + Sync>>);
 

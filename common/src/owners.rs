@@ -1,4 +1,4 @@
-//! The machine that owns each partition.
+//! The owner of each partition.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -11,53 +11,56 @@ use parking_lot::RwLock;
 use crate::node_vitals::{FigureSource, NodeVitals};
 use crate::partitions::{PARTITIONS, partition_of};
 
-/// Until when a partition is here that no other machine can take.
+/// The end of an ownership that no other machine can take.
 const ALWAYS: u64 = u64::MAX;
 const NEVER: u64 = 0;
 
-/// What is said of a partition that another machine owns, or none.
+/// The error for a partition that another machine owns, or none.
 pub const NOT_HERE: &str = "another machine has the figures of this project, or takes them over";
 
-/// Where the events and the state of a partition are.
+/// The machine that owns a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owner {
     /// On this machine.
     Here,
-    /// On another machine, which answers HTTP at this address (`http://host:port`, without a slash at its end).
+    /// Another machine, which answers HTTP at this address (`http://host:port`, without a trailing
+    /// slash).
     There(Arc<str>),
-    /// On none that is known, for now.
+    /// No known machine, for now.
     Nowhere,
 }
 
-/// The owner of each partition. Read for each request, written when owners change and leases are renewed.
+/// The owner of each partition. Every request reads it. Changes of owners and renewals of leases
+/// write it.
 #[derive(Debug)]
 pub struct Owners {
     partitions: Vec<OwnedPartition>,
-    /// Until when this machine knows what the others have changed in the control data, in milliseconds of [`boot_time`].
+    /// The time until which this machine knows the control data of other machines, in milliseconds
+    /// of [`boot_time`].
     live_until: AtomicU64,
-    /// Whether this machine is alone.
+    /// Whether this is the only machine.
     is_alone: bool,
-    /// Where this machine answers HTTP for others.
+    /// The address where this machine answers HTTP for other machines.
     own: OnceLock<Arc<str>>,
     figures: FigureSource,
 }
 
 #[derive(Debug)]
 struct OwnedPartition {
-    /// Until when it is here, in milliseconds of [`boot_time`].
+    /// The time until which this machine owns it, in milliseconds of [`boot_time`].
     here_until: AtomicU64,
-    /// Where else it is.
+    /// The address of its owner, if this machine does not own it.
     elsewhere: RwLock<Option<Arc<str>>>,
 }
 
 impl Owners {
-    /// Returns those of a machine that is alone: it owns everything, forever.
+    /// Returns the owners for a single machine: it owns every partition, forever.
     #[must_use]
     pub fn alone() -> Self {
         Self::new(true)
     }
 
-    /// Returns those of a machine that owns nothing yet, and knows no other owners.
+    /// Returns the owners for a machine that owns no partition yet, and knows no other owners.
     #[must_use]
     pub fn unknown() -> Self {
         Self::new(false)
@@ -75,29 +78,32 @@ impl Owners {
         }
     }
 
-    /// Whether this machine owns everything, forever.
+    /// Whether this machine owns every partition, forever.
     #[must_use]
     pub fn is_alone(&self) -> bool {
         self.is_alone
     }
 
-    /// Records at which address this machine answers HTTP for others. Only the first call counts.
+    /// Records the address where this machine answers HTTP for other machines. Only the first call
+    /// counts.
     pub fn note_own(&self, address: Arc<str>) {
         let _known = self.own.set(address);
     }
 
-    /// Returns the address at which this machine answers HTTP for others, once it has joined them.
+    /// Returns the address where this machine answers HTTP for other machines, once it has joined
+    /// them.
     #[must_use]
     pub fn own(&self) -> Option<&str> {
         self.own.get().map(|address| &**address)
     }
 
-    /// Asks `figures` from now on for the figures of [`Owners::node_vitals`]. Only the first call counts.
+    /// Sets the source of [`Owners::node_vitals`]. Only the first call counts.
     pub fn report_with(&self, figures: impl Fn() -> NodeVitals + Send + Sync + 'static) {
         self.figures.set(figures);
     }
 
-    /// Returns figures about this machine as a node of a cluster; `None` if it is none, or has not joined yet.
+    /// Returns the figures of this machine as a node of a cluster; `None` outside a cluster, and
+    /// before it has joined.
     #[must_use]
     pub fn node_vitals(&self) -> Option<NodeVitals> {
         self.figures.ask()
@@ -125,13 +131,15 @@ impl Owners {
         is_before(self.partitions.get(usize::from(partition)).map_or(NEVER, |known| known.here_until.load(Ordering::Acquire)))
     }
 
-    /// Whether this machine knows what the others have changed in the control data: who may do what, and which projects there are. If not, it answers nobody.
+    /// Whether this machine knows the changes of the control data by other machines, such as
+    /// permissions and deleted projects. If not, it answers no requests.
     #[must_use]
     pub fn is_live(&self) -> bool {
         is_before(self.live_until.load(Ordering::Acquire))
     }
 
-    /// Records that what others change is known here until that moment of [`boot_time`].
+    /// Records that this machine knows the changes of other machines until that moment of
+    /// [`boot_time`].
     pub fn live(&self, until: Duration) {
         self.live_until.store(millis(until), Ordering::Release);
     }
@@ -152,7 +160,8 @@ impl Owners {
         }
     }
 
-    /// Records at which address a partition is, when it is not here; `None`: not known.
+    /// Records the address of a partition's owner, for when this machine does not own it; `None` if
+    /// unknown.
     pub fn note_elsewhere(&self, partition: u16, address: Option<Arc<str>>) {
         if let Some(known) = self.partitions.get(usize::from(partition)) {
             *known.elsewhere.write() = address;
@@ -160,7 +169,7 @@ impl Owners {
     }
 }
 
-/// Whether that moment has not come yet.
+/// Whether that moment is in the future.
 fn is_before(until: u64) -> bool {
     until == ALWAYS || (until != NEVER && millis(boot_time()) < until)
 }

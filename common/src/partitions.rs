@@ -12,7 +12,8 @@ pub fn partition_of(project: ProjectId) -> u16 {
     u16::try_from(hash % u64::from(PARTITIONS)).unwrap_or(0)
 }
 
-/// Returns the partition whose owner does for an organization what only one machine may do: its privacy requests.
+/// Returns the partition whose owner does the work of an organization that only one machine may do:
+/// its privacy requests.
 #[must_use]
 pub fn home_of(organization: OrganizationId) -> u16 {
     u16::try_from(organization.0 % u64::from(PARTITIONS)).unwrap_or(0)

@@ -1,4 +1,5 @@
-//! PartitionArchives that several engines keep where all of them reach them. The directory of a partition's archive on a machine's disk is a cache then.
+//! Archives that all nodes can reach. On a machine's disk, the directory of a partition's archive
+//! is then a cache.
 
 use std::fmt::Debug;
 use std::io;
@@ -9,82 +10,91 @@ use headcount_archive::source::{FileSource, ListedFile};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 
-/// Why an archive is not published, or the log not trimmed. Nothing is lost: it is done later, or by the next owner of the partition.
+/// The reason why an archive is not published, or the log not trimmed. Nothing is lost: it is done
+/// later, or by the next owner of the partition.
 #[derive(Debug, thiserror::Error)]
 pub enum SharedArchiveError {
-    /// The partition is no longer this engine's.
+    /// This engine no longer owns the partition.
     #[error("the archive of partition {0} is another node's now")]
     NotOwner(u16),
-    /// What is listed can't be read on this machine.
+    /// A listed file can't be read on this machine.
     #[error("the archive can't be read: {0}")]
     Local(String),
-    /// The place where all engines reach archives does not answer, or refuses.
+    /// The shared place of archives does not answer, or refuses the request.
     #[error("{0}")]
     Unavailable(String),
-    /// The caller wanted it no longer.
+    /// The caller stopped the work.
     #[error("the work was stopped")]
     Stopped,
 }
 
-/// An object of a published archive that is missing, or not what was written.
+/// A missing or damaged object of a published archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedObject {
-    /// Where it is.
+    /// The address of the object.
     pub address: String,
-    /// What is wrong with it.
+    /// The damage.
     pub reason: String,
 }
 
-/// Where archives are kept for all members. Its functions block, and must not be called by tasks.
+/// The store of archives for all nodes. Its functions block, so tasks must not call them.
 pub trait SharedArchive: Debug + Send + Sync {
-    /// Makes the archive in the directory `root` that of a partition of this engine: its files first, then what lists them. When this returns, whoever takes the
-    /// partition over begins with it. Gives up soon when `is_stopping`.
+    /// Publishes the archive in the directory `root` as the archive of an owned partition: first
+    /// its files, then their lists. On return, any later owner of the partition begins with it.
+    /// Stops soon after `is_stopping` returns true.
     ///
     /// # Errors
-    /// [`SharedArchiveError`]. The partition has its former archive then, or this one.
+    /// Returns a [`SharedArchiveError`]. The partition has its former archive or this one then.
     fn publish(&self, partition: u16, root: &Path, is_stopping: &dyn Fn() -> bool) -> Result<(), SharedArchiveError>;
 
-    /// Allows the log of a partition to remove events up to the position `until`, if the published archive has them.
+    /// Allows the log of a partition to remove events up to the position `until`, if the published
+    /// archive has them.
     ///
     /// # Errors
-    /// [`SharedArchiveError`].
+    /// Returns a [`SharedArchiveError`].
     fn trim(&self, partition: u16, until: Position) -> Result<(), SharedArchiveError>;
 
-    /// Removes everything of a project that the published archive of its partition does not have: also what attempts to publish have left.
+    /// Removes all objects of a project that the published archive of its partition does not have,
+    /// including objects of failed publications.
     ///
     /// # Errors
-    /// [`SharedArchiveError`]. Some may be left; it may be repeated.
+    /// Returns a [`SharedArchiveError`]. Some objects may be left; the call can be repeated.
     fn remove(&self, partition: u16, project: ProjectId) -> Result<(), SharedArchiveError>;
 
-    /// Removes every object of a project that its published archive does not name: as its files were before, and what attempts to publish have left.
+    /// Removes every object of a project that its published archive does not name: its former
+    /// files, and objects of failed publications.
     ///
     /// # Errors
-    /// [`SharedArchiveError`]. Some may be left; it may be repeated.
+    /// Returns a [`SharedArchiveError`]. Some objects may be left; the call can be repeated.
     fn keep_listed(&self, partition: u16, project: ProjectId) -> Result<(), SharedArchiveError>;
 
-    /// Whether the log of a partition is so full that what is in it is to be sealed before its time. Asks the brokers.
+    /// Whether the log of a partition is so full that its events should be sealed early. Asks the
+    /// brokers.
     fn needs_room(&self, partition: u16) -> bool;
 
-    /// Removes the published state of a partition, from which another engine may begin when it takes the partition over: it may have what was deleted or erased. A later
-    /// one is published in time.
+    /// Removes the published state of a partition, because it may have deleted or erased data, and
+    /// another engine could begin from it. A later one is published in time.
     ///
     /// # Errors
-    /// [`SharedArchiveError`]. It may then still be there.
+    /// Returns a [`SharedArchiveError`]. The state may still exist.
     fn withdraw_state(&self, partition: u16) -> Result<(), SharedArchiveError>;
 
-    /// Whether bases may be published: other engines that take the partition over can read them. They have what events are folded into.
+    /// Whether bases may be published, because every engine that may take the partition over can
+    /// read their fold version.
     fn may_have_bases(&self) -> bool;
 
-    /// Reads everything that the published archive of a partition consists of, and returns what is missing, or not what was written. Gives up soon when `is_stopping`.
+    /// Reads every object of a partition's published archive, and returns the missing and damaged
+    /// ones. Stops soon after `is_stopping` returns true.
     ///
     /// # Errors
-    /// [`SharedArchiveError`]: not everything could be read.
+    /// Returns a [`SharedArchiveError`]: not everything could be read.
     fn damaged_objects(&self, partition: u16, is_stopping: &dyn Fn() -> bool) -> Result<Vec<DamagedObject>, SharedArchiveError>;
 
-    /// Returns the files of a project that the published archive of a partition of this engine names. None if the partition is not this engine's.
+    /// Returns the files of a project in the published archive of an owned partition; none if this
+    /// engine doesn't own it.
     fn published_files(&self, partition: u16, project: ProjectId) -> Vec<ListedFile>;
 
-    /// Returns what has the files of a partition's published archive.
+    /// Returns the source of the files of a partition's published archive.
     fn source(&self, partition: u16) -> Arc<dyn FileSource>;
 }
 

@@ -1,9 +1,12 @@
-//! The installation's secret keys: in files of their own (mode 0600), outside the store and outside copies of the data.
+//! The installation's secret keys, in their own files (mode 0600), outside the store and outside
+//! copies of the data.
 //!
-//! `hash.key` keys the records and fingerprints in the store, and the secrets of webhooks are derived from it. Losing it costs a rebuild
-//! from the log, and each webhook needs a new secret. `salts`
-//! holds the visitor salts of the days that are today or yesterday in UTC or some timezone; older ones are overwritten within a minute, which makes older visitors
-//! unlinkable to anybody, including the operator.
+//! - `hash.key` keys the records and fingerprints in the store. The secrets of webhooks are derived
+//!   from it. If it is lost, the state must be rebuilt from the log, and each webhook needs a new
+//!   secret.
+//! - `salts` holds the visitor salts of the days that are today or yesterday in UTC or some
+//!   timezone. Older ones are overwritten within a minute, so nobody can link older visitors, not
+//!   even the operator.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -24,7 +27,7 @@ pub const KEYS_DIR: &str = "keys";
 const HASH_KEY: &str = "hash.key";
 /// The file of the visitor salts in [`KEYS_DIR`].
 const SALTS: &str = "salts";
-/// What the hash key signs, so that others know it without seeing it.
+/// The text that the hash key signs, so that other machines recognize the key without seeing it.
 const SIGNED: &[u8] = b"headcount hash.key";
 
 /// A key file could not be read or written.
@@ -41,10 +44,11 @@ pub enum SecretsError {
     /// The operating system gave no random numbers.
     #[error("no randomness: {0}")]
     Randomness(getrandom::Error),
-    /// Several machines share the salts of visitors, and that of the day has not come yet.
+    /// The machines of a cluster share the salts of visitors, and the salt of the day has not
+    /// arrived yet.
     #[error("the visitor salt of the day is not known yet")]
     NoSalt,
-    /// There is another key than the one that is brought.
+    /// The existing key differs from the key to copy.
     #[error("{0} is another key than that of the installation that moves in: choose an empty directory")]
     Other(PathBuf),
     /// A file has unexpected contents.
@@ -64,7 +68,8 @@ struct Salt {
 pub struct Signer([u8; 16]);
 
 impl Signer {
-    /// Returns the HMAC-SHA256 of `parts`, one after another. The first part says what the signature is for.
+    /// Returns the HMAC-SHA256 of the concatenated `parts`. The first part names the purpose of the
+    /// signature.
     #[must_use]
     pub fn sign(&self, parts: &[&[u8]]) -> Vec<u8> {
         // HMAC takes keys of every length.
@@ -88,7 +93,8 @@ pub struct Secrets {
     node_token: NodeToken,
     signer: Signer,
     salts: RwLock<Vec<Salt>>,
-    /// Whether the salts of new days are made here. Several machines agree on them otherwise.
+    /// Whether this machine makes the salts of new days. The machines of a cluster agree on them
+    /// instead.
     makes_salts: bool,
 }
 
@@ -112,10 +118,11 @@ impl Secrets {
         Ok(Self { dir: dir.to_owned(), hasher, node_token, signer, salts: RwLock::new(salts), makes_salts: true })
     }
 
-    /// As [`Secrets::open`], on one of several machines, which agree on the salts of new days.
+    /// Like [`Secrets::open`], on a machine of a cluster, where the machines agree on the salts of
+    /// new days.
     ///
     /// # Errors
-    /// As [`Secrets::open`].
+    /// Returns the same errors as [`Secrets::open`].
     pub fn open_shared(dir: &Path) -> Result<Self, SecretsError> {
         Ok(Self { makes_salts: false, ..Self::open(dir)? })
     }
@@ -138,10 +145,10 @@ impl Secrets {
         &self.node_token
     }
 
-    /// Returns the visitor salt of a day, which is today's in some timezone. On a new day, creates it.
+    /// Returns the visitor salt of a day that is today in some timezone. Creates it on a new day.
     ///
     /// # Errors
-    /// The new salt can't be made durable, or several machines have not agreed on it yet.
+    /// The new salt can't be made durable, or the machines of a cluster have not agreed on it yet.
     pub fn salt(&self, day: Day) -> Result<[u8; 16], SecretsError> {
         let day = i64::from(day.0);
         if let Some(salt) = find(&self.salts.read(), day) {
@@ -164,7 +171,7 @@ impl Secrets {
         find(&self.salts.read(), day)
     }
 
-    /// Uses a salt on which several machines agreed for a day.
+    /// Stores the salt of a day on which the machines of a cluster agreed.
     ///
     /// # Errors
     /// It can't be made durable.
@@ -176,7 +183,8 @@ impl Secrets {
         self.keep(&mut salts, Salt { day, salt })
     }
 
-    /// Forgets the salts of days that neither lie next to the day of `known`, the time as of which something may be removed, nor to that of `shown` by the clock, nor between.
+    /// Forgets the salts of old days. Keeps the days next to `known`, the time as of which data may
+    /// be removed, next to `shown`, the time of the clock, and all days between.
     ///
     /// # Errors
     /// They can't be removed from the file.
@@ -205,7 +213,7 @@ impl Secrets {
     }
 }
 
-/// Creates the keys in `data_dir`, unless they are there.
+/// Creates the keys in `data_dir`, unless they exist.
 ///
 /// # Errors
 /// A file can't be read, written or understood.
@@ -223,7 +231,8 @@ pub fn signer(data_dir: &Path) -> Result<Signer, SecretsError> {
     hash_key(&dir)?.map(Signer).ok_or_else(missing)
 }
 
-/// Copies the keys of another data directory, or of a backup, to `data_dir`. Keys that are there already must be the same.
+/// Copies the keys of another data directory, or of a backup, to `data_dir`. Keys that exist
+/// already must be the same.
 ///
 /// # Errors
 /// A file can't be read or written, or [`SecretsError::Other`].
@@ -243,7 +252,8 @@ pub fn bring(from: &Path, data_dir: &Path) -> Result<(), SecretsError> {
     }
 }
 
-/// Returns a digest of `keys/hash.key` of `data_dir`, which does not reveal the key; `None` if there is none. Machines that share the work need the same key.
+/// Returns a digest of `keys/hash.key` of `data_dir`, which does not reveal the key; `None` if
+/// there is none. The machines of a cluster need the same key.
 ///
 /// # Errors
 /// The file can't be read or understood.
@@ -308,7 +318,7 @@ mod tests {
         create(dir.path()).unwrap();
         assert_eq!(hash_key_digest(dir.path()).unwrap(), digest);
         std::fs::write(&file, [7; 16]).unwrap();
-        // As the `hmac` of Python says.
+        // Computed with the `hmac` module of Python.
         assert_eq!(
             hash_key_digest(dir.path()).unwrap().unwrap(),
             "032b8ceea17fd2a4446b340c8ebf6958df5db0d9939a8e0456aa283f6a7d406c"
@@ -329,7 +339,7 @@ mod tests {
         drop(secrets);
         let secrets = Secrets::open_shared(dir.path()).unwrap();
         assert_eq!((secrets.known_salt(100), secrets.known_salt(101)), (Some([1; 16]), Some([2; 16])));
-        // That of the others counts.
+        // The salt of the other machines wins.
         secrets.set_salt(101, [3; 16]).unwrap();
         assert_eq!(secrets.salt(Day(101)).unwrap(), [3; 16]);
         secrets.set_salt(102, [4; 16]).unwrap();
@@ -354,7 +364,7 @@ mod tests {
         let needle = serde_json::to_string(&first).unwrap();
         secrets.forget_salts(day(101), day(101)).unwrap();
         assert!(file().contains(&needle));
-        // Nobody has come since.
+        // No visitor has come since.
         secrets.forget_salts(day(102), day(102)).unwrap();
         assert!(!file().contains(&needle) && secrets.known_salt(100).is_none());
     }
@@ -365,7 +375,7 @@ mod tests {
         let day = |n: i64| Instant(n * MS_PER_DAY + 5);
         let secrets = Secrets::open(dir.path()).unwrap();
         let first = secrets.salt(Day(100)).unwrap();
-        // It shows another year, then 1970, and is set.
+        // The clock shows another year, then 1970, and is corrected.
         secrets.salt(Day(4_000)).unwrap();
         secrets.forget_salts(day(100), day(4_000)).unwrap();
         secrets.forget_salts(day(100), day(0)).unwrap();

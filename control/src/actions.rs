@@ -5,10 +5,12 @@ use headcount_domain::ids::OrganizationId;
 use super::{ActionsPage, ActionsQuery, ORGANIZATION_NOT_FOUND, Registry, RegistryError};
 
 impl Registry {
-    /// Returns entries of the ledger of an organization, newest first, and its balance at the same moment.
+    /// Returns entries of the ledger of an organization, newest first, and its balance at the same
+    /// moment.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`]; [`RegistryError::Invalid`] `starting_after` for an entry that is not there.
+    /// Returns [`RegistryError::NotFound`]; [`RegistryError::Invalid`] `starting_after` if that
+    /// entry doesn't exist.
     pub fn actions(&self, organization: OrganizationId, query: &ActionsQuery) -> Result<ActionsPage, RegistryError> {
         let state = self.state();
         let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;

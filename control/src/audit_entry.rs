@@ -1,4 +1,4 @@
-//! Entries of the audit log, and who makes them.
+//! Entries of the audit log, and their authors.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use super::{ActorKind, AuditAction, AuditId, Authority, MemberId, TargetType, TokenId};
 
-/// Who makes a change.
+/// The actor who makes a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Actor {
     /// The kind.
     pub kind: ActorKind,
-    /// The token, if it is the holder of one.
+    /// The token, if the actor holds one.
     pub token_id: Option<TokenId>,
     /// The member who holds the token.
     pub member_id: Option<MemberId>,
@@ -29,12 +29,12 @@ impl Actor {
     }
 }
 
-/// Who makes a change, when, and in which request.
+/// The author of a change: the actor, the time, and the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Author {
-    /// When.
+    /// The time of the change.
     pub at: Instant,
-    /// Who.
+    /// The actor.
     pub actor: Actor,
     /// The id of the request, if there is one.
     pub request_id: Option<String>,
@@ -43,13 +43,13 @@ pub struct Author {
 }
 
 impl From<Instant> for Author {
-    /// A change that the program makes by itself.
+    /// The author of a change that the program makes by itself.
     fn from(at: Instant) -> Self {
         Self { at, actor: Actor::of(ActorKind::System), request_id: None, authority: None }
     }
 }
 
-/// What a change was made to.
+/// The target of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AuditTarget {
@@ -70,7 +70,7 @@ pub struct FieldChange {
     pub to: Value,
 }
 
-/// One change of one thing.
+/// One change of one target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AuditEntry {
@@ -80,9 +80,9 @@ pub struct AuditEntry {
     pub at: Instant,
     /// Who made it.
     pub actor: Actor,
-    /// What was done.
+    /// The action.
     pub action: AuditAction,
-    /// To what.
+    /// The target.
     pub target: AuditTarget,
     /// The fields that changed.
     pub changes: BTreeMap<String, FieldChange>,
@@ -90,7 +90,7 @@ pub struct AuditEntry {
     pub request_id: Option<String>,
 }
 
-/// A change of one thing, without its author.
+/// A change of one target, without its author.
 #[derive(Debug, PartialEq)]
 pub(super) struct Audited {
     pub(super) action: AuditAction,
@@ -99,7 +99,7 @@ pub(super) struct Audited {
 }
 
 impl Audited {
-    /// The entry about this change.
+    /// Returns the entry for this change.
     pub(super) fn by(self, author: &Author) -> Result<AuditEntry, ControlError> {
         let Self { action, target, changes } = self;
         let Author { at, actor, request_id, .. } = author.clone();
@@ -110,18 +110,18 @@ impl Audited {
 /// The entries to list.
 #[derive(Debug, Clone, Default)]
 pub struct AuditQuery {
-    /// The most entries.
+    /// The maximum number of entries.
     pub limit: usize,
     /// Only entries that are older than this one.
     pub starting_after: Option<AuditId>,
     /// Only entries of this action.
     pub action: Option<AuditAction>,
-    /// Only entries about what has this id.
+    /// Only entries about the target with this id.
     pub target_id: Option<String>,
 }
 
 impl AuditQuery {
-    /// Whether the query selects an entry, wherever the list begins.
+    /// Whether the query's filters select an entry. Ignores `starting_after`.
     pub(super) fn selects(&self, entry: &AuditEntry) -> bool {
         self.action.is_none_or(|action| action == entry.action) && self.target_id.as_ref().is_none_or(|id| *id == entry.target.id)
     }
@@ -132,6 +132,6 @@ impl AuditQuery {
 pub struct AuditPage {
     /// The entries, newest first.
     pub entries: Vec<AuditEntry>,
-    /// Whether older ones follow.
+    /// Whether older entries follow.
     pub truncated: bool,
 }

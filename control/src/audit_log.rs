@@ -13,19 +13,22 @@ use super::{
 };
 
 impl Registry {
-    /// Notes the time as of which entries may be removed.
+    /// Sets the time by which the age of entries is measured.
     ///
     /// # Errors
-    /// [`RegistryError::Storage`] after a change that was interrupted.
+    /// Returns [`RegistryError::Storage`] after an interrupted change.
     pub fn note_time(&self, known: Instant) -> Result<(), RegistryError> {
         self.begin_change()?.journal.note_time(known);
         Ok(())
     }
 
-    /// Returns entries of an organization's audit log, newest first. Reads files: in async code it belongs on a thread that may block.
+    /// Returns entries of an organization's audit log, newest first. Reads files, so async code
+    /// must call it on a thread that may block.
     ///
-    /// # Errors [`RegistryError::NotFound`] if there is no such organization; [`RegistryError::Invalid`] `starting_after` for an entry that is not
-    /// there; [`RegistryError::Storage`].
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`] if the organization doesn't exist;
+    /// [`RegistryError::Invalid`] `starting_after` if that entry doesn't exist;
+    /// [`RegistryError::Storage`].
     pub fn audit_log(&self, organization: OrganizationId, query: &AuditQuery, now: Instant) -> Result<AuditPage, RegistryError> {
         self.change(None, |change| {
             change.state().tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;

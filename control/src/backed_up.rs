@@ -1,4 +1,5 @@
-//! The control data of several machines at one moment, for a backup that is a data directory of one machine.
+//! The control data of a cluster at one moment, for a backup that becomes the data directory of one
+//! machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,37 +13,37 @@ use super::journal::JournalOptions;
 use super::state::{State, Tenant};
 use super::{CONTROL_DIR, ErasedUntil, Erasure, ErasureEnd, ErasureStage, Registry, RegistryError};
 
-/// The control data at one moment.
+/// The control data of a cluster at one moment.
 #[derive(Debug)]
 pub struct ControlMoment {
     state: State,
-    /// The last record that it has.
+    /// The position of the last record that the data reflect.
     pub applied: u64,
 }
 
 impl ControlMoment {
-    /// The projects. Those that are being deleted are not among them.
+    /// The projects, without those in deletion.
     pub fn projects(&self) -> BTreeSet<ProjectId> {
         self.state.tenants.values().flat_map(|tenant| tenant.projects.keys().copied()).collect()
     }
 
-    /// Whether there is an organization.
+    /// Whether an organization exists.
     pub fn has_organization(&self, organization: OrganizationId) -> bool {
         self.state.tenants.contains_key(&organization)
     }
 
-    /// The erasures, finished ones too.
+    /// The erasures, including finished ones.
     pub fn erasures(&self) -> impl Iterator<Item = &Erasure> {
         self.state.erasures()
     }
 
-    /// Returns the state for one machine that has a log of an earlier moment.
+    /// Returns the state for one machine whose log ends at an earlier moment.
     fn for_log(&self, log: &BackedUpLog<'_>) -> State {
         let mut state = self.state.clone();
         for (id, tenant) in &mut state.tenants {
             let former = log.moment.state.tenants.get(id);
             tenant.deletions = former.map(|former| deleted_since(former, tenant, log.projects)).unwrap_or_default();
-            // What it erases is not known yet. Nobody was answered that it is erased.
+            // The ids to erase are unknown, and no client got the answer that they are erased.
             tenant.erasures.retain(|_, erasure| !erasure.only_suppresses());
             for (number, erasure) in &mut tenant.erasures {
                 log.fit(erasure, former.and_then(|former| former.erasures.get(number)));
@@ -52,35 +53,39 @@ impl ControlMoment {
     }
 }
 
-/// The wanted projects that an organization had, and has no more.
+/// The wanted projects that an organization had at the former moment, and has no longer.
 fn deleted_since(former: &Tenant, now: &Tenant, wanted: &BTreeSet<ProjectId>) -> BTreeSet<ProjectId> {
     let is_deleted = |project: &&ProjectId| wanted.contains(project) && !now.projects.contains_key(project);
     former.projects.keys().filter(is_deleted).copied().collect()
 }
 
-/// The log of a backup, for which control data of a later moment are made.
+/// The log of a backup, to which control data of a later moment are fitted.
 ///
-/// It has no events of identities whose erasure had begun at its moment, but for those that came after an opt-in: such erasures are done. Those that began since are not, and erase all that it has of
-/// their identities; nor are the deletions of projects. Files that were copied as they are may have any identity, unless what is published was without it at the moment.
+/// The log has no events of identities whose erasure had begun at its moment, except events after
+/// an opt-in. Such erasures are done. Erasures that began later are not done, and erase all events
+/// of their identities in the log. The same goes for deletions of projects. Files that were copied
+/// unchanged may have any identity, unless the published files were already without it at the
+/// moment.
 #[derive(Debug)]
 pub struct BackedUpLog<'b> {
-    /// All events of the log were recorded before it.
+    /// The control data at the moment before which all events of the log were recorded.
     pub moment: &'b ControlMoment,
-    /// The projects that it has events of.
+    /// The projects whose events the log has.
     pub projects: &'b BTreeSet<ProjectId>,
-    /// Its last position.
+    /// The last position of the log.
     pub last: Position,
-    /// The projects whose files were copied instead, after the moment, each with the position up to which they have its events. These are all before those of the log.
+    /// The projects whose files were copied instead, after the moment. Each has the position up to
+    /// which the files have its events, before all positions of the log.
     pub copied: &'b BTreeMap<ProjectId, Position>,
 }
 
 impl BackedUpLog<'_> {
-    /// Fits an erasure to the log and the copied files, with what it was at the moment.
+    /// Fits an erasure to the log and the copied files. `former` is its value at the moment.
     fn fit(&self, erasure: &mut Erasure, former: Option<&Erasure>) {
         let former = former.filter(|former| former.has_begun());
         let until_in = |project| match self.copied.get(&project) {
             Some(_) if former.is_some_and(|former| former.stage_in(project) > ErasureStage::Begun) => 0,
-            // What follows has other positions on the machine.
+            // Later events have other positions on the machine.
             Some(copied_until) => erasure.until_in(project).min(*copied_until),
             None if former.is_some() => 0,
             None => self.last,
@@ -90,7 +95,7 @@ impl BackedUpLog<'_> {
             ErasureEnd { project: *project, until, stage: if until == 0 { ErasureStage::Gone } else { ErasureStage::Begun } }
         };
         let ends: Vec<ErasureEnd> = erasure.projects.iter().map(end).collect();
-        // Without projects, nobody had the ids, or they are not even suppressed any more.
+        // Without projects, no identity had the ids, or they are not even suppressed any more.
         erasure.is_done = ends.iter().all(|end| end.stage == ErasureStage::Gone);
         erasure.until = match ends.iter().any(|end| self.copied.contains_key(&end.project)) {
             _ if erasure.is_done => ErasedUntil::Everywhere(0),
@@ -101,10 +106,10 @@ impl BackedUpLog<'_> {
 }
 
 impl Registry {
-    /// Returns the control data with everything that others have recorded by now.
+    /// Returns the current control data, including the records of other writers.
     ///
     /// # Errors
-    /// [`RegistryError::Storage`] if the log can't be asked or read.
+    /// Returns [`RegistryError::Storage`] if the log can't be read.
     pub fn moment(&self) -> Result<ControlMoment, RegistryError> {
         let mut change = self.begin_change()?;
         change.journal.refresh()?;
@@ -113,18 +118,19 @@ impl Registry {
         Ok(ControlMoment { state, applied: change.journal.next_position() - 1 })
     }
 
-    /// Returns the records of a control log that lead to the state of a moment, for one machine with a log of an earlier moment. The audit logs are those of now.
+    /// Returns the records of a control log that lead to the state of a moment, for one machine
+    /// whose log ends at an earlier moment. The audit logs are the current ones.
     ///
     /// # Errors
-    /// As [`Self::as_records`].
+    /// Returns the same errors as [`Self::as_records`].
     pub fn records_for(&self, moment: &ControlMoment, log: &BackedUpLog<'_>) -> Result<Vec<Vec<u8>>, RegistryError> {
         self.records_of_state(&moment.for_log(log))
     }
 
-    /// Creates the control data of a data directory that has none.
+    /// Creates control data in a data directory that has none.
     ///
     /// # Errors
-    /// [`RegistryError::Storage`].
+    /// Returns [`RegistryError::Storage`].
     pub fn create_from(data_dir: &Path, records: &[Vec<u8>]) -> Result<Self, RegistryError> {
         let dir = data_dir.join(CONTROL_DIR).join("log");
         create_private_dir(&dir).map_err(|error| ControlError::io("create", &dir, error))?;

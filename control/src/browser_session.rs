@@ -1,4 +1,4 @@
-//! A session of the page: a browser that signed in, as stored.
+//! A browser session as it is stored: a browser that signed in to the page.
 
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ids::{SessionId, TokenId};
 
-/// For how many seconds a session lasts, unless its token ends before.
+/// The seconds that a session lasts, unless its token ends before.
 pub const SESSION_SECONDS: i64 = 14 * 24 * 60 * 60;
 /// The maximum number of sessions of a token. One more ends the oldest.
 pub const MAX_SESSIONS_OF_TOKEN: usize = 100;
@@ -21,14 +21,14 @@ pub struct BrowserSession {
     pub id: SessionId,
     /// The organization.
     pub organization: OrganizationId,
-    /// The token, whose rights it has.
+    /// The token whose rights the session has.
     pub token: TokenId,
     /// The time of the sign-in.
     pub created_at: Instant,
 }
 
 impl BrowserSession {
-    /// The time from which on it is refused.
+    /// The time at which it expires.
     #[must_use]
     pub fn expires_at(&self) -> Instant {
         self.created_at.plus_ms(SESSION_SECONDS * 1_000)

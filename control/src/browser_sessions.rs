@@ -1,4 +1,4 @@
-//! Operations on sessions of the page, and on the codes that begin them.
+//! Operations on browser sessions, and on the codes that begin them.
 
 use std::sync::Arc;
 
@@ -14,10 +14,12 @@ use super::{
 };
 
 impl Registry {
-    /// Returns the principal of a cookie: the secret of a session, which is as good as its token, or of a share.
+    /// Returns the principal of a cookie, which has the secret of a session or of a share. A
+    /// session has the rights of its token.
     ///
     /// # Errors
-    /// [`AuthError::Unknown`], whether it is malformed, was never issued, has ended or has expired.
+    /// Returns [`AuthError::Unknown`] if the secret is malformed, was never issued, has ended or
+    /// has expired.
     pub fn authenticate_cookie(&self, cookie: &str, now: Instant) -> Result<Principal, AuthError> {
         if !secret::is_key(cookie, SESSION_PREFIX) && !secret::is_key(cookie, SHARE_PREFIX) {
             return Err(AuthError::Unknown);
@@ -25,7 +27,8 @@ impl Registry {
         self.cache.principal(&SecretHash::of(cookie), now).ok_or(AuthError::Unknown)
     }
 
-    /// Returns the session of a cookie, if it is that of a session that has not ended.
+    /// Returns the session of a cookie; `None` if the cookie has no session, or the session has
+    /// ended.
     #[must_use]
     pub fn session(&self, cookie: &str, now: Instant) -> Option<Arc<BrowserSession>> {
         if !secret::is_key(cookie, SESSION_PREFIX) {
@@ -34,10 +37,11 @@ impl Registry {
         self.cache.session(&SecretHash::of(cookie), now)
     }
 
-    /// Returns the share of this secret.
+    /// Returns the share with this secret.
     ///
     /// # Errors
-    /// [`AuthError::Unknown`], whether it is malformed, was never issued, was revoked or has expired.
+    /// Returns [`AuthError::Unknown`] if the secret is malformed, was never issued, was revoked or
+    /// has expired.
     pub fn share_of(&self, secret: &str, now: Instant) -> Result<ShareHolder, AuthError> {
         if !secret::is_key(secret, SHARE_PREFIX) {
             return Err(AuthError::Unknown);
@@ -48,13 +52,15 @@ impl Registry {
         }
     }
 
-    /// Begins a session with an API token. Its secret is in the return value, and can't be retrieved again.
+    /// Begins a session with an API token. Its secret is in the return value, and can't be
+    /// retrieved again.
     ///
     /// # Errors
-    /// [`SignInError::Refused`] for anything but a valid token; [`SignInError::Registry`] if it can't be made durable.
+    /// Returns [`SignInError::Refused`] without a valid token; [`SignInError::Registry`] if the
+    /// session can't be made durable.
     pub fn begin_session(&self, token: &str, now: Instant) -> Result<(BrowserSession, Secret), SignInError> {
         match self.authenticate(token, now) {
-            // A command's own token ends with its process.
+            // The temporary token of a command ends with its process.
             Ok(Principal::Token(holder)) if holder.kind == ActorKind::Token => {
                 self.begin_session_of(holder.token.organization, holder.token.token_id.clone(), now)
             }
@@ -62,10 +68,11 @@ impl Registry {
         }
     }
 
-    /// Begins a session with a code, which is used up.
+    /// Begins a session with a code. A code works once.
     ///
     /// # Errors
-    /// [`SignInError::Refused`] for an unknown, used or expired code, and if its token is no longer valid; [`SignInError::Registry`].
+    /// Returns [`SignInError::Refused`] if the code is unknown, used or expired, or its token is no
+    /// longer valid; [`SignInError::Registry`].
     pub fn begin_session_by_code(&self, code: &str, now: Instant) -> Result<(BrowserSession, Secret), SignInError> {
         if !secret::is_key(code, SIGN_IN_CODE_PREFIX) {
             return Err(SignInError::Refused);
@@ -73,7 +80,7 @@ impl Registry {
         let hash = SecretHash::of(code);
         let own = self.codes.lock().take(&hash, now);
         let target = match self.shared_codes.get() {
-            // Another machine may have used it up.
+            // Another machine may have used the code.
             Some(shared) => shared.take(&hash, now)?,
             None => own,
         };
@@ -81,11 +88,11 @@ impl Registry {
         self.begin_session_of(organization, token, now)
     }
 
-    /// Returns the token that a session would stand for that begins with this code, which stays as it is. `None` if it would be refused. Blocks if machines share
-    /// their codes.
+    /// Returns the token of the session that this code would begin, without using the code. Returns
+    /// `None` if the code would be refused. Blocks if the machines of a cluster share their codes.
     ///
     /// # Errors
-    /// [`RegistryError::Storage`] if these can't be asked.
+    /// Returns [`RegistryError::Storage`] if the shared codes can't be read.
     pub fn token_of_code(&self, code: &str, now: Instant) -> Result<Option<Arc<ApiToken>>, RegistryError> {
         let hash = SecretHash::of(code);
         let target = match self.shared_codes.get() {
@@ -122,10 +129,11 @@ impl Registry {
         })
     }
 
-    /// Ends a session. Its requests are refused from the next one on, and its streams end. Nothing happens if it has ended.
+    /// Ends a session. Its next request is refused, and its streams end. Does nothing if the
+    /// session has ended.
     ///
     /// # Errors
-    /// [`RegistryError::Storage`].
+    /// Returns [`RegistryError::Storage`].
     pub fn end_session(&self, session: &BrowserSession) -> Result<(), RegistryError> {
         self.change(None, |change| {
             let organization = session.organization;
@@ -138,17 +146,20 @@ impl Registry {
         })
     }
 
-    /// Keeps sign-in codes where other machines find them, from now on. Only the first call counts.
+    /// Shares sign-in codes with other machines from now on. Only the first call counts.
     pub fn share_codes_with(&self, codes: impl SharedCodes + 'static) {
         let _is_first = self.shared_codes.set(SharedSignIns(Box::new(codes))).is_ok();
     }
 
-    /// Makes a code that begins one session of a token, within [`super::SIGN_IN_CODE_SECONDS`] and before a restart. Returns the code, and when it
-    /// expires. An organization has [`super::MAX_SIGN_IN_CODES`] at each machine, and a token
-    /// [`super::MAX_SIGN_IN_CODES_OF_TOKEN`]; one more ends the oldest. Blocks if machines share their codes.
+    /// Makes a code that begins one session of a token, within [`super::SIGN_IN_CODE_SECONDS`] and
+    /// before a restart. Returns the code and its expiry. Each machine keeps
+    /// [`super::MAX_SIGN_IN_CODES`] for an organization, and [`super::MAX_SIGN_IN_CODES_OF_TOKEN`]
+    /// for a token; one more ends the oldest. Blocks if the machines of a cluster share their
+    /// codes.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`] if the organization has no such token; [`RegistryError::Storage`] if there is no randomness, or the code can't be shared.
+    /// Returns [`RegistryError::NotFound`] if the organization doesn't have the token;
+    /// [`RegistryError::Storage`] if there is no randomness, or the code can't be shared.
     pub fn create_sign_in_code(
         &self,
         organization: OrganizationId,

@@ -13,11 +13,13 @@ use super::{
 const NOT_FOUND: RegistryError = RegistryError::NotFound { what: "build run" };
 
 impl Registry {
-    /// Begins a run and takes its price, at once. If one for this profile is under way, that one is returned, and nothing is taken.
+    /// Begins a run and takes its price in one step. If a run for this profile is in progress,
+    /// returns that one, and takes nothing.
     ///
     /// # Errors
-    /// [`RegistryError::Exhausted`] `actions_exhausted`; [`RegistryError::Conflict`] `limit_reached`, and `website_mismatch` if a run for this profile reads
-    /// another website; [`RegistryError::NotFound`] without the organization; [`RegistryError::Storage`].
+    /// Returns [`RegistryError::Exhausted`] `actions_exhausted`; [`RegistryError::Conflict`]
+    /// `limit_reached`, and `website_mismatch` if a run for this profile reads another website;
+    /// [`RegistryError::NotFound`] if the organization doesn't exist; [`RegistryError::Storage`].
     pub fn start_build(&self, new: NewBuild, author: &Author) -> Result<BuildRun, RegistryError> {
         let NewBuild { organization, website, profile, price } = new;
         self.change(Some(author), |change| {
@@ -54,10 +56,11 @@ impl Registry {
         })
     }
 
-    /// Notes that the website of a run is about to be read. A run that was started often enough without an end fails instead.
+    /// Records that the website of a run is about to be read. If the run was started too often
+    /// without an end, it fails instead.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
+    /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`].
     pub fn note_build_start(
         &self,
         organization: OrganizationId,
@@ -79,10 +82,10 @@ impl Registry {
         started.map_or_else(|| self.end_build(organization, id, Err(failure), at), Ok)
     }
 
-    /// Ends a run, and gives back its price if it failed. Nothing happens if it has ended.
+    /// Ends a run, and refunds its price if it failed. Does nothing if it has ended.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
+    /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`].
     pub fn end_build(
         &self,
         organization: OrganizationId,
@@ -104,16 +107,16 @@ impl Registry {
         })
     }
 
-    /// A run that is under way, or ended not long before `now`.
+    /// Returns a run that is in progress, or ended recently before `now`.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`], also if it is another organization's.
+    /// Returns [`RegistryError::NotFound`] if there is no such run, or another organization has it.
     pub fn kept_build(&self, organization: OrganizationId, id: &BuildRunId, now: Instant) -> Result<BuildRun, RegistryError> {
         let run = self.build(organization, id)?;
         if run.is_kept(now) { Ok(run) } else { Err(NOT_FOUND) }
     }
 
-    /// The run under way with the lowest rank; none of those without one.
+    /// Returns the run in progress with the lowest rank. Runs without a rank are left out.
     pub fn next_build<K: Ord>(&self, rank: impl Fn(&BuildRun) -> Option<K>) -> Option<BuildRun> {
         let state = self.state();
         let under_way = state.builds().filter(|run| run.outcome.is_none());
@@ -129,7 +132,7 @@ impl Registry {
 }
 
 impl Change<'_> {
-    /// The payment for a run, or its refund; `None` if it is free.
+    /// Returns the payment for a run, or its refund; `None` if the run is free.
     fn payment(&self, run: &BuildRun, reason: ActionReason, author: &Author) -> Result<Option<ActionsPayment>, RegistryError> {
         let current = self.registry.organization(run.organization)?;
         let (balance, price) = (current.actions_balance, run.price);

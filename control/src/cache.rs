@@ -1,6 +1,7 @@
 //! The lookups of every request, precomputed: credentials by hash, projects by key and by id.
 //!
-//! The cache follows the state change by change. It is written only under the registry's lock for changes.
+//! The cache follows the state change by change. It is written only under the registry's lock for
+//! changes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,18 +24,18 @@ use super::{
 pub enum Principal {
     /// The holder of a root token, which can only create organizations.
     Root(ActorKind),
-    /// The holder of an API token, or of a session of one.
+    /// The holder of an API token, or of a browser session of one.
     Token(TokenHolder),
     /// A reader of a share.
     Share(ShareHolder),
 }
 
-/// What a secret stands for.
+/// The credential that a secret belongs to.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Credential {
     Root(ActorKind),
     Token(TokenHolder),
-    /// A session, and the hash of its token's secret: it is worth what the token is worth at the moment.
+    /// A session, and the hash of its token's secret. The session has the token's current rights.
     Session(Arc<BrowserSession>, SecretHash),
     Share(ShareHolder),
 }
@@ -46,14 +47,15 @@ pub struct TokenHolder {
     pub token: Arc<ApiToken>,
     /// The kind of actor that the holder is.
     pub kind: ActorKind,
-    /// The limiter of requests with the token, if it has a limit. All of them share it until the limit changes.
+    /// The limiter of requests with the token, if it has a limit. All requests share it until the
+    /// limit changes.
     pub limiter: Option<Arc<Limiter>>,
     /// The secret that the holder sent.
     pub(super) secret: SecretHash,
 }
 
 impl TokenHolder {
-    /// What a request of the holder is let in with.
+    /// Returns the authority of the holder's requests.
     #[must_use]
     pub fn authority(&self) -> Authority {
         Authority { secret: self.secret, role: self.token.role }
@@ -73,9 +75,9 @@ pub struct ProjectConfig {
     pub policy: Policy,
     /// The web origins that may send events; any if empty. See [`Self::allows_origin`].
     pub allowed_origins: Vec<String>,
-    /// For how many days events are kept; for ever if absent.
+    /// The number of days for which events are kept; forever if absent.
     pub retention_days: Option<u32>,
-    /// The quotas that it has of its own.
+    /// The project's own quotas.
     pub quotas: OwnQuotas,
     calendar_pinned: bool,
 }
@@ -106,14 +108,16 @@ impl ProjectConfig {
         }
     }
 
-    /// Whether the timezone and the currencies of this snapshot are final, so that an event may be recorded with it. If
-    /// not, call [`super::Registry::pin_calendar`] first, and use the snapshot that it returns.
+    /// Whether the timezone and the currencies of this snapshot are final, so that an event may be
+    /// recorded with it. If not, call [`super::Registry::pin_calendar`] first, and use the snapshot
+    /// that it returns.
     #[must_use]
     pub fn is_calendar_pinned(&self) -> bool {
         self.calendar_pinned
     }
 
-    /// Whether a browser on a page of `origin` may send events. Not called for requests without an `Origin` header.
+    /// Whether a browser on a page of `origin` may send events. Not called for requests without an
+    /// `Origin` header.
     #[must_use]
     pub fn allows_origin(&self, origin: &str) -> bool {
         self.allowed_origins.is_empty() || self.allowed_origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin))
@@ -125,11 +129,12 @@ impl ProjectConfig {
 pub struct PublicKey {
     /// The project that the key belongs to.
     pub project: Arc<ProjectConfig>,
-    /// The limiter of the key's events, if it has a limit. All snapshots of the key share it until the limit changes.
+    /// The limiter of the key's events, if it has a limit. All snapshots of the key share it until
+    /// the limit changes.
     pub limiter: Option<Arc<Limiter>>,
     /// The limiter of the events of all keys of the project, if it has a limit.
     pub project_limiter: Option<Arc<Limiter>>,
-    /// All snapshots of the key share it.
+    /// Shared by all snapshots of the key.
     is_removed: Arc<AtomicBool>,
 }
 
@@ -206,7 +211,7 @@ impl Cache {
         self.by_project.get(&project).map(|found| Arc::clone(found.value()))
     }
 
-    /// Sees each change of the maps from now on.
+    /// Returns a receiver of the changes of the maps.
     pub(super) fn changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
@@ -241,7 +246,7 @@ impl Cache {
     fn put(&self, tenant: &Tenant, project: &Project, rates: &Arc<Rates>) {
         let config = Arc::new(ProjectConfig::new(tenant, project, Arc::clone(rates)));
         self.by_project.insert(project.id, Arc::clone(&config));
-        // Any key that stays has the limiter that all share.
+        // Any remaining key has the limiter that all keys share.
         let former = project.public_keys.iter().find_map(|key| self.by_key(key)?.project_limiter);
         let project_limiter = project.rate_limit.map(|limit| limiter(former, limit));
         for key in &project.public_keys {

@@ -1,6 +1,7 @@
-//! How many changes an organization may record in a control log from which nothing is removed: that of several machines.
+//! The limit on the changes of an organization in a cluster, whose control log keeps all records.
 //!
-//! One machine needs no limit, because it trims its log. Here, anybody who may make changes could fill the disks of all machines.
+//! One machine needs no limit, because it trims its log. In a cluster, any client that may make
+//! changes could fill the disks of all machines.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -11,9 +12,9 @@ use parking_lot::Mutex;
 use super::error::RegistryError;
 use super::record::ControlRecord;
 
-/// How many changes an organization may make at once, at each machine.
+/// The number of changes that an organization may make at once, at each machine.
 const BURST: u32 = 10_000;
-/// How long one more takes.
+/// The time after which one more change is allowed.
 const EVERY: Duration = Duration::from_secs(10);
 
 /// A bucket of changes for each organization, which fills up at a constant rate.
@@ -21,7 +22,8 @@ const EVERY: Duration = Duration::from_secs(10);
 pub(super) struct ChangeLimit {
     burst: u32,
     every: Duration,
-    /// When the bucket of an organization is full again. One that is not here has a full one.
+    /// The time at which the bucket of an organization is full again. Organizations that are absent
+    /// have a full bucket.
     full_at: Mutex<HashMap<OrganizationId, Instant>>,
 }
 
@@ -36,10 +38,11 @@ impl ChangeLimit {
         Self { burst, every, full_at: Mutex::default() }
     }
 
-    /// Takes one change from the bucket of the organization that `record` is about. What ends a right, or goes on with what has begun, is free.
+    /// Takes one change from the bucket of the organization of `record`. Changes that end a right,
+    /// or continue an operation, are free.
     ///
     /// # Errors
-    /// [`RegistryError::TooManyChanges`].
+    /// Returns [`RegistryError::TooManyChanges`].
     pub(super) fn take(&self, record: &ControlRecord, now: Instant) -> Result<(), RegistryError> {
         if !is_limited(record) {
             return Ok(());
@@ -71,7 +74,7 @@ fn is_limited(record: &ControlRecord) -> bool {
         | ControlRecord::MemberChanged(_)
         | ControlRecord::CompanyProfileChanging { .. }
         | ControlRecord::WebhookChanging { .. } => true,
-        // There are no more of these than of the others, and only operators make organizations.
+        // There are no more of these than of the others, and only operators create organizations.
         ControlRecord::OrganizationCreated { .. }
         | ControlRecord::BuildRunChanged { .. }
         | ControlRecord::TokenRevoked { .. }

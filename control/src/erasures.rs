@@ -13,14 +13,15 @@ use super::{
     PrivacyRequestId, Registry, RegistryError, TargetType,
 };
 
-/// The privacy request that a change is made for. The audit log tells of it, and not whom it is about.
+/// The privacy request that a change is made for. The audit log names the request, and not its
+/// subject.
 #[derive(Debug, Clone)]
 pub struct MadeFor {
     /// The request's id.
     pub id: PrivacyRequestId,
-    /// What is asked for.
+    /// The kind of request.
     pub kind: &'static str,
-    /// Who asks.
+    /// The author of the request.
     pub author: Author,
 }
 
@@ -36,14 +37,14 @@ impl MadeFor {
 }
 
 impl Change<'_> {
-    /// Records a change of an erasure, and the entry of the audit log about the request that it is made for.
+    /// Records a change of an erasure, and the audit entry for its privacy request.
     fn commit_for(&mut self, record: ControlRecord, made_for: Option<&MadeFor>) -> Result<(), RegistryError> {
         let entry = made_for.map(|made_for| made_for.audited().by(&made_for.author)).transpose()?;
         self.record(record, entry.as_slice())
     }
 }
 
-/// Adds ids to others, in order.
+/// Adds ids in order.
 fn add<K: Ord + Copy>(ids: &mut Vec<K>, more: &[K]) {
     ids.extend_from_slice(more);
     ids.sort_unstable();
@@ -51,10 +52,11 @@ fn add<K: Ord + Copy>(ids: &mut Vec<K>, more: &[K]) {
 }
 
 impl Registry {
-    /// Records an erasure, durably, and returns it with its number.
+    /// Records an erasure durably, and returns it with its number.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`] if there is no such organization; [`RegistryError::Storage`].
+    /// Returns [`RegistryError::NotFound`] if the organization doesn't exist;
+    /// [`RegistryError::Storage`].
     pub fn add_erasure(&self, erasure: Erasure, made_for: Option<&MadeFor>) -> Result<Erasure, RegistryError> {
         self.change(made_for.map(|made_for| &made_for.author), |change| {
             let last = {
@@ -68,10 +70,12 @@ impl Registry {
         })
     }
 
-    /// Records an erasure of another data directory under the number that it has there, durably. It replaces the one that has this number.
+    /// Records an erasure of another data directory durably, under its number there. It replaces
+    /// the erasure with this number.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`] if there is no such organization; [`RegistryError::Storage`].
+    /// Returns [`RegistryError::NotFound`] if the organization doesn't exist;
+    /// [`RegistryError::Storage`].
     pub fn put_erasure(&self, erasure: Erasure) -> Result<(), RegistryError> {
         self.change(None, |change| {
             if !change.state().tenants.contains_key(&erasure.organization) {
@@ -81,44 +85,46 @@ impl Registry {
         })
     }
 
-    /// Records in the audit log that a privacy request was made that changes nothing else.
+    /// Records a privacy request in the audit log, if it changes nothing else.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`] if there is no such organization; [`RegistryError::Storage`].
+    /// Returns [`RegistryError::NotFound`] if the organization doesn't exist;
+    /// [`RegistryError::Storage`].
     pub fn note_privacy_request(&self, organization: OrganizationId, made_for: &MadeFor) -> Result<(), RegistryError> {
         self.change(Some(&made_for.author), |change| {
-            // An entry of the audit log travels with a record of the control log: this one changes nothing.
+            // An entry of the audit log needs a control record. This one changes nothing.
             let unchanged =
                 Organization::clone(&change.state().tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?.organization);
             change.commit_for(ControlRecord::OrganizationChanged(unchanged), Some(made_for))
         })
     }
 
-    /// Records that nothing is left of an erased identity.
+    /// Records that an erasure is done: no data of the identity are left.
     ///
     /// # Errors
-    /// [`RegistryError::Storage`].
+    /// Returns [`RegistryError::Storage`].
     pub fn finish_erasure(&self, erasure: &Erasure) -> Result<(), RegistryError> {
         self.change_erasure(erasure, None, |erasure| erasure.is_done = true).map(drop)
     }
 
-    /// Records that events with the ids of an erased identity are recorded again.
+    /// Lifts an erasure: events with the ids of the identity are recorded again.
     ///
     /// # Errors
-    /// [`RegistryError::Storage`].
+    /// Returns [`RegistryError::Storage`].
     pub fn lift_erasure(&self, erasure: &Erasure, made_for: Option<&MadeFor>) -> Result<(), RegistryError> {
         let lift = |erasure: &mut Erasure| {
             erasure.is_lifted = true;
-            // Nobody goes on with one that only suppresses ids.
+            // An erasure that only suppresses ids will not begin any more.
             erasure.is_done |= !erasure.has_begun();
         };
         self.change_erasure(erasure, made_for, lift).map(drop)
     }
 
-    /// Suppresses more ids by an erasure that has not begun. Returns it as it is then, whatever others made of it meanwhile; `None`: it was given up.
+    /// Suppresses more ids by an erasure that has not begun. Returns its current value, including
+    /// changes of other writers; `None` if it was given up.
     ///
     /// # Errors
-    /// [`RegistryError::Storage`].
+    /// Returns [`RegistryError::Storage`].
     pub fn suppress_more(&self, erasure: &Erasure) -> Result<Option<Erasure>, RegistryError> {
         self.change_erasure(erasure, None, |current| {
             if !current.has_begun() && !current.is_done {
@@ -129,11 +135,12 @@ impl Registry {
         })
     }
 
-    /// Has the events of an erasure erased that only suppresses its ids so far, if these are still the ids of `erasure`. Without a project that knows them, it is done. Returns it as it is then,
-    /// whatever others made of it meanwhile; `None`: it was given up.
+    /// Begins an erasure that only suppressed its ids, if they are still the ids of `erasure`. Its
+    /// events are erased from now on. If no project knows the ids, it is done. Returns its current
+    /// value, including changes of other writers; `None` if it was given up.
     ///
     /// # Errors
-    /// [`RegistryError::Storage`].
+    /// Returns [`RegistryError::Storage`].
     pub fn begin_erasure(&self, erasure: &Erasure, made_for: Option<&MadeFor>) -> Result<Option<Erasure>, RegistryError> {
         self.change_erasure(erasure, made_for, |current| {
             if !current.has_begun() && !current.is_done && !current.is_lifted && current.has_ids_of(erasure) {
@@ -144,10 +151,10 @@ impl Registry {
         })
     }
 
-    /// Gives up an erasure that has not begun: its ids are no longer suppressed, and it has none.
+    /// Gives up an erasure that has not begun: its ids are no longer suppressed, and it loses them.
     ///
     /// # Errors
-    /// [`RegistryError::Storage`].
+    /// Returns [`RegistryError::Storage`].
     pub fn give_erasure_up(&self, erasure: &Erasure) -> Result<(), RegistryError> {
         let given_up = self.change_erasure(erasure, None, |current| {
             if !current.has_begun() && !current.is_done {
@@ -158,10 +165,11 @@ impl Registry {
         given_up.map(drop)
     }
 
-    /// Records how far a project of several machines is without the identities of some erasures. Does nothing if it is so far.
+    /// Records the stage of some erasures in a project of a cluster. Does nothing if they have
+    /// reached it.
     ///
     /// # Errors
-    /// [`RegistryError::Storage`].
+    /// Returns [`RegistryError::Storage`].
     pub fn progress_erasures(
         &self,
         organization: OrganizationId,
@@ -188,12 +196,14 @@ impl Registry {
         })
     }
 
-    /// How many changes of erasures were applied since the start.
+    /// The number of changes of erasures applied since the start.
     pub fn erasures_applied(&self) -> u64 {
         self.erasures_applied.load(Ordering::Acquire)
     }
 
-    /// Changes an erasure as it is now, and returns it. Records nothing if it stays as it is, and is for no request. `None`, and nothing is changed, if it is gone: it was given up before it began.
+    /// Changes the current value of an erasure, and returns it. Records nothing if the value stays
+    /// the same and there is no request. Returns `None` without a change if the erasure was given
+    /// up before it began.
     fn change_erasure(
         &self,
         erasure: &Erasure,
@@ -221,20 +231,20 @@ impl Registry {
         self.state().erasures().cloned().collect()
     }
 
-    /// The erasures of an organization that are wanted.
+    /// Returns the erasures of an organization that `is_wanted` selects.
     pub fn erasures_of(&self, organization: OrganizationId, is_wanted: impl Fn(&Erasure) -> bool) -> Vec<Erasure> {
         let state = self.state();
         let theirs = state.tenants.get(&organization).into_iter().flat_map(|tenant| tenant.erasures.values());
         theirs.filter(|erasure| is_wanted(erasure)).cloned().collect()
     }
 
-    /// The sum of what `count` returns about the erasures of an organization.
+    /// Returns the sum of `count` over the erasures of an organization.
     pub fn count_erased(&self, organization: OrganizationId, count: impl Fn(&Erasure) -> usize) -> usize {
         let state = self.state();
         state.tenants.get(&organization).map_or(0, |tenant| tenant.erasures.values().map(count).sum())
     }
 
-    /// Whether nothing is left of an erased identity. `None`: there is no such erasure.
+    /// Whether an erasure is done. `None` if it doesn't exist.
     pub fn is_erasure_done(&self, organization: OrganizationId, number: u64) -> Option<bool> {
         Some(self.state().tenants.get(&organization)?.erasures.get(&number)?.is_done)
     }

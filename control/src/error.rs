@@ -4,19 +4,21 @@ use std::time::Duration;
 
 use headcount_common::ControlError;
 
-/// Why a request to the registry failed. No variant leaves a partial change.
+/// The reason why a request to the registry failed. No variant leaves a partial change.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
-    /// It does not exist, or it belongs to another organization: the two are indistinguishable.
+    /// The item does not exist, or it belongs to another organization: the two are
+    /// indistinguishable.
     #[error("no such {what}")]
     NotFound {
-        /// The kind of thing: `organization`, `project`, `public key`, `API token`.
+        /// The kind of item: `organization`, `project`, `public key`, `API token`.
         what: &'static str,
     },
     /// The request is valid, but conflicts with the current state.
     #[error("{message}")]
     Conflict {
-        /// A stable code: `timezone_fixed`, `currency_fixed`, `last_public_key`, `limit_reached`, `already_initialized`.
+        /// A stable code: `timezone_fixed`, `currency_fixed`, `last_public_key`, `limit_reached`,
+        /// `already_initialized`.
         code: &'static str,
         /// The conflict.
         message: String,
@@ -40,10 +42,10 @@ pub enum RegistryError {
         /// The balance, and the requested amount.
         message: String,
     },
-    /// The organization has made too many changes, where several machines keep all of them for ever.
+    /// The organization has made too many changes, in a cluster that keeps all of them forever.
     #[error("the organization has made too many changes")]
     TooManyChanges {
-        /// When the next one may be made.
+        /// The time until the next change is allowed.
         retry_after: Duration,
     },
     /// The change could not be made durable, or the registry could not be opened.
@@ -62,7 +64,7 @@ impl RegistryError {
     }
 }
 
-/// Why a credential was refused.
+/// The reason why a credential was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AuthError {
     /// Malformed, unknown, revoked or expired; the caller does not learn which.
@@ -73,10 +75,11 @@ pub enum AuthError {
     Lowered,
 }
 
-/// Why a browser was not signed in.
+/// The reason why a browser was not signed in.
 #[derive(Debug, thiserror::Error)]
 pub enum SignInError {
-    /// The token or code is malformed, unknown, used, revoked or expired; the caller does not learn which.
+    /// The token or code is malformed, unknown, used, revoked or expired; the caller does not learn
+    /// which.
     #[error("the token or code is not valid")]
     Refused,
     /// The session could not be recorded.

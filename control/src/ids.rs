@@ -1,4 +1,5 @@
-//! The ids of what the registry holds, other than organizations and projects: a prefix and 16 random base62 characters. Not secret.
+//! The ids of all items in the registry except organizations and projects. An id is a prefix and 16
+//! random base62 characters. Ids are not secret.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +13,7 @@ use super::secret::random_key;
 const CHARACTERS: usize = 16;
 
 impl TokenId {
-    /// The id that stands for a share where rights are those of a token.
+    /// The id that represents a share where token ids are expected.
     pub(super) fn of_share(share: &ShareId) -> Self {
         Self(share.0.replacen(ShareId::PREFIX, Self::PREFIX, 1))
     }
@@ -32,7 +33,7 @@ macro_rules! ids {
             /// Returns a new id.
             ///
             /// # Errors
-            /// [`ControlError::Random`].
+            /// Returns [`ControlError::Random`].
             pub fn random() -> Result<Self, ControlError> {
                 random_key(Self::PREFIX, CHARACTERS).map(Self)
             }
@@ -44,7 +45,7 @@ macro_rules! ids {
             }
         }
 
-        /// The error for text that is not such an id.
+        /// The error for text that is not a valid id.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
         #[error($message)]
         pub struct $error;
@@ -103,7 +104,7 @@ ids! {
     BuildRunId "run_", BadBuildRunId "not a valid id of a build run";
     /// The id of a share.
     ShareId "shr_", BadShareId "not a valid id of a share";
-    /// The id of a session of the page.
+    /// The id of a browser session.
     SessionId "ses_", BadSessionId "not a valid id of a session";
     /// The id of an entry of the Actions ledger.
     ActionId "act_", BadActionId "not a valid id of an entry of the ledger";

@@ -6,7 +6,8 @@
 //! control/audit/                     the audit logs (`audit::trail`)
 //! ```
 //!
-//! The log keeps all records after the *older* of the two snapshots: if the newer one is damaged, nothing is lost.
+//! The log keeps all records after the *older* of the two snapshots: if the newer one is damaged,
+//! nothing is lost.
 
 use std::fs::{self, Permissions};
 use std::ops::ControlFlow;
@@ -24,16 +25,17 @@ use super::record::{self, ControlRecord};
 use super::state::State;
 use super::{AuditEntry, AuditPage, AuditQuery, snapshot};
 
-/// How many snapshots are kept.
+/// The number of kept snapshots.
 const KEPT_SNAPSHOTS: usize = 2;
 
 /// When snapshots are written and segments end.
 #[derive(Debug, Clone)]
 pub(super) struct JournalOptions {
-    /// The least number of records between two snapshots.
+    /// The minimum number of records between two snapshots.
     pub(super) snapshot_every: u64,
-    /// The next snapshot waits for one record per this many bytes of the last one. With a hundred thousand projects, snapshots after a
-    /// fixed number of records would cost more than the records.
+    /// The next snapshot waits for one record per this many bytes of the last one. With a hundred
+    /// thousand projects, snapshots after a fixed number of records would cost more than the
+    /// records.
     pub(super) snapshot_bytes_per_record: u64,
     /// Size of a segment of the log in bytes. Only whole segments are removed.
     pub(super) segment_bytes: u64,
@@ -53,7 +55,7 @@ pub(super) struct Journal {
     log: Box<dyn ControlLog>,
     trail: Trail,
     options: JournalOptions,
-    /// The last record that the state reflects. There are more if others write to the same log.
+    /// The last record that the state reflects. The log has more if there are other writers.
     applied: u64,
     /// The last record that the newest snapshot reflects; 0 without one.
     snapshot_at: u64,
@@ -70,7 +72,8 @@ impl Journal {
         Self::open_on(dir, Box::new(log), options)
     }
 
-    /// Opens the snapshots and audit logs in `dir`, or creates them there, and reads the state that `log` leads to.
+    /// Opens the snapshots and audit logs in `dir`, or creates them there, and reads the state that
+    /// `log` leads to.
     pub(super) fn open_on(dir: &Path, log: Box<dyn ControlLog>, options: JournalOptions) -> Result<(Self, State), ControlError> {
         create_dir(dir)?;
         let (snapshot_at, mut state) = newest_snapshot(dir, &*log)?;
@@ -80,7 +83,8 @@ impl Journal {
         Ok((Journal { dir: dir.to_path_buf(), log, trail, options, applied, snapshot_at, snapshot_bytes }, state))
     }
 
-    /// Passes the records that the state does not reflect yet to `apply`, and copies their entries of the audit log. Returns their number.
+    /// Passes the records that the state does not reflect yet to `apply`, and copies their audit
+    /// entries. Returns the number of records.
     pub(super) fn catch_up(
         &mut self,
         apply: &mut dyn FnMut(u64, ControlRecord) -> Result<(), ControlError>,
@@ -117,7 +121,7 @@ impl Journal {
         }
     }
 
-    /// Passes the records after a position that the state reflects to `visit`.
+    /// Passes the records after a position up to the state to `visit`.
     pub(super) fn read_again(&self, after: u64, visit: &mut dyn FnMut(ControlRecord)) -> Result<(), ControlError> {
         let mut last = after;
         if last >= self.applied {
@@ -132,13 +136,14 @@ impl Journal {
         if last < self.applied { Err(missing(last + 1)) } else { Ok(()) }
     }
 
-    /// Finds out what other writers have recorded.
+    /// Finds out which records other writers have appended.
     pub(super) fn refresh(&mut self) -> Result<(), ControlError> {
         self.log.refresh()
     }
 
-    /// Appends a record that was checked against the state before `position`, with the entries of the audit log about it; durable on return. After an
-    /// error neither was recorded, or both are undecided ([`ControlLog::append_at`]).
+    /// Appends a record with its audit entries. The record was checked against the state before
+    /// `position`. Durable on return. After an error neither was recorded, or both are undecided
+    /// ([`ControlLog::append_at`]).
     pub(super) fn append_at(&mut self, position: u64, record: &ControlRecord, audit: &[AuditEntry]) -> Result<(), ControlError> {
         self.log.append_at(position, &record::encode(self.log.record_version(), record, audit)?)?;
         self.applied = position;
@@ -146,12 +151,13 @@ impl Journal {
         Ok(())
     }
 
-    /// Notes the time as of which entries of audit logs may be removed.
+    /// Sets the time by which the age of audit entries is measured.
     pub(super) fn note_time(&mut self, known: Instant) {
         self.trail.known = known;
     }
 
-    /// Returns entries of an organization's audit log; `None` if the query begins after an entry that is not there.
+    /// Returns entries of an organization's audit log; `None` if the entry to begin after doesn't
+    /// exist.
     pub(super) fn audit_page(
         &mut self,
         organization: OrganizationId,
@@ -166,9 +172,9 @@ impl Journal {
         self.applied + 1
     }
 
-    /// Writes a snapshot if enough records have come since the last one, and removes what is no longer needed. Call it after
-    /// each record, with the `state` that reflects all of them. A failure is logged, and retried after the next record: the
-    /// log has everything.
+    /// Writes a snapshot if enough records have come since the last one, and removes obsolete
+    /// files. Call it after each record, with a `state` that reflects all records. A failure is
+    /// logged and retried after the next record, since the log has all records.
     pub(super) fn roll(&mut self, state: &State) {
         let distance = self.options.snapshot_every.max(self.snapshot_bytes / self.options.snapshot_bytes_per_record);
         if self.applied - self.snapshot_at >= distance
@@ -204,8 +210,8 @@ impl Journal {
     }
 }
 
-/// Returns the newest intact snapshot and its position, if it covers what the log has lost; position 0 and an empty state if
-/// the log is complete.
+/// Returns the newest intact snapshot and its position, if it covers what the log has lost;
+/// position 0 and an empty state if the log is complete.
 fn newest_snapshot(dir: &Path, log: &dyn ControlLog) -> Result<(u64, State), ControlError> {
     let (log_begins, log_ends) = (log.first_position(), log.last_position() + 1);
     let positions = snapshot::list(dir)?;
@@ -248,7 +254,7 @@ fn create_dir(dir: &Path) -> Result<(), ControlError> {
         .map_err(|error| ControlError::io("create", dir, error))
 }
 
-/// Applies the records after `snapshot_at`. Returns the position of the last.
+/// Applies the records after `snapshot_at`. Returns the position of the last one.
 fn replay(log: &dyn ControlLog, snapshot_at: u64, state: &mut State) -> Result<u64, ControlError> {
     let mut next = snapshot_at + 1;
     read_after(log, snapshot_at, |position, payload| {
@@ -287,7 +293,7 @@ fn in_order(position: u64, expected: u64) -> Result<(), ControlError> {
     if position == expected { Ok(()) } else { Err(missing(expected)) }
 }
 
-/// A repaired log may have gaps: control data with a gap would be wrong without anybody noticing.
+/// A repaired log may have gaps. Control data with a gap would be wrong without a sign of it.
 fn missing(position: u64) -> ControlError {
     ControlError::BadRecord { position, message: "it is missing from the control log".to_owned() }
 }

@@ -1,22 +1,29 @@
-//! Control data: organizations, projects, public keys, API tokens, shares, sessions of browsers.
+//! Control data: organizations, projects, public keys, API tokens, shares, browser sessions.
 //!
 //! # Entry points
-//! [`Registry::open`]; for each request [`Registry::authenticate`], [`Registry::authenticate_cookie`] or [`Registry::public_key`]; before the
-//! first event of a project [`Registry::pin_calendar`]; everything else is management.
+//! [`Registry::open`] opens the control data. Each request calls [`Registry::authenticate`],
+//! [`Registry::authenticate_cookie`] or [`Registry::public_key`]. Before the first event of a
+//! project, call [`Registry::pin_calendar`]. All other functions are for management.
 //!
 //! # Code map
-//! `record` is a change in the control log, `state` the result of all changes; `journal` keeps both on disk (the control log and
-//! `snapshot`s); `audit` derives and keeps the entries of the audit log; `cache` serves look-ups; `limiter` counts the events of a key. `organizations`,
-//! `projects`, `members`, `tokens`, `shares`, `browser_sessions` and `audit_log` are the operations, one file each.
+//! - `record` is a change in the control log, and `state` the result of all changes.
+//! - `journal` keeps both on disk, as the control log and `snapshot`s.
+//! - `audit` derives the entries of the audit log and keeps them.
+//! - `cache` serves lookups, and `limiter` counts the events of a key.
+//! - `organizations`, `projects`, `members`, `tokens`, `shares`, `browser_sessions` and `audit_log`
+//!   are the operations, one file each.
 //!
 //! # Invariants
-//! - A change is on disk before anybody can see it, and seen by every request that begins after it was answered.
-//! - One change at a time: the holder of the journal's lock applies what other writers of the control log have recorded, checks, records, applies, and brings
-//!   the cache up to date before letting go. If another writer's record comes first, it begins again. Readers wait for none of it but the applying.
-//! - A change is refused if its author's credential is no longer worth what it was when the request was let in.
-//! - Secrets are on disk as hashes only, and in memory too, but for the moment of their making.
-//! - What belongs to another organization is not found.
-//! - Timezone and currencies never change once an event may have been recorded with them ([`Registry::pin_calendar`]).
+//! - A change is on disk before any reader sees it. Every request that begins after its answer sees
+//!   it.
+//! - Only one change is made at a time. The holder of the journal's lock applies the records of
+//!   other writers, checks the change, records it, applies it, and updates the cache. If another
+//!   writer records first, it starts again. Readers wait only for the applying.
+//! - A change is refused if its author's credential has lost rights since the request was admitted.
+//! - Disk and memory hold secrets only as hashes, except at the moment when they are made.
+//! - Items of another organization are never found.
+//! - Timezone and currencies never change once an event may have been recorded with them
+//!   ([`Registry::pin_calendar`]).
 
 mod action_entry;
 mod actions;
@@ -113,30 +120,31 @@ pub const CONTROL_DIR: &str = "control";
 
 /// Organizations, projects, keys and tokens, on disk and in memory. Share it in an [`Arc`].
 ///
-/// Changes wait for the disk: in async code they belong on a thread that may block. Lookups never do.
+/// Changes wait for the disk, so async code must make them on a thread that may block. Lookups
+/// never block.
 #[derive(Debug)]
 pub struct Registry {
-    /// Held during a change, from the first check to the last update of the cache.
+    /// Locked during a change, from the first check to the last update of the cache.
     journal: Mutex<Journal>,
     /// Written only by the holder of `journal`, while it applies a record.
     state: RwLock<State>,
     cache: Cache,
     codes: parking_lot::Mutex<SignInCodes>,
-    /// Those of all machines, if there are several.
+    /// The sign-in codes of all machines, in a cluster.
     shared_codes: OnceLock<sign_in_codes::SharedSignIns>,
-    /// Waits until others have applied a change.
+    /// Waits until other machines have applied a change.
     propagation: OnceLock<Propagation>,
-    /// The position of the last record that all others are known to have applied.
+    /// The position of the last record that all other machines are known to have applied.
     propagated: AtomicU64,
-    /// For changes that are propagated.
+    /// Limits changes that are propagated.
     change_limit: ChangeLimit,
-    /// How many deletions of projects were applied since the start.
+    /// The number of deletions of projects applied since the start.
     deletions_applied: AtomicU64,
-    /// How many changes of erasures were applied since the start.
+    /// The number of changes of erasures applied since the start.
     erasures_applied: AtomicU64,
 }
 
-/// Waits until all others that answer requests have applied what was recorded.
+/// Waits until all other machines that answer requests have applied a record.
 struct Propagation(Box<dyn Fn(u64) + Send + Sync>);
 
 impl std::fmt::Debug for Propagation {
@@ -146,20 +154,22 @@ impl std::fmt::Debug for Propagation {
 }
 
 impl Registry {
-    /// Opens the control data in [`CONTROL_DIR`] of `data_dir`, or creates it. One process at a time may do so: the caller
-    /// holds the lock of the data directory.
+    /// Opens the control data in [`CONTROL_DIR`] of `data_dir`, or creates it. The caller holds the
+    /// lock of the data directory, so that only one process does so at a time.
     ///
     /// # Errors
-    /// [`RegistryError::Storage`] names what can't be read, is damaged, is missing, or was written by a later version.
+    /// Returns [`RegistryError::Storage`] names the file that can't be read, is damaged, is
+    /// missing, or was written by a later version.
     pub fn open(data_dir: &Path) -> Result<Self, RegistryError> {
         Self::open_with(data_dir, JournalOptions::default())
     }
 
-    /// Opens the control data that `log` has. [`CONTROL_DIR`] of `data_dir` keeps snapshots and audit logs, which are made again if they are lost; the caller holds
-    /// the lock of the directory, and has checked that they were made from this log.
+    /// Opens the control data in `log`. [`CONTROL_DIR`] of `data_dir` has snapshots and audit logs,
+    /// which are written again if they are lost. The caller holds the lock of the directory, and
+    /// has checked that they were made from this log.
     ///
     /// # Errors
-    /// [`RegistryError::Storage`], as [`Registry::open`].
+    /// Returns [`RegistryError::Storage`], as [`Registry::open`].
     pub fn open_on(data_dir: &Path, log: Box<dyn ControlLog>) -> Result<Self, RegistryError> {
         Self::of(Journal::open_on(&data_dir.join(CONTROL_DIR), log, JournalOptions::default())?)
     }
@@ -189,16 +199,18 @@ impl Registry {
         })
     }
 
-    /// Whether there is no organization yet.
+    /// Whether no organization exists yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.state().tenants.is_empty()
     }
 
-    /// Returns the principal of a credential (the part of `Authorization` after `Bearer `). One SHA-256 and one look-up.
+    /// Returns the principal of a credential (the part of `Authorization` after `Bearer `). Costs
+    /// one SHA-256 and one lookup.
     ///
     /// # Errors
-    /// [`AuthError::Unknown`], whether it is malformed, was never issued, was revoked or has expired.
+    /// Returns [`AuthError::Unknown`] if the credential is malformed, was never issued, was revoked
+    /// or has expired.
     pub fn authenticate(&self, bearer: &str, now: Instant) -> Result<Principal, AuthError> {
         if ![TOKEN_PREFIX, ROOT_TOKEN_PREFIX, SHARE_PREFIX].iter().any(|prefix| secret::is_key(bearer, prefix)) {
             return Err(AuthError::Unknown);
@@ -206,8 +218,8 @@ impl Registry {
         self.cache.principal(&SecretHash::of(bearer), now).ok_or(AuthError::Unknown)
     }
 
-    /// Returns the project of a public key and the key's rate limit, as of now. The caller enforces the limit; the engine does
-    /// not.
+    /// Returns the project of a public key and the key's rate limit, as of now. The caller enforces
+    /// the limit; the engine does not.
     #[must_use]
     pub fn public_key(&self, public_key: &str) -> Option<PublicKey> {
         self.cache.by_key(public_key)
@@ -219,26 +231,29 @@ impl Registry {
         self.cache.by_project(project)
     }
 
-    /// Returns the configuration that an event of a project may be recorded with: `held` itself if its timezone and currencies
-    /// are pinned, else the current one, after recording durably that the project has events.
+    /// Returns the configuration to record an event of a project with. This is `held` if its
+    /// timezone and currencies are pinned. Otherwise it records durably that the project has
+    /// events, and returns the current configuration.
     ///
-    /// Ingestion calls `registry.pin_calendar(&held)` with the configuration that the request found by its key, and evaluates
-    /// the event with the one that is returned. A change of the timezone that meets the first event thus comes either before
-    /// the pin, and the event gets the new timezone, or after it, and is refused with `timezone_fixed`. The pin is part of the
-    /// configuration, not a shared flag, so that nobody can see it beside an earlier timezone.
+    /// Ingestion calls `registry.pin_calendar(&held)` with the configuration that it found by the
+    /// request's key, and evaluates the event with the returned one. So a change of the timezone at
+    /// the time of the first event either comes before the pin, and the event gets the new
+    /// timezone, or after it, and is refused with `timezone_fixed`. The pin is part of the
+    /// configuration instead of a shared flag, so no reader can see it beside an earlier timezone.
     ///
-    /// Costs nothing if [`ProjectConfig::is_calendar_pinned`]; else, once in a project's life, it waits for the disk. The pin
-    /// stays even if the event is not recorded.
+    /// Costs nothing if [`ProjectConfig::is_calendar_pinned`]. Otherwise, once in a project's life,
+    /// it waits for the disk. The pin stays even if the event is not recorded.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`] if the project is gone; [`RegistryError::Storage`] if the pin can't be recorded: then the
-    /// event must not be recorded either.
+    /// Returns [`RegistryError::NotFound`] if the project is gone; [`RegistryError::Storage`] if
+    /// the pin can't be recorded: then the event must not be recorded either.
     pub fn pin_calendar(&self, held: &Arc<ProjectConfig>) -> Result<Arc<ProjectConfig>, RegistryError> {
         if held.is_calendar_pinned() {
             return Ok(Arc::clone(held));
         }
         let project = held.policy.project;
-        // Others find out that a project has events before they change what depends on it.
+        // Other machines learn that a project has events before they change settings that depend on
+        // it.
         let pinned = self.change_here(None, |change| {
             let current = self.policy(project).ok_or(PROJECT_NOT_FOUND)?;
             if current.is_calendar_pinned() {
@@ -251,7 +266,8 @@ impl Registry {
         pinned?.0
     }
 
-    /// Sees each change of a token, a key or a project from now on: who holds it may look again what is allowed.
+    /// Returns a receiver of changes of tokens, keys and projects, so that holders can check again
+    /// what is allowed.
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<()> {
         self.cache.changes()
@@ -264,10 +280,11 @@ impl Registry {
         Ok(take(&files))
     }
 
-    /// Applies what other writers of the control log have recorded up to now. Returns the number of records.
+    /// Applies the records of other writers up to now. Returns the number of records.
     ///
     /// # Errors
-    /// [`RegistryError::Storage`] if the log can't be asked or read. What was read before the failure is applied.
+    /// Returns [`RegistryError::Storage`] if the log can't be read. Records before the failure are
+    /// applied.
     pub fn catch_up(&self) -> Result<u64, RegistryError> {
         let mut change = self.begin_change()?;
         change.journal.refresh()?;
@@ -275,19 +292,24 @@ impl Registry {
     }
 
     fn state(&self) -> RwLockReadGuard<'_, State> {
-        // Applying a record doesn't panic; if it did, the state would still follow the log record by record.
+        // Applying a record doesn't panic; if it did, the state would still follow the log record
+        // by record.
         self.state.read()
     }
 
-    /// Makes a change: `attempt` checks the state and commits, or returns without. If another writer of the control log has recorded something in between,
-    /// it is applied, and `attempt` begins again.
+    /// Makes a change. `attempt` checks the state, and commits or returns without a commit. If
+    /// another writer of the control log records something in between, it is applied, and `attempt`
+    /// starts again.
     ///
-    /// After an error nothing was changed, except after [`ControlError::Undecided`]: then the change may show later, as another writer's would.
+    /// After an error nothing was changed, except after [`ControlError::Undecided`]: then the
+    /// change may show later, like a change of another writer.
     ///
-    /// A revoked token must be refused everywhere once its revocation is answered. So it waits until all others know what was recorded: by this writer, or by another one, whose change may be the
-    /// very same and not yet known to the others.
+    /// A revoked token must be refused everywhere once its revocation is answered. So a change
+    /// waits until all other machines have applied every record up to it, even a record of another
+    /// writer: that may be the same change, which other machines don't know yet.
     ///
-    /// `by` is who makes it, and may be refused by now: each attempt looks. `None` is the program itself.
+    /// `by` is the author. Each attempt checks whether the author may still make the change. `None`
+    /// is the program itself.
     fn change<T, E: From<RegistryError>>(
         &self,
         by: Option<&Author>,
@@ -303,7 +325,8 @@ impl Registry {
         outcome
     }
 
-    /// As [`Self::change`], without waiting for others. Returns the position of the last record that is applied, too.
+    /// Like [`Self::change`], without waiting for other machines. Also returns the position of the
+    /// last applied record.
     fn change_here<T, E: From<RegistryError>>(
         &self,
         by: Option<&Author>,
@@ -316,7 +339,7 @@ impl Registry {
                 Ok(()) => attempt(&mut change),
                 Err(refused) => Err(RegistryError::Refused(refused).into()),
             };
-            // A log that refuses, and has nothing new, would do so for ever.
+            // If a log refuses and has no new records, it would refuse forever.
             if !std::mem::take(&mut change.was_overtaken) || change.catch_up()? == 0 {
                 break outcome;
             }
@@ -325,35 +348,38 @@ impl Registry {
         Ok((outcome, applied))
     }
 
-    /// Has each change wait, once it is recorded, until `propagate` returns. It gets the position of the record, and waits until all others that answer requests have applied it. The
-    /// first call counts.
+    /// Makes each change wait, after it is recorded, until `propagate` returns. `propagate` gets
+    /// the position of the record, and waits until all other machines that answer requests have
+    /// applied it. Only the first call counts.
     pub fn propagate_with(&self, propagate: impl Fn(u64) + Send + Sync + 'static) {
         let _is_first = self.propagation.set(Propagation(Box::new(propagate))).is_ok();
     }
 
-    /// Returns the position of the last record of the control log that is applied.
+    /// Returns the position of the last applied record of the control log.
     ///
     /// # Errors
-    /// [`RegistryError::Storage`] after a change that was interrupted.
+    /// Returns [`RegistryError::Storage`] after an interrupted change.
     pub fn applied(&self) -> Result<u64, RegistryError> {
         Ok(self.begin_change()?.journal.next_position() - 1)
     }
 
-    /// Checks that a credential is still worth what it was when its request was let in. Scopes, project and organization never change.
+    /// Checks that a credential still has the rights that it had when its request was admitted.
+    /// Scopes, project and organization never change.
     ///
     /// # Errors
-    /// [`AuthError`].
+    /// Returns an [`AuthError`].
     pub fn check_authority(&self, authority: &Authority, now: Instant) -> Result<(), AuthError> {
         match self.cache.principal(&authority.secret, now) {
             Some(Principal::Token(TokenHolder { token: rights, .. }) | Principal::Share(ShareHolder { rights, .. })) => {
-                // Owners come first.
+                // Roles are ordered from the highest to the lowest.
                 if rights.role > authority.role { Err(AuthError::Lowered) } else { Ok(()) }
             }
             Some(Principal::Root(_)) | None => Err(AuthError::Unknown),
         }
     }
 
-    /// Checks that the author of a change may still make it. The holder of the journal's lock calls it: nobody can revoke anything before the change is made.
+    /// Checks that the author of a change may still make it. The caller holds the journal's lock,
+    /// so nothing can be revoked before the change is made.
     fn check_author(&self, by: Option<&Author>) -> Result<(), AuthError> {
         let Some(Author { at, authority: Some(authority), .. }) = by else { return Ok(()) };
         self.check_authority(authority, *at)
@@ -361,7 +387,8 @@ impl Registry {
 
     /// Begins a change; other changes wait until it is dropped.
     fn begin_change(&self) -> Result<Change<'_>, RegistryError> {
-        // A holder that panicked may have recorded what it did not apply: only the next start repairs that.
+        // A holder that panicked may have recorded a change without applying it. Only the next
+        // start repairs that.
         let journal = self.journal.lock().map_err(|_| ControlError::Interrupted)?;
         Ok(Change { registry: self, journal, was_overtaken: false })
     }
@@ -390,7 +417,7 @@ const ORGANIZATION_NOT_FOUND: RegistryError = RegistryError::NotFound { what: "o
 struct Change<'a> {
     registry: &'a Registry,
     journal: MutexGuard<'a, Journal>,
-    /// Whether a commit failed because another writer's came first.
+    /// Whether a commit failed because another writer's commit came first.
     was_overtaken: bool,
 }
 
@@ -400,14 +427,14 @@ impl Change<'_> {
         self.registry.state()
     }
 
-    /// Records a change and the entries of the audit log about it, then applies it, then publishes it.
+    /// Records a change and its audit entries, then applies it, then publishes it.
     fn commit(&mut self, record: ControlRecord, author: &Author) -> Result<(), RegistryError> {
         let changes = changes_of(&self.state(), &record);
         let audit = changes.into_iter().map(|change| change.by(author)).collect::<Result<Vec<_>, _>>()?;
         self.record(record, &audit)
     }
 
-    /// As [`Self::commit`], for what the program notes for itself, of which the audit log doesn't tell.
+    /// Like [`Self::commit`], for internal records without audit entries.
     fn commit_unaudited(&mut self, record: ControlRecord) -> Result<(), RegistryError> {
         self.record(record, &[])
     }
@@ -426,7 +453,7 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Applies what other writers have recorded. Returns the number of records.
+    /// Applies the records of other writers. Returns their number.
     fn catch_up(&mut self) -> Result<u64, RegistryError> {
         let registry = self.registry;
         let caught_up = self.journal.catch_up(&mut |position, record| {

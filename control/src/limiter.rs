@@ -1,10 +1,12 @@
 //! A rate limit: a bucket of `burst` tokens that refills at a constant rate.
 //!
-//! The bucket is a single number, the time at which it will be full again (the "theoretical arrival time" of the generic
-//! cell rate algorithm, ITU-T I.371). It therefore needs no lock and no timer, and its memory does not grow with use.
+//! The bucket is a single number, the time at which it will be full again (the "theoretical arrival
+//! time" of the generic cell rate algorithm, ITU-T I.371). It therefore needs no lock and no timer,
+//! and its memory does not grow with use.
 //!
-//! A request needs one token but takes one per event, so a batch may leave the bucket in debt. Whether a batch is
-//! accepted therefore doesn't depend on its size, and no batch is too large for every bucket.
+//! A request needs one token but takes one per event, so a batch may leave the bucket in debt.
+//! Whether a batch is accepted therefore doesn't depend on its size, and no batch is too large for
+//! every bucket.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -48,7 +50,8 @@ pub struct LimitUsedUp {
 
 impl Limiter {
     pub(super) fn new(limit: RateLimit) -> Self {
-        // Rounded up, so that the limit is never exceeded; the error is below a thousandth, as rates go up to a million.
+        // Rounded up, so that the limit is never exceeded; the error is below a thousandth, as
+        // rates go up to a million.
         let token_ns = NS_PER_SECOND.div_ceil(u64::from(limit.per_second.max(1)));
         let capacity_ns = token_ns.saturating_mul(u64::from(limit.burst().max(1)));
         Self { limit, token_ns, capacity_ns, full_at_ns: AtomicU64::new(0) }
@@ -62,7 +65,8 @@ impl Limiter {
 
     /// Takes one token per event if at least one token is available.
     ///
-    /// # Errors [`LimitUsedUp`] if there is none.
+    /// # Errors
+    /// Returns a [`LimitUsedUp`] if there is none.
     pub fn take(&self, now: Duration, events: usize) -> Result<(), LimitUsedUp> {
         let now_ns = as_ns(now);
         let cost_ns = u64::try_from(events).unwrap_or(u64::MAX).saturating_mul(self.token_ns);
@@ -74,9 +78,11 @@ impl Limiter {
         update.map(drop).or_else(|full_at_ns| self.has_one(full_at_ns, now_ns))
     }
 
-    /// Checks for a token without taking any, so that requests can be refused before their body is read.
+    /// Checks for a token without taking any, so that requests can be refused before their body is
+    /// read.
     ///
-    /// # Errors [`LimitUsedUp`] if there is none.
+    /// # Errors
+    /// Returns a [`LimitUsedUp`] if there is none.
     pub fn check(&self, now: Duration) -> Result<(), LimitUsedUp> {
         self.has_one(self.full_at_ns.load(Ordering::Relaxed), as_ns(now))
     }
@@ -142,7 +148,8 @@ mod tests {
             (ms(8_000), 1, None, 0, 2),
             // The bucket never exceeds its capacity.
             (ms(1_000_000), 1, None, 2, 1),
-            // A thread that read the clock slightly earlier sees the bucket at that time: 1.01 s from full.
+            // A thread that read the clock slightly earlier sees the bucket at that time: 1.01 s
+            // from full.
             (ms(999_990), 1, None, 0, 2),
             (ms(1_000_000), 0, None, 1, 1),
         ];
@@ -165,7 +172,8 @@ mod tests {
         assert_eq!(refused.to_string(), "the rate limit of 1 a second, 1 at once, is used up");
     }
 
-    /// At any rate, a sender without pauses gets the burst plus the refill of the elapsed time, and never more.
+    /// At any rate, a sender without pauses gets the burst plus the refill of the elapsed time, and
+    /// never more.
     #[test]
     fn the_rate_is_kept() {
         for per_second in [1, 3, 7, 60, 999, 1_000, 77_777, 1_000_000] {

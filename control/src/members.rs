@@ -16,7 +16,8 @@ const MEMBER_NOT_FOUND: RegistryError = RegistryError::NotFound { what: "member"
 impl Registry {
     /// Returns the members of an organization, oldest first.
     ///
-    /// # Errors [`RegistryError::NotFound`] if there is no such organization.
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`] if there is no such organization.
     pub fn members(&self, organization: OrganizationId) -> Result<Vec<Arc<Member>>, RegistryError> {
         let state = self.state();
         let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
@@ -27,17 +28,20 @@ impl Registry {
 
     /// Returns a member.
     ///
-    /// # Errors [`RegistryError::NotFound`], also if another organization has the member.
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`] if the organization doesn't have the member.
     pub fn member(&self, organization: OrganizationId, id: &MemberId) -> Result<Arc<Member>, RegistryError> {
         let state = self.state();
         let member = state.tenants.get(&organization).and_then(|tenant| tenant.members.get(id));
         member.cloned().ok_or(MEMBER_NOT_FOUND)
     }
 
-    /// Creates a member, who holds no token yet.
+    /// Creates a member without tokens.
     ///
-    /// # Errors [`RegistryError::NotFound`] if there is no such organization, [`RegistryError::Invalid`], [`RegistryError::Storage`], and
-    /// [`RegistryError::Conflict`] `email_taken`, or `limit_reached` at [`super::MAX_MEMBERS`].
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`] if the organization doesn't exist,
+    /// [`RegistryError::Invalid`], [`RegistryError::Storage`], or [`RegistryError::Conflict`]
+    /// `email_taken`, or `limit_reached` at [`super::MAX_MEMBERS`].
     pub fn create_member(
         &self,
         organization: OrganizationId,
@@ -66,10 +70,13 @@ impl Registry {
         })
     }
 
-    /// Changes a member, and returns its new state. A new role holds for its tokens from the next request on.
+    /// Changes a member, and returns its new state. A new role applies to its tokens from the next
+    /// request on.
     ///
-    /// # Errors [`RegistryError::NotFound`], [`RegistryError::Invalid`], [`RegistryError::Storage`], and [`RegistryError::Conflict`]
-    /// `email_taken`, or `last_owner` if no valid token could manage the organization.
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`], [`RegistryError::Invalid`], [`RegistryError::Storage`],
+    /// or [`RegistryError::Conflict`] `email_taken`, or `last_owner` if no valid token could manage
+    /// the organization.
     pub fn update_member(
         &self,
         organization: OrganizationId,
@@ -105,8 +112,9 @@ impl Registry {
 
     /// Removes a member, and revokes the member's tokens from the next request on.
     ///
-    /// # Errors [`RegistryError::NotFound`], [`RegistryError::Storage`], and [`RegistryError::Conflict`] `last_owner` if no valid token
-    /// could manage the organization.
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`], or
+    /// [`RegistryError::Conflict`] `last_owner` if no valid token could manage the organization.
     pub fn remove_member(&self, organization: OrganizationId, id: &MemberId, by: impl Into<Author>) -> Result<(), RegistryError> {
         let author = by.into();
         self.change(Some(&author), |change| {
@@ -121,8 +129,8 @@ impl Registry {
     }
 }
 
-/// Checks that a change that takes the rights of an owner from the tokens that `is_lost` selects leaves one that can manage the organization, if there
-/// is one now.
+/// Checks that a change leaves a token that can manage the organization, if there is one now. The
+/// change takes the owner's rights from the tokens that `is_lost` selects.
 pub(super) fn check_owner_is_left(
     tenant: &Tenant,
     now: Instant,
@@ -144,7 +152,7 @@ fn check_email(tenant: &Tenant, member: &Member) -> Result<(), RegistryError> {
     Ok(())
 }
 
-/// Validates a name that may be empty, for none.
+/// Validates a name. An empty name stands for none.
 fn name(text: Option<&str>) -> Result<Option<String>, RegistryError> {
     text.filter(|text| !text.is_empty()).map(validate::name).transpose()
 }

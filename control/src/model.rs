@@ -1,7 +1,7 @@
 //! Organizations, projects and API tokens, as stored and as shown.
 //!
-//! Stored types reject unknown fields: a field that an older program ignored would be lost with its next snapshot. A new
-//! field therefore raises the version of records and snapshots, and has a `serde(default)` for older versions.
+//! Stored types reject unknown fields: a field that an older program ignored would be lost in its
+//! next snapshot. So a new field raises the version of records, and has a `serde(default)`.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub struct Organization {
     pub timezone: Timezone,
     /// The currency of figures that span projects.
     pub currency: Currency,
-    /// The value of one unit of each currency in USD; USD itself has no entry.
+    /// The value of one unit of each currency in USD. USD itself has no entry.
     pub fx_rates: Rates,
     /// The optional features that it may use, sorted.
     pub capabilities: Vec<Capability>,
@@ -61,7 +61,8 @@ pub struct Project {
     pub signals_policy: SignalsPolicy,
     /// Whether money sent with a public key is stored with the event but not counted.
     pub server_only_revenue: bool,
-    /// For how many days events are kept, today included: 1 to [`super::MAX_RETENTION_DAYS`]; for ever if absent.
+    /// The number of days for which events are kept, today included: 1 to
+    /// [`super::MAX_RETENTION_DAYS`]; forever if absent.
     #[serde(default)]
     pub retention_days: Option<u32>,
     /// The rate limit of its public keys together.
@@ -70,15 +71,15 @@ pub struct Project {
     /// Its quotas.
     #[serde(default)]
     pub quotas: OwnQuotas,
-    /// The hosts of its own sites, from which nobody comes.
+    /// The hosts of its own sites. They don't count as sources.
     #[serde(default)]
     pub own_domains: Vec<String>,
-    /// The hosts of others that are no referrers.
+    /// Other hosts that don't count as referrers.
     #[serde(default)]
     pub ignored_referrers: Vec<String>,
     /// The public keys for trackers, oldest first; never empty.
     pub public_keys: Vec<String>,
-    /// The rate limits of those [`Self::public_keys`] that have one.
+    /// The rate limits of the [`Self::public_keys`] that have one.
     #[serde(default)]
     pub key_limits: BTreeMap<String, RateLimit>,
     /// The time of creation.
@@ -87,13 +88,14 @@ pub struct Project {
     pub events_recorded: bool,
 }
 
-/// A rate limit: of the events of a public key or of a project's keys together, or of the requests with a token.
+/// A rate limit of the events of public keys, or of the requests with a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateLimit {
-    /// Events or requests per second, over time: 1 to [`super::MAX_RATE_LIMIT`].
+    /// Events or requests per second on average: 1 to [`super::MAX_RATE_LIMIT`].
     pub per_second: u32,
-    /// Events or requests at once after a pause, if different: 1 to [`super::MAX_RATE_LIMIT`]. See [`Self::burst`].
+    /// The maximum after a pause, if different: 1 to [`super::MAX_RATE_LIMIT`]. See
+    /// [`Self::burst`].
     pub burst: Option<u32>,
 }
 
@@ -132,12 +134,12 @@ pub struct ApiToken {
     pub scopes: Vec<Scope>,
     /// The time of creation.
     pub created_at: Instant,
-    /// The time from which on it is refused.
+    /// The time at which it expires.
     pub expires_at: Option<Instant>,
-    /// The member who holds it, if it is a member's.
+    /// The member who holds the token, if it is a member's token.
     #[serde(default)]
     pub member: Option<MemberId>,
-    /// The rate limit of requests with it.
+    /// The rate limit of requests with the token.
     #[serde(default)]
     pub rate_limit: Option<RateLimit>,
 }
@@ -149,7 +151,7 @@ impl ApiToken {
         self.scopes.contains(&scope)
     }
 
-    /// Whether the token can do everything in its organization at `now`, including creating other tokens.
+    /// Whether the token can do everything in its organization at `now`.
     pub(super) fn manages(&self, now: Instant) -> bool {
         self.role == Role::Owner && self.project.is_none() && self.has(Scope::Admin) && !self.is_expired(now)
     }
@@ -161,8 +163,8 @@ impl ApiToken {
     }
 }
 
-/// The credentials of a new organization: the project `default`, its public key, and a token with the role owner and
-/// every scope, shown only here.
+/// The credentials of a new organization: the project `default`, its public key, and a token with
+/// the role owner and every scope, shown only here.
 #[derive(Debug)]
 pub struct OrganizationKeys {
     /// The organization.
@@ -235,11 +237,11 @@ pub struct NewProject {
     pub signals_policy: Option<SignalsPolicy>,
     /// Whether only servers may send money. Default false.
     pub server_only_revenue: Option<bool>,
-    /// For how many days events are kept. Default for ever.
+    /// The number of days for which events are kept. Default forever.
     pub retention_days: Option<u32>,
     /// The hosts of its own sites. Default none.
     pub own_domains: Option<Vec<String>>,
-    /// The hosts of others that are no referrers. Default none.
+    /// Other hosts that don't count as referrers. Default none.
     pub ignored_referrers: Option<Vec<String>>,
 }
 
@@ -260,40 +262,41 @@ pub struct ProjectPatch {
     pub signals_policy: Option<SignalsPolicy>,
     /// Whether only servers may send money.
     pub server_only_revenue: Option<bool>,
-    /// For how many days events are kept; `Some(None)`: for ever.
+    /// The number of days for which events are kept; `Some(None)` for forever.
     pub retention_days: Option<Option<u32>>,
     /// The rate limit of its public keys together.
     pub rate_limit: RateLimitPatch,
     /// The quotas to change.
     pub quotas: OwnQuotas,
-    /// Replaces the whole list of its own sites.
+    /// Replaces the whole list of its own hosts.
     pub own_domains: Option<Vec<String>>,
-    /// Replaces the whole list of hosts that are no referrers.
+    /// Replaces the whole list of hosts that don't count as referrers.
     pub ignored_referrers: Option<Vec<String>>,
 }
 
-/// The quotas that a project has of its own; the server's where one is absent. Each is 1 to [`super::MAX_QUOTA`].
+/// The quotas of a project. The server's quota applies where one is absent. Each is 1 to
+/// [`super::MAX_QUOTA`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OwnQuotas {
-    /// Of groups.
+    /// The quota of groups.
     pub groups: Option<u32>,
-    /// Of companies.
+    /// The quota of companies.
     pub companies: Option<u32>,
-    /// Of sources, mediums, campaigns and referrers, together.
+    /// The quota of sources, mediums, campaigns and referrers together.
     pub sources: Option<u32>,
-    /// Of pages.
+    /// The quota of pages.
     pub pages: Option<u32>,
 }
 
 impl OwnQuotas {
-    /// Each with its name.
+    /// Returns each quota with its name.
     pub fn named(&mut self) -> [(&'static str, &mut Option<u32>); 4] {
         let Self { groups, companies, sources, pages } = self;
         [("groups", groups), ("companies", companies), ("sources", sources), ("pages", pages)]
     }
 
-    /// The quotas that hold, where `others` hold without these.
+    /// Returns the effective quotas. `others` has those of the server.
     #[must_use]
     pub fn over(self, others: Quotas) -> Quotas {
         let own = |own: Option<u32>, other| own.map_or(other, |own| usize::try_from(own).unwrap_or(usize::MAX));
@@ -311,7 +314,7 @@ impl OwnQuotas {
 pub struct TokenPatch {
     /// The new name.
     pub name: Option<String>,
-    /// The rate limit of requests with it.
+    /// The change of the rate limit of requests with it.
     pub rate_limit: RateLimitPatch,
 }
 
@@ -326,7 +329,7 @@ pub struct NewToken {
     pub scopes: Vec<Scope>,
     /// The only project that it grants access to, if restricted to one.
     pub project: Option<ProjectId>,
-    /// The time from which on it is refused; in the future.
+    /// The time at which it expires, in the future.
     pub expires_at: Option<Instant>,
     /// The member who holds it.
     pub member: Option<MemberId>,
@@ -372,7 +375,7 @@ pub struct MemberPatch {
     pub role: Option<Role>,
 }
 
-/// The erasure of an identity. It has no id of the identity, only keyed hashes.
+/// The erasure of an identity. It holds keyed hashes of the identity's ids, and no ids.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Erasure {
@@ -384,30 +387,32 @@ pub struct Erasure {
     pub users: Vec<RecordKey>,
     /// The keys of its anonymous ids, with their projects.
     pub others: Vec<(ProjectId, RecordKey)>,
-    /// The keys of the e-mail addresses by which it was asked for: whoever reports one is the same person.
+    /// The keys of the e-mail addresses in the request. An identity that reports one of them is the
+    /// same person.
     #[serde(default)]
     pub emails: Vec<RecordKey>,
     /// The projects that know the identity.
     pub projects: Vec<ProjectId>,
     /// The last positions that events of the identity can have.
     pub until: ErasedUntil,
-    /// Whether nothing of it is left.
+    /// Whether it is done: no data of the identity are left.
     pub is_done: bool,
-    /// Whether later events of its ids are recorded again.
+    /// Whether it was lifted: later events of its ids are recorded again.
     pub is_lifted: bool,
 }
 
-/// The last positions that events of an erased identity can have, and what is left of them.
+/// The last positions that events of an erased identity can have, and the stage of the erasure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ErasedUntil {
-    /// That of a log with one order for all projects.
+    /// The last position in a log with one order for all projects.
     Everywhere(Position),
-    /// Those of the partitions of several machines, by project. Without any, the ids are suppressed, and the erasure has not begun.
+    /// The last positions in the partitions of a cluster, by project. Without projects, the ids are
+    /// suppressed, and the erasure has not begun.
     ByProject(Vec<ErasureEnd>),
 }
 
-/// How far a project of several machines is without an erased identity.
+/// The stage of an erasure in a project of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ErasureEnd {
@@ -415,24 +420,24 @@ pub struct ErasureEnd {
     pub project: ProjectId,
     /// The last position that an event of the identity can have in it.
     pub until: Position,
-    /// How far the project is.
+    /// The stage of the erasure.
     pub stage: ErasureStage,
 }
 
-/// What is left of an erased identity in one project of several machines.
+/// The data of an erased identity that are left in one project of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErasureStage {
-    /// All that there was, perhaps.
+    /// Possibly all data.
     Begun,
-    /// Its events in the log of brokers alone. All that is published is without it.
+    /// Only its events in the log of the brokers. All published data are without it.
     Logged,
-    /// Nothing.
+    /// No data.
     Gone,
 }
 
 impl Erasure {
-    /// Whether its events are erased. If not, its ids are suppressed so far.
+    /// Whether its events are being erased. Before that, its ids are only suppressed.
     pub fn has_begun(&self) -> bool {
         match &self.until {
             ErasedUntil::Everywhere(_) => true,
@@ -440,7 +445,7 @@ impl Erasure {
         }
     }
 
-    /// Whether it is not known yet what it erases: its ids are suppressed meanwhile, and it begins, or is given up.
+    /// Whether it only suppresses its ids. It will begin, or be given up.
     pub fn only_suppresses(&self) -> bool {
         !self.is_done && !self.has_begun()
     }
@@ -450,12 +455,12 @@ impl Erasure {
         !self.has_begun() && self.is_done && self.is_lifted && self.ids() == 0
     }
 
-    /// The number of keys that it has.
+    /// The number of its keys.
     pub fn ids(&self) -> usize {
         self.users.len() + self.others.len() + self.emails.len()
     }
 
-    /// Whether it has exactly the keys of another one.
+    /// Whether it has exactly the keys of another erasure.
     pub(super) fn has_ids_of(&self, other: &Self) -> bool {
         self.users == other.users && self.others == other.others && self.emails == other.emails
     }
@@ -470,7 +475,7 @@ impl Erasure {
         }
     }
 
-    /// What is left of it in a project.
+    /// Returns its stage in a project.
     pub fn stage_in(&self, project: ProjectId) -> ErasureStage {
         match &self.until {
             _ if self.is_done => ErasureStage::Gone,
@@ -481,7 +486,8 @@ impl Erasure {
         }
     }
 
-    /// Notes how far a project is. It never goes back. The erasure is done once nothing is left in any project.
+    /// Records its stage in a project, which never goes back. The erasure is done when all projects
+    /// are at the last stage.
     pub(super) fn reach(&mut self, project: ProjectId, stage: ErasureStage) {
         let ErasedUntil::ByProject(projects) = &mut self.until else { return };
         for erased in projects.iter_mut().filter(|erased| erased.project == project) {

@@ -1,7 +1,9 @@
-//! The control data as the records of an empty control log: for a cluster that an installation moves into.
+//! The control data as the records of an empty control log, for an installation that moves into a
+//! cluster.
 //!
-//! The log of the installation does not do: it lacks what its snapshots have. The records are the same whenever they are made of the same state, so that an attempt that was
-//! cut off can go on after those that are recorded.
+//! The installation's own log is no substitute, since it lacks the records that are only in
+//! snapshots. The same state always makes the same records, so an interrupted attempt can continue
+//! after the recorded ones.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,27 +18,30 @@ use super::secret::SecretHash;
 use super::state::{State, Tenant};
 use super::{ApiToken, AuditEntry, AuditQuery, Organization, OwnQuotas, Project, Registry, RegistryError, Role, TokenId};
 
-/// About how many bytes of entries of the audit log a record has.
+/// The approximate number of bytes of audit entries in a record.
 const AUDIT_BYTES: usize = 256 << 10;
-/// When no entry of the audit log is too old, so that each attempt makes the same records.
+/// A time at which no audit entry is too old, so that each attempt makes the same records.
 const KEEP_ALL: Instant = Instant(0);
-/// The name of a project and a token that an organization needs at its creation, and does not have.
+/// The name of a project and a token that an organization needs when it is created, and does not
+/// have.
 const PLACEHOLDER: &str = "placeholder";
 
-/// A record, and the entries of the audit log that travel with it.
+/// A record with its audit entries.
 type MovedRecord = (ControlRecord, Vec<AuditEntry>);
 
 impl Registry {
-    /// Returns the control data as records, encoded, in their order. Applied to nothing, they lead to this very state, with the same audit logs.
+    /// Returns the control data as encoded records, in order. Applied to an empty state, they lead
+    /// to this state, with the same audit logs.
     ///
     /// # Errors
-    /// [`RegistryError::Storage`] if an audit log can't be read, or if records can't say what is there.
+    /// Returns [`RegistryError::Storage`] if an audit log can't be read, or records can't express
+    /// the state.
     pub fn as_records(&self) -> Result<Vec<Vec<u8>>, RegistryError> {
         let state = self.state().clone();
         self.records_of_state(&state)
     }
 
-    /// As [`Self::as_records`], for another state of the same organizations.
+    /// Like [`Self::as_records`], for another state of the same organizations.
     pub(super) fn records_of_state(&self, state: &State) -> Result<Vec<Vec<u8>>, RegistryError> {
         let mut records: Vec<MovedRecord> = records_of(state)?.into_iter().map(|record| (record, Vec::new())).collect();
         for (id, tenant) in &state.tenants {
@@ -53,7 +58,7 @@ impl Registry {
     }
 }
 
-/// Divides entries into the parts that records have.
+/// Divides entries into the parts for single records.
 fn parts(entries: Vec<AuditEntry>) -> Result<Vec<Vec<AuditEntry>>, ControlError> {
     let (mut parts, mut part, mut bytes) = (Vec::new(), Vec::new(), 0);
     for entry in entries {
@@ -103,7 +108,7 @@ fn records_of(state: &State) -> Result<Vec<ControlRecord>, ControlError> {
     }
 }
 
-/// An organization with its projects.
+/// Returns the records that create an organization with its projects.
 fn creation(
     state: &State,
     tenant: &Tenant,
@@ -137,7 +142,7 @@ fn creation(
     Ok(())
 }
 
-/// The projects whose deletion is under way.
+/// Adds the projects in deletion.
 fn deletions(tenant: &Tenant, records: &mut Vec<ControlRecord>) {
     for id in &tenant.deletions {
         let project = Project { events_recorded: true, ..placeholder_project(*id, &tenant.organization) };
@@ -146,7 +151,7 @@ fn deletions(tenant: &Tenant, records: &mut Vec<ControlRecord>) {
     }
 }
 
-/// The ledger of Actions, and the runs that build company profiles.
+/// Adds the ledger of Actions, and the runs that build company profiles.
 fn ledger(tenant: &Tenant, records: &mut Vec<ControlRecord>) {
     for entry in &tenant.actions {
         let organization = Organization { actions_balance: entry.balance, ..Organization::clone(&tenant.organization) };
@@ -159,7 +164,7 @@ fn ledger(tenant: &Tenant, records: &mut Vec<ControlRecord>) {
     records.extend(tenant.builds.values().map(run));
 }
 
-/// Members, tokens, shares and sessions.
+/// Adds members, tokens, shares and sessions.
 fn credentials(tenant: &Tenant, records: &mut Vec<ControlRecord>) {
     let members = tenant.members.values().map(|member| ControlRecord::MemberCreated(Clone::clone(&**member)));
     records.extend(members);
@@ -174,7 +179,7 @@ fn stored((token, hash): &(Arc<ApiToken>, SecretHash)) -> StoredToken {
     StoredToken { token: ApiToken::clone(token), hash: *hash }
 }
 
-/// An id that no project has.
+/// Returns an unused project id.
 fn unused_id(state: &State, of: &Organization) -> ProjectId {
     let mut id = ProjectId(of.id.0);
     while state.has_project(id) {
@@ -183,7 +188,7 @@ fn unused_id(state: &State, of: &Organization) -> ProjectId {
     id
 }
 
-/// A project that is deleted right after it is created.
+/// Returns a project that is deleted directly after it is created.
 fn placeholder_project(id: ProjectId, of: &Organization) -> Project {
     Project {
         id,
@@ -207,7 +212,7 @@ fn placeholder_project(id: ProjectId, of: &Organization) -> Project {
     }
 }
 
-/// The id of a token that is revoked right after its organization is created.
+/// Returns the id of a token that is revoked directly after its organization is created.
 fn placeholder_token(organization: OrganizationId) -> Result<TokenId, ControlError> {
     let id = TokenId::try_from(format!("{}{:016x}", TokenId::PREFIX, organization.0));
     id.map_err(|error| cannot_say(&error.to_string()))

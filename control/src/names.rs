@@ -3,7 +3,7 @@
 use headcount_domain::named_values;
 use serde::{Deserialize, Serialize};
 
-/// Names that are stored and sent as they are.
+/// Declares an enum whose names are stored and sent unchanged.
 macro_rules! names {
     ($(#[$doc:meta])* $name:ident { $($(#[$value_doc:meta])* $value:ident = $text:literal,)+ }) => {
         named_values! {
@@ -17,13 +17,13 @@ macro_rules! names {
 }
 
 names! {
-    /// What an API token may be used for. None implies another.
+    /// A permission of an API token. No scope implies another.
     Scope {
         /// Events, sessions, pages, aggregates.
         AnalyticsRead = "analytics:read",
         /// Orders, attribution, cohorts.
         RevenueRead = "revenue:read",
-        /// Users and what they did.
+        /// Users and their activity.
         IdentitiesRead = "identities:read",
         /// Companies, company profiles and their builds.
         CompaniesRead = "companies:read",
@@ -37,7 +37,7 @@ names! {
         PrivacyRequestsWrite = "privacy_requests:write",
         /// Projects, keys, tokens, the organization's settings.
         Admin = "admin",
-        /// The recorded events themselves: lists and exports.
+        /// The recorded events: lists and exports.
         EventsRead = "events:read",
         /// Events sent by servers.
         EventsWrite = "events:write",
@@ -45,7 +45,7 @@ names! {
 }
 
 names! {
-    /// The role of a token's holder in the organization, the highest first.
+    /// The role of a token's holder in the organization, from the highest to the lowest.
     Role {
         /// May do everything that the token's scopes allow.
         Owner = "owner",
@@ -65,7 +65,7 @@ names! {
 }
 
 names! {
-    /// What an entry of the audit log tells of.
+    /// The action of an audit entry.
     AuditAction {
         /// A new organization.
         OrganizationCreated = "organization.created",
@@ -111,7 +111,7 @@ names! {
         WebhookDeleted = "webhook.deleted",
         /// A new signing secret of a webhook.
         WebhookSecretRotated = "webhook.secret_rotated",
-        /// Notifications that are sent again.
+        /// A replay of notifications.
         WebhookReplayed = "webhook.replayed",
         /// A new share of a project.
         ShareCreated = "share.created",
@@ -121,7 +121,7 @@ names! {
 }
 
 names! {
-    /// The type of what a change was made to.
+    /// The type of the target of a change.
     TargetType {
         /// An organization.
         Organization = "organization",
@@ -145,11 +145,11 @@ names! {
 }
 
 names! {
-    /// Why a balance of Actions changed.
+    /// The reason for a change of a balance of Actions.
     ActionReason {
         /// A build of a company profile spent them.
         Build = "build",
-        /// A build failed, and what it had spent was given back.
+        /// A build failed, and its price was refunded.
         Refund = "refund",
         /// An administrator set the balance.
         Set = "set",
@@ -157,7 +157,7 @@ names! {
 }
 
 names! {
-    /// The kind of who made a change.
+    /// The kind of actor who made a change.
     ActorKind {
         /// The holder of an API token.
         Token = "token",
@@ -165,7 +165,7 @@ names! {
         Root = "root",
         /// A command on the data directory of a stopped server.
         Cli = "cli",
-        /// The program itself, or the one that embeds it.
+        /// The program itself, or a program that embeds it.
         System = "system",
     }
 }

@@ -22,22 +22,30 @@ const DEFAULT_NAME: &str = "default";
 impl Registry {
     /// Creates the first organization, its project, its token, and the root token.
     ///
-    /// # Errors [`RegistryError::Conflict`] `already_initialized` if an organization exists; [`RegistryError::Storage`].
+    /// # Errors
+    /// Returns [`RegistryError::Conflict`] `already_initialized` if an organization exists;
+    /// [`RegistryError::Storage`].
     pub fn initialize(&self, by: impl Into<Author>) -> Result<Initial, RegistryError> {
         self.initialize_as(NewOrganization::default(), by)
     }
 
-    /// As [`Registry::initialize`], with the given settings. The project gets the organization's currency.
+    /// Like [`Registry::initialize`], with the given settings. The project gets the organization's
+    /// currency.
     ///
-    /// # Errors As [`Registry::initialize`], and [`RegistryError::Invalid`] for an invalid name; then nothing is created.
+    /// # Errors
+    /// Returns the same errors as [`Registry::initialize`], or [`RegistryError::Invalid`] for an
+    /// invalid name; then nothing is created.
     pub fn initialize_as(&self, new: NewOrganization, by: impl Into<Author>) -> Result<Initial, RegistryError> {
         self.initialize_kept(new, by, |_| Ok(()))
     }
 
-    /// As [`Registry::initialize_as`], but passes the keys to `keep` before anything is created, so that they are not lost with the process that drew
-    /// them. If another writer's record comes first, `keep` is called again, with other keys.
+    /// Like [`Registry::initialize_as`], but passes the keys to `keep` before anything is created,
+    /// so that they survive the process. If another writer records first, `keep` is called again,
+    /// with other keys.
     ///
-    /// # Errors As [`Registry::initialize_as`], and those of `keep`; then nothing is created.
+    /// # Errors
+    /// Returns the same errors as [`Registry::initialize_as`], and the errors of `keep`; then
+    /// nothing is created.
     pub fn initialize_kept<E: From<RegistryError>>(
         &self,
         new: NewOrganization,
@@ -62,7 +70,8 @@ impl Registry {
 
     /// Creates a further organization, its project and its token, on behalf of a root token.
     ///
-    /// # Errors [`RegistryError::Invalid`] for an invalid name; [`RegistryError::Storage`].
+    /// # Errors
+    /// Returns [`RegistryError::Invalid`] for an invalid name; [`RegistryError::Storage`].
     pub fn create_organization(&self, name: &str, by: impl Into<Author>) -> Result<OrganizationKeys, RegistryError> {
         let new = NewOrganization { name: Some(name.to_owned()), ..NewOrganization::default() };
         let author = by.into();
@@ -75,14 +84,15 @@ impl Registry {
 
     /// Returns the current state of an organization.
     ///
-    /// # Errors [`RegistryError::NotFound`].
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`].
     pub fn organization(&self, id: OrganizationId) -> Result<Arc<Organization>, RegistryError> {
         let state = self.state();
         let tenant = state.tenants.get(&id).ok_or(ORGANIZATION_NOT_FOUND)?;
         Ok(Arc::clone(&tenant.organization))
     }
 
-    /// Returns all organizations in order of id, for jobs that serve each of them.
+    /// Returns all organizations in order of id.
     #[must_use]
     pub fn organizations(&self) -> Vec<Arc<Organization>> {
         self.state().tenants.values().map(|tenant| Arc::clone(&tenant.organization)).collect()
@@ -90,12 +100,13 @@ impl Registry {
 
     /// Changes an organization atomically, and returns its new state.
     ///
-    /// The timezone is fixed by the first recorded event, because days are counted in it. So is the currency, because
-    /// amounts were converted to it at the rates of their time and can't be converted again. Setting either to its
-    /// current value is always allowed.
+    /// The timezone is fixed by the first recorded event, because days are counted in it. So is the
+    /// currency, because amounts were converted to it at the rates of their time and can't be
+    /// converted again. Setting either to its current value is always allowed.
     ///
-    /// # Errors [`RegistryError::NotFound`], [`RegistryError::Invalid`], [`RegistryError::Storage`], and
-    /// [`RegistryError::Conflict`] `timezone_fixed` or `currency_fixed`.
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`], [`RegistryError::Invalid`], [`RegistryError::Storage`],
+    /// or [`RegistryError::Conflict`] `timezone_fixed` or `currency_fixed`.
     pub fn update_organization(
         &self,
         id: OrganizationId,
@@ -110,9 +121,10 @@ impl Registry {
         })
     }
 
-    /// Changes the timezone of an organization whose days have been counted anew in it.
+    /// Sets the timezone of an organization after its days have been counted again in it.
     ///
-    /// # Errors [`RegistryError::NotFound`], [`RegistryError::Storage`].
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`].
     pub fn set_reindexed_timezone(
         &self,
         id: OrganizationId,
@@ -148,7 +160,8 @@ impl Change<'_> {
         self.registry.organization(id)
     }
 
-    /// Draws the ids and keys of a new organization, its project and its token. Returns the record that creates them.
+    /// Draws the ids and keys of a new organization, its project and its token. Returns the record
+    /// that creates them.
     fn draw_organization(
         &self,
         new: NewOrganization,

@@ -16,22 +16,24 @@ use super::{
     ProjectPatch, RateLimitPatch, Registry, RegistryError, validate,
 };
 
-/// What records of the control log remove.
+/// The data that records of the control log remove.
 #[derive(Debug)]
 pub struct RemovedAfter {
     /// The deleted projects.
     pub deleted: Vec<ProjectId>,
-    /// The projects that lose an identity, each with the position of the record that says so.
+    /// The projects that lose an identity, each with the position of the record of the erasure.
     pub erased: Vec<(ProjectId, u64)>,
-    /// The position of the last record that was read.
+    /// The position of the last record read.
     pub until: u64,
 }
 
 impl Registry {
     /// Creates a project with one public key.
     ///
-    /// # Errors [`RegistryError::NotFound`] if there is no such organization, [`RegistryError::Invalid`],
-    /// [`RegistryError::Storage`], and [`RegistryError::Conflict`] `limit_reached` at [`super::MAX_PROJECTS`].
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`] if there is no such organization,
+    /// [`RegistryError::Invalid`], [`RegistryError::Storage`], or [`RegistryError::Conflict`]
+    /// `limit_reached` at [`super::MAX_PROJECTS`].
     pub fn create_project(
         &self,
         organization: OrganizationId,
@@ -43,7 +45,8 @@ impl Registry {
             let id = {
                 let state = change.state();
                 let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
-                // A deleted project counts until nothing of it is left, so that deletions are bounded, too.
+                // A deleted project counts until its data are removed, so that deletions are
+                // bounded, too.
                 validate::room(tenant.projects.len() + tenant.deletions.len(), validate::MAX_PROJECTS, "projects")?;
                 unused_project_id(&state)?
             };
@@ -55,7 +58,8 @@ impl Registry {
 
     /// Returns the projects of an organization, oldest first.
     ///
-    /// # Errors [`RegistryError::NotFound`] if there is no such organization.
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`] if there is no such organization.
     pub fn projects(&self, organization: OrganizationId) -> Result<Vec<Arc<Project>>, RegistryError> {
         let state = self.state();
         let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
@@ -66,21 +70,22 @@ impl Registry {
 
     /// Returns the current state of a project of an organization.
     ///
-    /// # Errors [`RegistryError::NotFound`], also if another organization owns the project.
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`], also if another organization owns the project.
     pub fn project(&self, organization: OrganizationId, id: ProjectId) -> Result<Arc<Project>, RegistryError> {
         let state = self.state();
         let project = state.tenants.get(&organization).and_then(|tenant| tenant.projects.get(&id));
         project.map(Arc::clone).ok_or(PROJECT_NOT_FOUND)
     }
 
-    /// Returns the projects that keep events for some days only, and for how many.
+    /// Returns the projects with a retention, and its days.
     pub fn retentions(&self) -> Vec<(ProjectId, u32)> {
         let state = self.state();
         let projects = state.tenants.values().flat_map(|tenant| tenant.projects.values());
         projects.filter_map(|project| Some((project.id, project.retention_days?))).collect()
     }
 
-    /// Returns the projects that have quotas of their own, and these.
+    /// Returns the projects with own quotas, and the quotas.
     pub fn own_quotas(&self) -> HashMap<ProjectId, OwnQuotas> {
         let state = self.state();
         let projects = state.tenants.values().flat_map(|tenant| tenant.projects.values());
@@ -89,11 +94,13 @@ impl Registry {
 
     /// Changes a project atomically, and returns its new state.
     ///
-    /// The currency is fixed by the project's first recorded event, because amounts were converted to it at the rates of
-    /// their time and can't be converted again. Setting it to its current value is always allowed.
+    /// The currency is fixed by the project's first recorded event, because amounts were converted
+    /// to it at the rates of their time and can't be converted again. Setting it to its current
+    /// value is always allowed.
     ///
-    /// # Errors [`RegistryError::NotFound`], [`RegistryError::Invalid`], [`RegistryError::Storage`], and
-    /// [`RegistryError::Conflict`] `currency_fixed`.
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`], [`RegistryError::Invalid`], [`RegistryError::Storage`],
+    /// or [`RegistryError::Conflict`] `currency_fixed`.
     pub fn update_project(
         &self,
         organization: OrganizationId,
@@ -109,10 +116,11 @@ impl Registry {
         })
     }
 
-    /// Deletes a project with its keys and tokens, durably. They are refused from the next request on; what was recorded of the project, if
-    /// anything was, is removed later, see [`Self::deletions`].
+    /// Deletes a project with its keys and tokens, durably. They are refused from the next request
+    /// on. The recorded data are removed later, see [`Self::deletions`].
     ///
-    /// # Errors [`RegistryError::NotFound`] and [`RegistryError::Storage`].
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`] or [`RegistryError::Storage`].
     pub fn delete_project(
         &self,
         organization: OrganizationId,
@@ -131,14 +139,16 @@ impl Registry {
         self.state().deletions().map(|(_, project)| project).collect()
     }
 
-    /// How many deletions of projects were applied since the start.
+    /// The number of deletions of projects applied since the start.
     pub fn deletions_applied(&self) -> u64 {
         self.deletions_applied.load(Ordering::Acquire)
     }
 
-    /// Returns what the applied records after a position remove. Reads the control log, which must have those records still.
+    /// Returns the data that the applied records after a position remove. Reads the control log,
+    /// which must still have those records.
     ///
-    /// # Errors [`RegistryError::Storage`].
+    /// # Errors
+    /// Returns [`RegistryError::Storage`].
     pub fn removed_after(&self, position: u64) -> Result<RemovedAfter, RegistryError> {
         let change = self.begin_change()?;
         let (mut deleted, mut erased, mut at) = (Vec::new(), Vec::new(), position);
@@ -146,7 +156,7 @@ impl Registry {
             at += 1;
             match record {
                 ControlRecord::ProjectDeleted { project, .. } => deleted.push(project),
-                // One that is lifted had begun before.
+                // A lifted erasure had begun before.
                 ControlRecord::IdentityErased(erasure) if erasure.has_begun() && !erasure.is_done && !erasure.is_lifted => {
                     erased.extend(erasure.projects.iter().map(|project| (*project, at)));
                 }
@@ -156,9 +166,11 @@ impl Registry {
         Ok(RemovedAfter { deleted, erased, until: change.journal.next_position() - 1 })
     }
 
-    /// Records that nothing of a deleted project is left. Does nothing if that is recorded already.
+    /// Records that all data of a deleted project are removed. Does nothing if that is already
+    /// recorded.
     ///
-    /// # Errors [`RegistryError::Storage`].
+    /// # Errors
+    /// Returns [`RegistryError::Storage`].
     pub fn finish_deletion(&self, id: ProjectId) -> Result<(), RegistryError> {
         self.change(None, |change| {
             let found = change.state().deletions().find(|(_, project)| *project == id);
@@ -169,8 +181,9 @@ impl Registry {
 
     /// Adds a public key to a project, and returns it. Existing keys stay valid.
     ///
-    /// # Errors [`RegistryError::NotFound`], [`RegistryError::Storage`], and [`RegistryError::Conflict`] `limit_reached`
-    /// at [`super::MAX_PUBLIC_KEYS`].
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`], or
+    /// [`RegistryError::Conflict`] `limit_reached` at [`super::MAX_PUBLIC_KEYS`].
     pub fn add_public_key(
         &self,
         organization: OrganizationId,
@@ -189,10 +202,12 @@ impl Registry {
         })
     }
 
-    /// Removes a public key from a project. Events sent with it are refused from the next request on.
+    /// Removes a public key from a project. Events sent with it are refused from the next request
+    /// on.
     ///
-    /// # Errors [`RegistryError::NotFound`], [`RegistryError::Storage`], and [`RegistryError::Conflict`]
-    /// `last_public_key` if it is the project's only one.
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`], or
+    /// [`RegistryError::Conflict`] `last_public_key` if it is the project's only one.
     pub fn remove_public_key(
         &self,
         organization: OrganizationId,
@@ -217,11 +232,12 @@ impl Registry {
         })
     }
 
-    /// Changes or removes the rate limit of a public key, from the next request on. A key whose limit changed may send a
-    /// whole burst at once. Returns the project's new state.
+    /// Changes or removes the rate limit of a public key, from the next request on. A key whose
+    /// limit changed may send a whole burst at once. Returns the project's new state.
     ///
-    /// # Errors [`RegistryError::NotFound`], [`RegistryError::Invalid`] `rate_limit` and `burst`, and
-    /// [`RegistryError::Storage`].
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`], [`RegistryError::Invalid`] `rate_limit` and `burst`,
+    /// and [`RegistryError::Storage`].
     pub fn limit_public_key(
         &self,
         organization: OrganizationId,

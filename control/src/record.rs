@@ -55,14 +55,14 @@ pub(super) enum ControlRecord {
         /// The id of the project.
         project: ProjectId,
     },
-    /// The deletion of a project, of its keys and of its tokens. What is recorded of it is removed later.
+    /// The deletion of a project with its keys and tokens. Its recorded data are removed later.
     ProjectDeleted {
         /// The organization that owned the project.
         organization: OrganizationId,
         /// The id of the project.
         project: ProjectId,
     },
-    /// Nothing that was recorded of a deleted project is left.
+    /// All recorded data of a deleted project are removed.
     DeletionFinished {
         /// The organization that owned the project.
         organization: OrganizationId,
@@ -82,7 +82,7 @@ pub(super) enum ControlRecord {
     },
     /// A new erasure, or its new value.
     IdentityErased(Erasure),
-    /// How far a project of several machines is without the identities of some erasures.
+    /// The stage of some erasures in a project of a cluster.
     ErasureProgressed {
         /// The organization.
         organization: OrganizationId,
@@ -90,31 +90,32 @@ pub(super) enum ControlRecord {
         project: ProjectId,
         /// The numbers of the erasures.
         numbers: Vec<u64>,
-        /// What is left of them in the project.
+        /// The stage.
         stage: ErasureStage,
     },
-    /// The new value of an organization whose balance of Actions changed, and the entry of the ledger about it.
+    /// The new value of an organization whose balance of Actions changed, and the entry of the
+    /// ledger about it.
     ActionsChanged {
         /// The organization.
         organization: Organization,
         /// The entry.
         entry: ActionEntry,
     },
-    /// A new run that builds a company profile, or its new value, with what it changes the balance by.
+    /// A new run that builds a company profile, or its new value, with its change of the balance.
     BuildRunChanged {
         /// The run.
         run: BuildRun,
         /// The payment or the refund.
         payment: Option<ActionsPayment>,
     },
-    /// A company profile is about to change: for the audit log alone. The profile is a file of its own.
+    /// An audit entry that a company profile is about to change. The profile is a file of its own.
     CompanyProfileChanging {
-        /// The organization whose profile it is.
+        /// The organization that owns the profile.
         organization: OrganizationId,
     },
-    /// A webhook is about to change: for the audit log alone. The webhook is a file of its own.
+    /// An audit entry that a webhook is about to change. The webhook is a file of its own.
     WebhookChanging {
-        /// The organization whose webhook it is.
+        /// The organization that owns the webhook.
         organization: OrganizationId,
     },
     /// A new share.
@@ -137,7 +138,8 @@ pub(super) enum ControlRecord {
     },
 }
 
-/// The new value of an organization whose balance of Actions changed, and the entry of the ledger about it.
+/// The new value of an organization whose balance of Actions changed, and the entry of the ledger
+/// about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ActionsPayment {
@@ -193,7 +195,7 @@ impl From<&(Arc<BrowserSession>, SecretHash)> for StoredSession {
 struct RecordEnvelope<'a> {
     version: u32,
     record: &'a ControlRecord,
-    /// The entries of the audit log about it. Programs of before ignore them.
+    /// The audit entries of the record. Earlier programs ignore them.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     audit: &'a [AuditEntry],
 }
@@ -212,7 +214,7 @@ struct AuditEnvelope {
 }
 
 impl ControlRecord {
-    /// The organization that it is about.
+    /// The organization that the record is about.
     pub(super) fn organization(&self) -> OrganizationId {
         match self {
             Self::OrganizationCreated { organization, .. }
@@ -257,9 +259,10 @@ pub(super) fn decode(bytes: &[u8], position: u64) -> Result<ControlRecord, Contr
     serde_json::from_str(record.get()).map_err(bad)
 }
 
-/// Decodes the audit entries of the record at `position`, and its organization; `None` if it has no entries.
+/// Decodes the audit entries of the record at `position`, and its organization; `None` if it has no
+/// entries.
 pub(super) fn decode_audit(bytes: &[u8], position: u64) -> Result<Option<(OrganizationId, Vec<AuditEntry>)>, ControlError> {
-    /// The part that tells whether there are entries.
+    /// The part that shows whether there are entries.
     #[derive(Deserialize)]
     struct Probe<'a> {
         #[serde(borrow)]

@@ -22,7 +22,7 @@ pub const ROOT_TOKEN_PREFIX: &str = "rk_";
 pub const WEBHOOK_SECRET_PREFIX: &str = "whsec_";
 /// The prefix of the secrets of shares.
 pub const SHARE_PREFIX: &str = "sh_";
-/// The prefix of the secrets of sessions, which only cookies hold.
+/// The prefix of the secrets of browser sessions. Only cookies hold them.
 pub const SESSION_PREFIX: &str = "ss_";
 /// The prefix of the codes that begin a session.
 pub const SIGN_IN_CODE_PREFIX: &str = "lc_";
@@ -32,12 +32,12 @@ pub(super) const OPERATOR_TOKEN_PREFIX: &str = "op_";
 pub const KEY_CHARACTERS: usize = 32;
 
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// The largest multiple of 62 that fits a byte. Bytes from here on are rejected, as they would favour the first
-/// characters.
+/// The largest multiple of 62 that fits a byte. Bytes from here on are rejected, as they would
+/// favour the first characters.
 const UNBIASED_BELOW: u8 = 248;
 
-/// A token in plain text. It exists once, on its way to the client that requested it; logs and debug output never show
-/// it.
+/// A token in plain text. It exists once, on its way to the client that requested it. Logs and
+/// debug output never show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -45,12 +45,12 @@ impl Secret {
     /// Returns a new secret that begins with `prefix`.
     ///
     /// # Errors
-    /// [`ControlError::Random`].
+    /// Returns [`ControlError::Random`].
     pub fn random(prefix: &str) -> Result<Self, ControlError> {
         random_key(prefix, KEY_CHARACTERS).map(Secret)
     }
 
-    /// A secret that is computed from another one.
+    /// Makes a secret that is computed from another one.
     pub fn derived(text: String) -> Self {
         Self(text)
     }
@@ -68,7 +68,8 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The stored form of a secret: its SHA-256. A random secret of 190 bits needs neither a salt nor a slow hash.
+/// The stored form of a secret: its SHA-256. A random secret of 190 bits needs neither a salt nor a
+/// slow hash.
 ///
 /// Comparison takes constant time, including in map lookups.
 #[derive(Clone, Copy, Eq, PartialOrd, Ord)]
@@ -79,12 +80,12 @@ impl SecretHash {
         SecretHash(Sha256::digest(secret.as_bytes()).into())
     }
 
-    /// The hash of no secret that anybody knows.
+    /// The hash of no known secret.
     pub(super) fn of_nothing() -> Self {
         SecretHash([0; 32])
     }
 
-    /// Returns it as hexadecimal digits.
+    /// Returns the hash as hexadecimal digits.
     pub(super) fn to_hex(self) -> String {
         hex(&self.0)
     }

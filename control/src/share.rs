@@ -1,4 +1,4 @@
-//! A share: a link that shows the figures of one project to whoever has it, as stored and as checked.
+//! A share: a link that shows the figures of one project to any reader who has it.
 
 use std::sync::Arc;
 
@@ -13,12 +13,13 @@ use super::{ApiToken, Authority, Limiter, RateLimit, Role, Scope, ShareId, Token
 pub const MAX_SHARES_OF_PROJECT: usize = 100;
 /// The maximum number of shares of an organization.
 pub const MAX_SHARES: usize = 1_000;
-/// The maximum number of origins that may embed a share. All of them stand in a header.
+/// The maximum number of origins that may embed a share. A header lists all of them.
 pub const MAX_EMBED_ORIGINS: usize = 20;
-/// The requests that all readers of a share may send together: what a stranger can cost the organization.
+/// The limit for the requests of all readers of a share together. It bounds the load that strangers
+/// can cause.
 pub(super) const SHARE_LIMIT: RateLimit = RateLimit { per_second: 100, burst: Some(500) };
 
-/// A share. Only who made it knows its secret.
+/// A share. Only its maker knows its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Share {
@@ -36,7 +37,7 @@ pub struct Share {
     pub embed_origins: Vec<String>,
     /// The time of creation.
     pub created_at: Instant,
-    /// The time from which on it is refused.
+    /// The time at which it expires.
     pub expires_at: Option<Instant>,
 }
 
@@ -47,9 +48,9 @@ impl Share {
         self.expires_at.is_some_and(|expires_at| now >= expires_at)
     }
 
-    /// The rights of whoever has the share, in the form in which every right is checked. No token has this id.
+    /// The rights of the share's readers, as a token. No real token has this id.
     fn rights(&self) -> ApiToken {
-        // Money is for owners and admins.
+        // Only owners and admins may see money.
         let role = if self.revenue { Role::Admin } else { Role::Member };
         let scopes = [Scope::AnalyticsRead].into_iter().chain(self.revenue.then_some(Scope::RevenueRead)).collect();
         ApiToken {
@@ -72,7 +73,7 @@ impl Share {
 pub struct NewShare {
     /// The name.
     pub name: String,
-    /// The time from which on it is refused; in the future.
+    /// The time at which it expires, in the future.
     pub expires_at: Option<Instant>,
     /// Whether it shows money.
     pub revenue: bool,
@@ -85,7 +86,7 @@ pub struct NewShare {
 pub struct ShareHolder {
     /// The share.
     pub share: Arc<Share>,
-    /// What it allows: reading figures of its project.
+    /// The rights of the reader: to read figures of the project.
     pub rights: Arc<ApiToken>,
     /// The limiter of the requests of all its readers.
     pub limiter: Arc<Limiter>,
@@ -98,7 +99,7 @@ impl ShareHolder {
         Self { share: Arc::clone(share), rights, limiter, secret }
     }
 
-    /// What a request of the reader is let in with.
+    /// Returns the authority of the reader's requests.
     #[must_use]
     pub fn authority(&self) -> Authority {
         Authority { secret: self.secret, role: self.rights.role }

@@ -14,10 +14,13 @@ use super::{
 const SHARE_NOT_FOUND: RegistryError = RegistryError::NotFound { what: "share" };
 
 impl Registry {
-    /// Creates a share of a project. Its secret is in the return value, and can't be retrieved again.
+    /// Creates a share of a project. Its secret is in the return value, and can't be retrieved
+    /// again.
     ///
-    /// # Errors [`RegistryError::NotFound`] without such a project, [`RegistryError::Invalid`], [`RegistryError::Storage`], and
-    /// [`RegistryError::Conflict`] `limit_reached` at [`MAX_SHARES_OF_PROJECT`] and [`MAX_SHARES`].
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`] without such a project, [`RegistryError::Invalid`],
+    /// [`RegistryError::Storage`], or [`RegistryError::Conflict`] `limit_reached` at
+    /// [`MAX_SHARES_OF_PROJECT`] or [`MAX_SHARES`].
     pub fn create_share(
         &self,
         organization: OrganizationId,
@@ -55,7 +58,8 @@ impl Registry {
 
     /// Returns the shares of a project, oldest first, including expired ones.
     ///
-    /// # Errors [`RegistryError::NotFound`] without such a project.
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`] without such a project.
     pub fn shares(&self, organization: OrganizationId, project: ProjectId) -> Result<Vec<Arc<Share>>, RegistryError> {
         let state = self.state();
         let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
@@ -66,9 +70,12 @@ impl Registry {
         Ok(shares)
     }
 
-    /// Revokes a share permanently. Its readers are refused from the next request on, and their streams end.
+    /// Revokes a share permanently. Its readers are refused from the next request on, and their
+    /// streams end.
     ///
-    /// # Errors [`RegistryError::NotFound`], also if the share is another project's; [`RegistryError::Storage`].
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`], also if the share is another project's;
+    /// [`RegistryError::Storage`].
     pub fn revoke_share(
         &self,
         organization: OrganizationId,
@@ -90,7 +97,8 @@ impl Registry {
         })
     }
 
-    /// Returns the share of this id, of any organization: for the origins that may embed it, which are no secret.
+    /// Returns the share with this id, of any organization. It has the origins that may embed the
+    /// share, which are not secret.
     #[must_use]
     pub fn share(&self, id: &ShareId) -> Option<Arc<Share>> {
         self.cache.share(id)

@@ -1,5 +1,6 @@
-//! Codes that sign a browser in once, within minutes. They are in memory only: a restart ends them. Where several machines serve, they are in the memory of what these
-//! share, so that any of them takes a code that another one made.
+//! Codes that sign a browser in once, within minutes. They are only in memory, so a restart ends
+//! them. The machines of a cluster share them in the memory of the brokers, so any machine accepts
+//! a code that another one has made.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -12,40 +13,42 @@ use serde::{Deserialize, Serialize};
 use super::secret::SecretHash;
 use super::{RegistryError, TokenId};
 
-/// For how many seconds a code is valid.
+/// The seconds for which a code is valid.
 pub const SIGN_IN_CODE_SECONDS: i64 = 5 * 60;
 /// The maximum number of codes of an organization. One more ends the oldest.
 pub const MAX_SIGN_IN_CODES: usize = 100;
-/// The maximum number of codes of a token, whose holder may be of the lowest role. One more ends its oldest.
+/// The maximum number of codes of a token, whose holder may have the lowest role. One more ends its
+/// oldest.
 pub const MAX_SIGN_IN_CODES_OF_TOKEN: usize = 10;
 
-/// Where several machines keep their codes. Keys are hashes of codes, as hexadecimal digits; values go [`SIGN_IN_CODE_SECONDS`] after they were kept.
+/// The place where the machines of a cluster share their codes. Keys are hashes of codes, as
+/// hexadecimal digits. Values vanish [`SIGN_IN_CODE_SECONDS`] after they were stored.
 ///
 /// Its functions may block.
 pub trait SharedCodes: Send + Sync {
-    /// Keeps a value.
+    /// Stores a value.
     ///
     /// # Errors
-    /// Why it is not kept.
+    /// The reason why it is not stored.
     fn keep(&self, key: &str, value: &[u8]) -> Result<(), SharedCodesError>;
 
-    /// Removes a value that nobody is to take any more.
+    /// Removes a value that nobody will take any more.
     ///
     /// # Errors
-    /// Why it is not known whether it is removed.
+    /// The reason why it is unknown whether the value is removed.
     fn end(&self, key: &str) -> Result<(), SharedCodesError>;
 
     /// Takes a value away, and returns it to one caller only; `None` if there is none.
     ///
     /// # Errors
-    /// Why it is not known. The value may have been taken away.
+    /// The reason why the outcome is unknown. The value may have been taken away.
     fn take(&self, key: &str) -> Result<Option<Vec<u8>>, SharedCodesError>;
 }
 
-/// Why codes that machines share can't be asked.
+/// The reason why shared codes can't be read or changed.
 pub type SharedCodesError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The token that a code stands for.
+/// The token of a code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CodeTarget {
     pub(super) organization: OrganizationId,
@@ -59,14 +62,14 @@ struct Code {
 }
 
 impl Code {
-    /// What a shared value stands for; `None` if it has expired.
+    /// Decodes a shared value; `None` if it has expired.
     fn target_of(value: &[u8], now: Instant) -> Result<Option<CodeTarget>, RegistryError> {
         let Self { target, expires_at } = serde_json::from_slice(value).map_err(|error| unavailable(error.into()))?;
         Ok((now < expires_at).then_some(target))
     }
 }
 
-/// The codes that machines share, and their bounds.
+/// The codes that the machines of a cluster share, and their bounds.
 pub(super) struct SharedSignIns(pub(super) Box<dyn SharedCodes>);
 
 impl std::fmt::Debug for SharedSignIns {
@@ -76,7 +79,7 @@ impl std::fmt::Debug for SharedSignIns {
 }
 
 impl SharedSignIns {
-    /// Adds a code that expires then, and removes the one that it ended.
+    /// Adds a code with its expiry, and removes the code that it ended.
     pub(super) fn add(&self, hash: &SecretHash, target: CodeTarget, added: &Added) -> Result<(), RegistryError> {
         if let Some(former) = &added.ended {
             self.0.end(&former.to_hex()).map_err(unavailable)?;
@@ -86,14 +89,15 @@ impl SharedSignIns {
         self.0.keep(&hash.to_hex(), &value).map_err(unavailable)
     }
 
-    /// Returns what a code stands for, which stays as it is; `None` if it is unknown, used or expired.
+    /// Returns the target of a code without using it; `None` if the code is unknown, used or
+    /// expired.
     pub(super) fn look(&self, hash: &SecretHash, now: Instant) -> Result<Option<CodeTarget>, RegistryError> {
         let Some(value) = self.0.take(&hash.to_hex()).map_err(unavailable)? else { return Ok(None) };
         self.0.keep(&hash.to_hex(), &value).map_err(unavailable)?;
         Code::target_of(&value, now)
     }
 
-    /// Uses a code up, and returns what it stands for; `None` if it is unknown, used or expired.
+    /// Uses a code, and returns its target; `None` if the code is unknown, used or expired.
     pub(super) fn take(&self, hash: &SecretHash, now: Instant) -> Result<Option<CodeTarget>, RegistryError> {
         let Some(value) = self.0.take(&hash.to_hex()).map_err(unavailable)? else { return Ok(None) };
         Code::target_of(&value, now)
@@ -104,25 +108,26 @@ fn unavailable(source: SharedCodesError) -> RegistryError {
     ControlError::Log(LogError::Remote { kind: RemoteFailure::Unavailable, source }).into()
 }
 
-/// A code that was added.
+/// An added code.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Added {
-    /// When it expires.
+    /// The time at which it expires.
     pub(super) expires_at: Instant,
-    /// The code that it ended, since there were too many.
+    /// The code that it ended, if there were too many.
     pub(super) ended: Option<SecretHash>,
 }
 
-/// The codes that were not used.
+/// The unused codes.
 #[derive(Debug, Default)]
 pub(super) struct SignInCodes {
     codes: HashMap<SecretHash, Code>,
-    /// The codes of each organization, oldest first, used ones too.
+    /// The codes of each organization, oldest first, including used ones.
     order: HashMap<OrganizationId, VecDeque<SecretHash>>,
 }
 
 impl SignInCodes {
-    /// Adds a code, and removes those of its organization that have expired. If there are too many, the oldest one of the same token ends, else the oldest of all.
+    /// Adds a code, and removes the expired codes of its organization. If there are too many, the
+    /// oldest one of the same token ends, or else the oldest of all.
     pub(super) fn add(&mut self, hash: SecretHash, target: CodeTarget, now: Instant) -> Added {
         let expires_at = now.plus_ms(SIGN_IN_CODE_SECONDS * 1_000);
         let order = self.order.entry(target.organization).or_default();
@@ -141,12 +146,12 @@ impl SignInCodes {
         Added { expires_at, ended }
     }
 
-    /// Returns what a code stands for; `None` if it is unknown, used or expired.
+    /// Returns the target of a code; `None` if it is unknown, used or expired.
     pub(super) fn look(&self, hash: &SecretHash, now: Instant) -> Option<CodeTarget> {
         self.codes.get(hash).filter(|code| now < code.expires_at).map(|code| code.target.clone())
     }
 
-    /// Uses a code up, and returns what it stands for; `None` if it is unknown, used or expired.
+    /// Uses a code, and returns its target; `None` if it is unknown, used or expired.
     pub(super) fn take(&mut self, hash: &SecretHash, now: Instant) -> Option<CodeTarget> {
         let Code { target, expires_at } = self.codes.remove(hash)?;
         if let Some(order) = self.order.get_mut(&target.organization) {
@@ -203,7 +208,7 @@ mod tests {
         assert_eq!((codes.codes.len(), codes.order[&OrganizationId(1)].len()), (1, 1), "those of before have expired");
     }
 
-    /// Whoever fills what its token may have ends no code of another one.
+    /// A token that reaches its own limit ends no code of another token.
     #[test]
     fn a_token_has_a_part_of_the_codes() {
         let mut codes = SignInCodes::default();
@@ -216,7 +221,7 @@ mod tests {
         }
         assert_eq!(codes.order[&OrganizationId(1)].len(), MAX_SIGN_IN_CODES_OF_TOKEN + 1);
         assert_eq!(codes.take(&hash(0), NOW), Some(owner));
-        // In an organization that has all its codes, too.
+        // This also applies in an organization that has reached its limit.
         for i in 1_000..2_000 {
             codes.add(hash(i), target(1), NOW);
         }

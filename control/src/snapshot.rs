@@ -1,8 +1,10 @@
 //! Snapshots of the control data: JSON files, written atomically.
 //!
-//! `snapshot-<position>.json` holds the state after all records of the control log up to and including that position:
-//! `{"checksum","position","version","state"}`, in the version of the log's new records ([`latest_record_version`]). The checksum is the SHA-256 of the rest. It is verified before the
-//! version is read, so that damage is never mistaken for a file of a newer program.
+//! `snapshot-<position>.json` holds the state after all records of the control log up to and
+//! including that position: `{"checksum","position","version","state"}`, in the version of the
+//! log's new records ([`latest_record_version`]). The checksum is the SHA-256 of the rest. It is
+//! verified before the version is read, so that damage is never mistaken for a file of a newer
+//! program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -92,7 +94,8 @@ pub(super) fn load(dir: &Path, position: u64) -> Result<Option<State>, ControlEr
     State::from_contents(contents).map(Some).map_err(|misfit| bad(misfit.to_owned()))
 }
 
-/// Renames a damaged snapshot, so that it no longer counts as one but remains available for inspection.
+/// Renames a damaged snapshot, so that it no longer counts as one but remains available for
+/// inspection.
 pub(super) fn set_aside(dir: &Path, position: u64) -> Result<(), ControlError> {
     let path = path(dir, position);
     let aside = path.with_extension("json.damaged");

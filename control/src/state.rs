@@ -19,8 +19,8 @@ pub(super) struct State {
     pub(super) root_tokens: BTreeSet<SecretHash>,
 }
 
-/// An organization and the projects and tokens that it owns. All lookups here start at the organization, which isolates
-/// organizations from each other.
+/// An organization and the projects and tokens that it owns. All lookups here start at the
+/// organization, which isolates organizations from each other.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Tenant {
     pub(super) organization: Arc<Organization>,
@@ -29,14 +29,15 @@ pub(super) struct Tenant {
     pub(super) members: BTreeMap<MemberId, Arc<Member>>,
     /// The deleted projects whose data may not yet be removed.
     pub(super) deletions: BTreeSet<ProjectId>,
-    /// The erasures by number, finished ones too. Of those that were given up, only the last one.
+    /// The erasures by number, including finished ones. If erasures were given up, only the last
+    /// one of them.
     pub(super) erasures: BTreeMap<u64, Erasure>,
     /// The entries of the Actions ledger, oldest first.
     pub(super) actions: VecDeque<ActionEntry>,
-    /// The runs that build company profiles, and those of the last weeks.
+    /// The runs that build company profiles, including those that ended in the last weeks.
     pub(super) builds: BTreeMap<BuildRunId, BuildRun>,
     pub(super) shares: BTreeMap<ShareId, (Arc<Share>, SecretHash)>,
-    /// The sessions of tokens that are there.
+    /// The sessions of existing tokens.
     pub(super) sessions: BTreeMap<SessionId, (Arc<BrowserSession>, SecretHash)>,
 }
 
@@ -53,21 +54,21 @@ pub(super) enum Touched {
     Tokens(Vec<(Arc<ApiToken>, SecretHash)>),
     /// A new share.
     Share(Arc<Share>, SecretHash),
-    /// A new session, and those that ended for it.
+    /// A new session, and the sessions that ended for it.
     Session(SessionEntry, Vec<SecretHash>),
-    /// Revoked tokens with their sessions, a revoked share, or a session that ended.
+    /// Revoked tokens with their sessions, a revoked share, or an ended session.
     RemovedSecrets(Vec<SecretHash>),
     /// A deleted project, and the secrets that ended with it.
     RemovedProject(Arc<Project>, Vec<SecretHash>),
-    /// The list of deletions, from which nothing is derived.
+    /// The list of deletions. Nothing is derived from it.
     Deletions,
-    /// The list of erasures, from which nothing is derived here.
+    /// The list of erasures. Nothing is derived from it here.
     Erasures,
     /// Nothing.
     Nothing,
 }
 
-/// A session, the hash of its secret, and that of its token.
+/// A session, with the hashes of its secret and of its token's secret.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct SessionEntry {
     pub(super) session: Arc<BrowserSession>,
@@ -75,7 +76,7 @@ pub(super) struct SessionEntry {
     pub(super) token: SecretHash,
 }
 
-/// Why a record contradicts the records before it.
+/// The reason why a record contradicts the records before it.
 pub(super) type Misfit = &'static str;
 
 impl State {
@@ -144,7 +145,8 @@ impl State {
         }
     }
 
-    /// Applies a record that passed [`Self::check`], and returns what changed. A record that would not pass is ignored.
+    /// Applies a record that passed [`Self::check`], and returns what changed. A record that would
+    /// not pass is ignored.
     pub(super) fn apply(&mut self, record: ControlRecord) -> Option<Touched> {
         match record {
             ControlRecord::OrganizationCreated { organization, project, token, root_token } => {
@@ -209,7 +211,7 @@ impl State {
         }
     }
 
-    /// [`Self::check`] of records about shares and sessions.
+    /// Checks records about shares and sessions, for [`Self::check`].
     fn check_browser(&self, record: &ControlRecord) -> Result<(), Misfit> {
         match record {
             ControlRecord::ShareCreated(StoredShare { share, .. }) => self.check_project(share.organization, share.project),
@@ -231,7 +233,7 @@ impl State {
         }
     }
 
-    /// [`Self::apply`] for records about tokens and who holds them, shares and sessions.
+    /// Applies records about tokens, their holders, shares and sessions, for [`Self::apply`].
     fn apply_to_credentials(&mut self, record: ControlRecord) -> Option<Touched> {
         match record {
             ControlRecord::TokenCreated(token) => {
@@ -338,7 +340,7 @@ impl Tenant {
         }
     }
 
-    /// Takes the organization with its new balance, and the entry about it.
+    /// Replaces the organization with its new balance, and adds the ledger entry.
     fn pay(&mut self, organization: Organization, entry: ActionEntry) -> OrganizationId {
         let id = organization.id;
         self.organization = Arc::new(organization);
@@ -346,7 +348,8 @@ impl Tenant {
         id
     }
 
-    /// Inserts or replaces a run with its payment or refund. Of more than there can be, those that ended first go.
+    /// Inserts or replaces a run with its payment or refund. Beyond the limit, the runs that ended
+    /// first are removed.
     fn put_build(&mut self, run: BuildRun, payment: Option<ActionsPayment>) -> Touched {
         self.builds.insert(run.id.clone(), run);
         while self.builds.len() > MAX_BUILD_RUNS {
@@ -360,7 +363,7 @@ impl Tenant {
         }
     }
 
-    /// Adds an entry to the ledger, and removes the oldest of more than there can be.
+    /// Adds an entry to the ledger. Beyond the limit, the oldest entry is removed.
     pub(super) fn add_action(&mut self, entry: ActionEntry) {
         self.actions.push_back(entry);
         if self.actions.len() > MAX_ACTION_ENTRIES {
@@ -381,7 +384,8 @@ impl Tenant {
         stored
     }
 
-    /// Removes a project, its tokens and its shares. Returns the project, and the hashes of the secrets that ended.
+    /// Removes a project, its tokens and its shares. Returns the project, and the hashes of the
+    /// secrets that ended.
     fn delete_project(&mut self, id: ProjectId) -> Option<(Arc<Project>, Vec<SecretHash>)> {
         let project = self.projects.remove(&id)?;
         // A floor may have been recorded, too.
@@ -399,7 +403,8 @@ impl Tenant {
         Some(self.take_tokens(|token| token.member.as_ref() == Some(member)))
     }
 
-    /// Removes the tokens that `is_gone` selects, and their sessions. Returns the hashes of all of them.
+    /// Removes the tokens that `is_gone` selects, and their sessions. Returns the hashes of all of
+    /// them.
     fn take_tokens(&mut self, is_gone: impl Fn(&ApiToken) -> bool) -> Vec<SecretHash> {
         let mut hashes = take(&mut self.tokens, is_gone);
         let tokens = &self.tokens;
@@ -407,7 +412,8 @@ impl Tenant {
         hashes
     }
 
-    /// Adds a session; the oldest ones of more than there can be end. Returns it as the cache keeps it, and the hashes of those that ended.
+    /// Adds a session. Beyond the limits, the oldest sessions end. Returns the session as the cache
+    /// stores it, and the hashes of the ended ones.
     fn put_session(&mut self, StoredSession { session, hash }: StoredSession) -> Option<(SessionEntry, Vec<SecretHash>)> {
         let (session, mut ended) = (Arc::new(session), Vec::new());
         let of_token = |other: &BrowserSession| other.token == session.token;
@@ -421,7 +427,8 @@ impl Tenant {
         Some((entry, ended))
     }
 
-    /// The ids of the oldest of the sessions that `counts` selects, as many as are beyond the limit.
+    /// Returns the ids of the oldest of the sessions that `counts` selects, as many as there are
+    /// beyond the limit.
     fn oldest_beyond(&self, limit: usize, counts: impl Fn(&BrowserSession) -> bool) -> Vec<SessionId> {
         let mut sessions: Vec<_> = self.sessions.values().map(|(session, _)| session).filter(|session| counts(session)).collect();
         sessions.sort_by_key(|session| (session.created_at, &session.id));
@@ -429,7 +436,7 @@ impl Tenant {
         sessions.into_iter().take(beyond).map(|session| session.id.clone()).collect()
     }
 
-    /// The sessions as the cache keeps them.
+    /// The sessions as the cache stores them.
     pub(super) fn session_entries(&self) -> impl Iterator<Item = SessionEntry> {
         let entry = |(session, hash): &(Arc<BrowserSession>, SecretHash)| {
             let token = self.tokens.get(&session.token)?.1;
@@ -444,7 +451,7 @@ impl Tenant {
         tokens.map(|(token, hash)| (self.effective(token), *hash)).collect()
     }
 
-    /// Returns a token with the role that holds for it: the lower of its own and its member's.
+    /// Returns a token with its effective role: the lower of its own and its member's.
     pub(super) fn effective(&self, token: &Arc<ApiToken>) -> Arc<ApiToken> {
         match token.member.as_ref().and_then(|member| self.members.get(member)) {
             Some(member) if member.role > token.role => Arc::new(ApiToken { role: member.role, ..ApiToken::clone(token) }),
@@ -452,7 +459,8 @@ impl Tenant {
         }
     }
 
-    /// Puts an erasure, or its new value. One that was given up has nothing, and goes: the last one only when there is another, so that no number is given twice.
+    /// Inserts an erasure, or replaces its value. An erasure that was given up is empty and is
+    /// removed, but the last one only when there is a later one, so that no number is used twice.
     pub(super) fn put_erasure(&mut self, erasure: Erasure) {
         let last = self.erasures.last_key_value().map(|(number, last)| (*number, last.is_given_up()));
         match last {
@@ -474,7 +482,7 @@ impl Tenant {
     }
 }
 
-/// Removes what `is_gone` selects, and returns the hashes of its secrets.
+/// Removes the items that `is_gone` selects, and returns the hashes of their secrets.
 fn take<K: Ord, V>(map: &mut BTreeMap<K, (Arc<V>, SecretHash)>, is_gone: impl Fn(&V) -> bool) -> Vec<SecretHash> {
     let mut hashes = Vec::new();
     map.retain(|_, (value, hash)| {

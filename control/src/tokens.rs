@@ -18,9 +18,11 @@ const TOKEN_NOT_FOUND: RegistryError = RegistryError::NotFound { what: "API toke
 impl Registry {
     /// Creates an API token. Its secret is in the return value, and can't be retrieved again.
     ///
-    /// # Errors [`RegistryError::NotFound`] if there is no such organization, [`RegistryError::Invalid`] (for
-    /// `project_id` and `member_id`, if the organization has no such project or member), [`RegistryError::Storage`], and
-    /// [`RegistryError::Conflict`] `limit_reached` at [`super::MAX_TOKENS`].
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`] if the organization doesn't exist,
+    /// [`RegistryError::Invalid`] (for `project_id` and `member_id`, if the organization has no
+    /// such project or member), [`RegistryError::Storage`], or [`RegistryError::Conflict`]
+    /// `limit_reached` at [`super::MAX_TOKENS`].
     pub fn create_token(
         &self,
         organization: OrganizationId,
@@ -47,10 +49,12 @@ impl Registry {
         })
     }
 
-    /// Issues a token of role owner with every scope that is in memory only: it ends with the process. For commands on a data directory that no
-    /// server has open.
+    /// Issues a token with the role owner and every scope, which exists only in memory and ends
+    /// with the process. Commands use it on a data directory that no server has open.
     ///
-    /// # Errors [`RegistryError::NotFound`] if there is no such organization, [`RegistryError::Storage`] if there is no randomness.
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`] if the organization doesn't exist,
+    /// [`RegistryError::Storage`] if there is no randomness.
     pub fn temporary_token(&self, organization: OrganizationId, now: Instant) -> Result<Secret, RegistryError> {
         // No change of the organization may come between the check and the cache.
         self.change(None, |change| {
@@ -69,9 +73,10 @@ impl Registry {
         })
     }
 
-    /// Issues a root token that is in memory only: it ends with the process.
+    /// Issues a root token, which exists only in memory and ends with the process.
     ///
-    /// # Errors [`RegistryError::Storage`] if there is no randomness.
+    /// # Errors
+    /// Returns [`RegistryError::Storage`] if there is no randomness.
     pub fn temporary_root_token(&self) -> Result<Secret, RegistryError> {
         let secret = Secret::random(ROOT_TOKEN_PREFIX)?;
         self.cache.put_root_token(SecretHash::of(secret.expose()), ActorKind::Cli);
@@ -80,7 +85,8 @@ impl Registry {
 
     /// Returns the tokens of an organization, oldest first, including expired ones.
     ///
-    /// # Errors [`RegistryError::NotFound`] if there is no such organization.
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`] if there is no such organization.
     pub fn tokens(&self, organization: OrganizationId) -> Result<Vec<Arc<ApiToken>>, RegistryError> {
         let state = self.state();
         let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
@@ -89,10 +95,12 @@ impl Registry {
         Ok(tokens)
     }
 
-    /// Changes the name and the rate limit of a token, and returns its new state. A token whose limit changed may be used for a whole burst at once.
+    /// Changes the name and the rate limit of a token, and returns its new state. A token whose
+    /// limit changed may be used for a whole burst at once.
     ///
-    /// # Errors [`RegistryError::NotFound`], also if another organization owns the token; [`RegistryError::Invalid`] `name`, `rate_limit` and
-    /// `burst`; [`RegistryError::Storage`].
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`], also if another organization owns the token;
+    /// [`RegistryError::Invalid`] `name`, `rate_limit` and `burst`; [`RegistryError::Storage`].
     pub fn update_token(
         &self,
         organization: OrganizationId,
@@ -124,9 +132,10 @@ impl Registry {
 
     /// Revokes a token permanently. It is refused from the next request on, and no longer listed.
     ///
-    /// # Errors [`RegistryError::NotFound`], also if another organization owns the token or if it is already revoked;
-    /// [`RegistryError::Conflict`] `last_owner` if no other valid token could manage the organization;
-    /// [`RegistryError::Storage`].
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`], also if another organization owns the token or if it is
+    /// already revoked; [`RegistryError::Conflict`] `last_owner` if no other valid token could
+    /// manage the organization; [`RegistryError::Storage`].
     pub fn revoke_token(
         &self,
         organization: OrganizationId,

@@ -9,22 +9,24 @@ use super::{Capability, OwnQuotas, RateLimit, RateLimitPatch, RegistryError, Sco
 
 /// The maximum length of the name of an organization, a project or a token, in Unicode characters.
 pub const MAX_NAME_CHARACTERS: usize = 200;
-/// The maximum number of origins of a project. Each event of a browser is compared with them one by one.
+/// The maximum number of origins of a project. Each event of a browser is compared with them one by
+/// one.
 pub const MAX_ALLOWED_ORIGINS: usize = 100;
-/// The maximum number of hosts in each list of a project that are no referrers.
+/// The maximum number of hosts in each of a project's lists of hosts that are no referrers.
 const MAX_LISTED_HOSTS: usize = 100;
 /// The maximum length of an origin, in bytes. A host name has at most 253.
 pub const MAX_ORIGIN_BYTES: usize = 300;
 /// The maximum number of public keys of a project: enough for any rotation.
 pub const MAX_PUBLIC_KEYS: usize = 20;
-/// The maximum rate and burst of a public key's limit, in events per second and events. A burst of this size fits in
-/// nanoseconds without overflow, and it exceeds the throughput of a server.
+/// The maximum rate and burst of a public key's limit, in events per second and events. A burst of
+/// this size fits in nanoseconds without overflow, and it exceeds the throughput of a server.
 pub const MAX_RATE_LIMIT: u32 = 1_000_000;
 /// The maximum quota of a project. Memory and disk of a project grow with what its quotas allow.
 pub const MAX_QUOTA: u32 = 100_000_000;
 /// The longest retention of events, in days.
 pub const MAX_RETENTION_DAYS: u32 = 3_660;
-/// The maximum number of projects of an organization. A change of the organization rebuilds the policy of each.
+/// The maximum number of projects of an organization. A change of the organization rebuilds the
+/// policy of each.
 pub const MAX_PROJECTS: usize = 1_000;
 /// The maximum number of API tokens of an organization.
 pub const MAX_TOKENS: usize = 1_000;
@@ -60,7 +62,8 @@ pub(super) fn name(text: &str) -> Result<String, RegistryError> {
     Ok(name.to_owned())
 }
 
-/// Normalizes the origins in the field `name` to the spelling of browsers; removes duplicates, and keeps the order.
+/// Normalizes the origins in the field `name` to the spelling of browsers; removes duplicates, and
+/// keeps the order.
 pub(super) fn origins(name: &str, limit: usize, list: &[String]) -> Result<Vec<String>, RegistryError> {
     if list.len() > limit {
         let message = format!("must list at most {limit} origins, lists {}", list.len());
@@ -79,7 +82,7 @@ pub(super) fn origins(name: &str, limit: usize, list: &[String]) -> Result<Vec<S
     Ok(origins)
 }
 
-/// Normalizes the hosts in the field `name`; removes duplicates, and keeps the order.
+/// Normalizes the hosts in the field `name`. Removes duplicates, and keeps the order.
 pub(super) fn hosts(name: &str, list: &[String]) -> Result<Vec<String>, RegistryError> {
     if list.len() > MAX_LISTED_HOSTS {
         let message = format!("must list at most {MAX_LISTED_HOSTS} hosts, lists {}", list.len());
@@ -103,8 +106,8 @@ pub(super) fn hosts(name: &str, list: &[String]) -> Result<Vec<String>, Registry
     Ok(hosts)
 }
 
-/// Normalizes an origin to the `Origin` header of browsers (RFC 6454): `scheme://host[:port]` in lower case, without the
-/// scheme's default port. `None` if it is no origin.
+/// Normalizes an origin to the `Origin` header of browsers (RFC 6454): `scheme://host[:port]` in
+/// lower case, without the scheme's default port. `None` if it is no origin.
 #[must_use]
 pub fn normal_origin(text: &str) -> Option<String> {
     let text = text.trim().to_ascii_lowercase();
@@ -174,7 +177,7 @@ pub(super) fn expiry(expires_at: Option<Instant>, now: Instant) -> Result<(), Re
     }
 }
 
-/// Checks for how many days events are kept; `None` is for ever.
+/// Checks a number of days for which events are kept; `None` stands for forever.
 pub(super) fn retention_days(days: Option<u32>) -> Result<Option<u32>, RegistryError> {
     match days {
         Some(days) if !(1..=MAX_RETENTION_DAYS).contains(&days) => {

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
-/// The most bytes of the text of a website.
+/// The maximum length of the text of a website in bytes.
 const MAX_WEBSITE_BYTES: usize = 2_048;
 
 /// The origin of a website: `https://acme.com`.
@@ -14,10 +14,11 @@ const MAX_WEBSITE_BYTES: usize = 2_048;
 pub struct Website(Url);
 
 impl Website {
-    /// Reads a website: a URL, or a host. `https` if there is no scheme. Of a URL, the origin is kept.
+    /// Parses a website from a URL or a host. The scheme defaults to `https`. Only the origin of a
+    /// URL is kept.
     ///
     /// # Errors
-    /// What the text must be.
+    /// The rule that the text breaks.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         let text = text.trim();
         if text.len() > MAX_WEBSITE_BYTES {
@@ -62,7 +63,8 @@ impl Website {
         }
     }
 
-    /// What no two profiles of an organization share: the host without `www.`, and the port.
+    /// The key that two profiles of an organization must not share: the host without `www.`, and
+    /// the port.
     #[must_use]
     pub fn place(&self) -> String {
         format!("{}:{}", self.label(), self.0.port_or_known_default().unwrap_or_default())

@@ -20,8 +20,9 @@ pub(crate) struct ArchiveArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum ArchiveCommand {
-    /// Move all recorded events from the log to the archive. If a server runs on the data directory, it does the work. Exits with 1
-    /// if a project's list of files is damaged: the events of that project stay in the log
+    /// Move all recorded events from the log to the archive. If a server runs on the data
+    /// directory, it does the work. Exits with 1 if a project's list of files is damaged: the
+    /// events of that project stay in the log
     Seal(SealArgs),
 }
 

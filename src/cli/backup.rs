@@ -35,7 +35,8 @@ pub(crate) struct RestoreArgs {
     /// Directory with the backup; --data-dir must be empty or missing
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// The original data directory, of a stopped server. People who were erased after the backup stay erased
+    /// The original data directory, of a stopped server. People who were erased after the backup
+    /// stay erased
     #[arg(long, value_name = "DATA_DIR")]
     erasures_from: Option<PathBuf>,
     /// Print one JSON object

@@ -36,7 +36,8 @@ pub(crate) fn write_address(data_dir: &Path, url: &str) {
 
 /// Removes the file of [`write_address`].
 pub(crate) fn remove_address(data_dir: &Path) {
-    // A stale file is harmless: commands read it only while a server has the directory open, and that server replaces it.
+    // A stale file is harmless: commands read it only while a server has the directory open, and
+    // that server replaces it.
     let _ = std::fs::remove_file(data_dir.join(ADDRESS_FILE));
 }
 
@@ -198,7 +199,8 @@ impl Client {
         self.parse::<serde::de::IgnoredAny>(path, &response).map(drop)
     }
 
-    /// Posts JSON. Retries for two minutes while the server is overloaded or unreachable, so the request must be idempotent.
+    /// Posts JSON. Retries for two minutes while the server is overloaded or unreachable, so the
+    /// request must be idempotent.
     pub(crate) fn post<T: DeserializeOwned>(&self, path: &str, json: &[u8]) -> Result<T, Failure> {
         self.repeat(path, || {
             let request = self.agent.post(format!("{}{path}", self.url)).header("authorization", &self.authorization);
@@ -234,7 +236,8 @@ impl Client {
         }
     }
 
-    /// Posts an empty body, and streams the answer. The answer has no time limit, since it may be large.
+    /// Posts an empty body, and streams the answer. The answer has no time limit, since it may be
+    /// large.
     pub(crate) fn post_for_stream(&self, path: &str) -> Result<impl Read + use<>, Failure> {
         let request = self.agent.post(format!("{}{path}", self.url)).header("authorization", &self.authorization);
         let request = request.config().timeout_global(None).timeout_recv_response(Some(TIMEOUT)).build();

@@ -24,9 +24,11 @@ pub(crate) struct ClockArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum ClockCommand {
-    /// Show the time of the clock, and the time that headcount believes. If a server runs on the data directory, shows its clock
+    /// Show the time of the clock, and the time that headcount believes. If a server runs on the
+    /// data directory, shows its clock
     Show(ShowArgs),
-    /// Confirm a clock that is far ahead of the last known time. From then on, expired data is removed
+    /// Confirm a clock that is far ahead of the last known time. From then on, expired data is
+    /// removed
     Confirm(ConfirmArgs),
 }
 

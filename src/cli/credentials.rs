@@ -1,4 +1,5 @@
-//! The ids and keys of the first organization. The data directory keeps them for the commands that run beside a server.
+//! The ids and keys of the first organization. The data directory keeps them for the commands that
+//! run beside a server.
 
 use std::path::Path;
 

@@ -80,8 +80,8 @@ pub(crate) fn run(settings: &Settings, args: &InitArgs) -> Result<ExitCode, Fail
     saved.map(|()| ExitCode::SUCCESS)
 }
 
-/// Saves keys in the data directory, then creates the first organization with them. If an organization exists,
-/// logs that the flags have no effect.
+/// Saves keys in the data directory, then creates the first organization with them. If an
+/// organization exists, logs that the flags have no effect.
 pub(crate) fn first(engine: &Engine, args: &FirstArgs) -> Result<Option<InitialCredentials>, Failure> {
     if !engine.registry().is_empty() {
         let ignored = args.given().join(", ");
@@ -109,7 +109,8 @@ fn describe_place(credentials: &InitialCredentials, data_dir: &Path) -> String {
     )
 }
 
-/// Formats the credentials as text. Only a terminal gets the secrets, since other output is often stored and read by others.
+/// Formats the credentials as text. Only a terminal gets the secrets, since other output is often
+/// stored and read by others.
 pub(crate) fn describe_first(credentials: &InitialCredentials, data_dir: &Path, is_terminal: bool) -> String {
     if is_terminal { describe(credentials, data_dir) } else { describe_place(credentials, data_dir) }
 }

@@ -1,7 +1,7 @@
 //! The command line: one module per command.
 //!
-//! Answers go to standard output, logs and errors to standard error. Exit codes: 0 for success, 1 for a failure (one line gives
-//! the reason), 2 for a wrong command line.
+//! Answers go to standard output, logs and errors to standard error. Exit codes: 0 for success, 1
+//! for a failure (one line gives the reason), 2 for a wrong command line.
 
 mod archive;
 mod backup;
@@ -60,7 +60,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run the server. On an empty data directory, it first creates an organization and prints its keys
+    /// Run the server. On an empty data directory, it first creates an organization and prints its
+    /// keys
     Serve(init::FirstArgs),
     /// Create the first organization, project and keys, and print the keys
     Init(init::InitArgs),
@@ -74,7 +75,8 @@ enum Command {
     Login(login::LoginArgs),
     /// Run a server with sample events in a temporary directory
     Demo(demo::DemoArgs),
-    /// Import events from a file: NDJSON, an export, a web server's access log, or an export of Umami or GoatCounter
+    /// Import events from a file: NDJSON, an export, a web server's access log, or an export of
+    /// Umami or GoatCounter
     Import(import::ImportArgs),
     /// Back up the data directory of a running or stopped server
     Backup(backup::BackupArgs),
@@ -158,7 +160,8 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         tracing::warn!(variable, "unknown variable; `headcount serve --help` lists the known ones");
     }
     if !matches!(command, Command::Man(_)) {
-        // Files of this process are private, whatever the umask of the shell. Manual pages are public.
+        // Files of this process are private, whatever the umask of the shell. Manual pages are
+        // public.
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     }
     if command.opens_data() {

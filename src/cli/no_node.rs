@@ -1,4 +1,5 @@
-//! Replaces `node.rs` in a build without clusters. The settings of such a build refuse a cluster, so no node ever joins one.
+//! Replaces `node.rs` in a build without clusters. The settings of such a build refuse a cluster,
+//! so no node ever joins one.
 
 use std::convert::Infallible;
 use std::path::Path;

@@ -64,7 +64,8 @@ impl Joining {
         self.member.membership(self.runtime.handle(), &self.connection, &self.record)
     }
 
-    /// Starts to take partitions over for an engine that other nodes reach at `address`. Dropping the future stops it.
+    /// Starts to take partitions over for an engine that other nodes reach at `address`. Dropping
+    /// the future stops it.
     pub(super) async fn start(&self, engine: &Engine, data_dir: &Path, address: String) -> Result<Node, Failure> {
         let holder = Holder { node: node_id(data_dir)?, boot: boot_id()? };
         tracing::info!(node = holder.node, %address, "joins the cluster");
@@ -106,7 +107,8 @@ impl Joining {
     }
 }
 
-/// Logs an error if the files can't be written or read, for example with wrong credentials. The node starts anyway, since it can serve the data on its own disk.
+/// Logs an error if the files can't be written or read, for example with wrong credentials. The
+/// node starts anyway, since it can serve the data on its own disk.
 async fn try_out(bucket: Bucket) {
     match bucket.try_out().await {
         Ok(()) => tracing::info!(place = bucket.address(), "files can be written and read"),

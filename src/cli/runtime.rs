@@ -13,7 +13,8 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
     runtime.map_err(|error| Failure::new("could not start", error))
 }
 
-/// Returns a future that ends on SIGTERM or SIGINT (control-C). Catches the signals from this call on.
+/// Returns a future that ends on SIGTERM or SIGINT (control-C). Catches the signals from this call
+/// on.
 pub(crate) fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

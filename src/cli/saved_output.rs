@@ -1,4 +1,5 @@
-//! The output of commands that write data: standard output, or a file that appears when it is complete.
+//! The output of commands that write data: standard output, or a file that appears when it is
+//! complete.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

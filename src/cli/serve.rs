@@ -39,7 +39,7 @@ pub(crate) fn run(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Fa
 async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failure> {
     // First of all, so that a signal ends even a long start cleanly.
     let stop = stop_signal()?;
-    // Before anything is created, so that a second server on the same address leaves nothing behind.
+    // Before anything is created: a second server on the same address must leave nothing behind.
     let http = settings.http();
     let listening = Server::listen(&http.listen)?;
     let config = settings.serving_engine();
@@ -121,7 +121,8 @@ fn node_url(settings: &Settings, server: &RunningServer) -> Result<String, Failu
     Ok(url)
 }
 
-/// Opens the engine on its own thread. If the caller stops waiting, the thread ends with the process.
+/// Opens the engine on its own thread. If the caller stops waiting, the thread ends with the
+/// process.
 fn open(config: EngineConfig, membership: Option<Membership>) -> Result<impl Future<Output = Result<Engine, Failure>>, Failure> {
     let (opened, wait) = tokio::sync::oneshot::channel();
     let open = move || match membership {

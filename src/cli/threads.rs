@@ -10,7 +10,8 @@ pub(crate) fn threaded_runtime() -> Result<Runtime, Failure> {
     runtime.map_err(|error| Failure::new("could not start", error))
 }
 
-/// A [`threaded_runtime`] that does not wait for its tasks on drop, since the drop may happen in a task of another runtime.
+/// A [`threaded_runtime`] that does not wait for its tasks on drop, since the drop may happen in a
+/// task of another runtime.
 pub(crate) struct ThreadedRuntime {
     handle: Handle,
     runtime: Option<Runtime>,

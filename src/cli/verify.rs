@@ -53,7 +53,8 @@ struct Reason {
     message: String,
 }
 
-/// Runs the command. Exit codes: 0 if everything agrees, 1 if something differs or is damaged, 3 if all or a part could not be verified.
+/// Runs the command. Exit codes: 0 if everything agrees, 1 if something differs or is damaged, 3 if
+/// all or a part could not be verified.
 pub(crate) fn run(settings: &Settings, args: &VerifyArgs) -> ExitCode {
     if args.erased.is_given() {
         return args.erased.run(settings, args.json).unwrap_or_else(|failure| not_verified(&failure));
@@ -89,7 +90,8 @@ fn verify(settings: &Settings, args: &VerifyArgs) -> Result<VerifyAnswer, Failur
     serde_json::from_slice(&answer).map_err(|error| Failure::new("the server's answer could not be read", error))
 }
 
-/// Verifies a directory that no process has open. SIGTERM and SIGINT end it early, so that it leaves no temporary files.
+/// Verifies a directory that no process has open. SIGTERM and SIGINT end it early, so that it
+/// leaves no temporary files.
 fn verify_stopped(settings: &Settings, data_dir: &Path, quick: bool) -> Result<VerifyAnswer, Failure> {
     crate::open_files::raise()?;
     let mut config = settings.engine();

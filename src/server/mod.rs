@@ -1,4 +1,5 @@
-//! The HTTP server around an engine. `headcount serve`, embedding programs and tests use the same one.
+//! The HTTP server around an engine. `headcount serve`, embedding programs and tests use the same
+//! one.
 
 mod connection;
 #[cfg(test)]
@@ -64,7 +65,8 @@ const COMPRESS_FROM_BYTES: u64 = 1_024;
 /// The maximum size to compress. A larger answer would delay the worker's other requests.
 const COMPRESS_UP_TO_BYTES: u64 = 4 << 20;
 
-/// The number of cached encoded documents: two documents in three encodings, and the tracker in two.
+/// The number of cached encoded documents: two documents in three encodings, and the tracker in
+/// two.
 const MAX_ENCODED_DOCUMENTS: usize = 8;
 
 /// The configuration of the HTTP server.
@@ -76,11 +78,13 @@ pub struct HttpConfig {
     pub workers: usize,
     /// The proxies whose `X-Forwarded-For` and `geo_header` are trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// The header in which these proxies report the visitor's country, as an ISO 3166-1 alpha-2 code.
+    /// The header in which these proxies report the visitor's country, as an ISO 3166-1 alpha-2
+    /// code.
     pub geo_header: Option<HeaderName>,
     /// The origins whose pages may use the API with a token, as browsers send them.
     pub query_origins: Vec<String>,
-    /// The server's URL for browsers and SDKs, without a trailing slash; `None`: the host of each request.
+    /// The server's URL for browsers and SDKs, without a trailing slash; `None`: the host of each
+    /// request.
     pub public_url: Option<String>,
     /// Further names of `/hc.js` and `/i`.
     pub extra_paths: ExtraPaths,
@@ -133,7 +137,8 @@ pub enum StartError {
 #[derive(Debug, Clone, Copy)]
 pub struct Server;
 
-/// A server that runs on its own threads. Dropping the value doesn't stop the server; call [`RunningServer::stop`].
+/// A server that runs on its own threads. Dropping the value doesn't stop the server; call
+/// [`RunningServer::stop`].
 #[derive(Debug)]
 pub struct RunningServer {
     addresses: Vec<SocketAddr>,
@@ -149,8 +154,8 @@ impl Server {
         Self::listen(&config.listen)?.serve(engine, config)
     }
 
-    /// Binds the address before the engine is open. Connections wait until [`Listening::serve`], unless `answer_meanwhile`
-    /// answers them.
+    /// Binds the address before the engine is open. Connections wait until [`Listening::serve`],
+    /// unless `answer_meanwhile` answers them.
     ///
     /// # Errors
     /// [`StartError::Listen`].
@@ -170,8 +175,8 @@ impl Server {
     }
 }
 
-/// Raises the backlog of a listener above the standard library's, and bounds the kernel's buffer for slow clients: a stream then
-/// sends them current figures, instead of figures from minutes ago.
+/// Raises the backlog of a listener above the standard library's, and bounds the kernel's buffer
+/// for slow clients: a stream then sends them current figures, instead of figures from minutes ago.
 fn prepared(listener: TcpListener) -> io::Result<TcpListener> {
     rustix::net::listen(&listener, BACKLOG)?;
     // Connections inherit it.
@@ -187,7 +192,8 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// Answers until the server starts: `/healthz` with success, everything else with 503 and the progress.
+    /// Answers until the server starts: `/healthz` with success, everything else with 503 and the
+    /// progress.
     pub(crate) fn answer_meanwhile(&self, progress: Arc<Progress>) -> Result<StartingServer, StartError> {
         let listeners = self.listeners.iter().map(TcpListener::try_clone).collect::<io::Result<_>>()?;
         Ok(StartingServer::start(listeners, progress)?)
@@ -225,7 +231,8 @@ impl RunningServer {
         format!("http://{address}")
     }
 
-    /// Stops accepting connections, lets requests in flight finish, and ends. The engine stays open.
+    /// Stops accepting connections, lets requests in flight finish, and ends. The engine stays
+    /// open.
     ///
     /// # Errors
     /// A worker failed.
@@ -234,7 +241,8 @@ impl RunningServer {
     }
 }
 
-/// Builds the server on the thread that runs it: workers become arbiters of that thread's actix system.
+/// Builds the server on the thread that runs it: workers become arbiters of that thread's actix
+/// system.
 fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io::Result<actix_web::dev::Server> {
     let HttpConfig { listen: _, workers, trusted_proxies, geo_header, query_origins, public_url, extra_paths } = config;
     let workers = workers.max(1);
@@ -304,15 +312,16 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
     Ok(builder.run())
 }
 
-/// Creates the operator token of this server. If it can't be written, such as on a full disk, the server runs but refuses the operations that need it.
+/// Creates the operator token of this server. If it can't be written, such as on a full disk, the
+/// server runs but refuses the operations that need it.
 fn operator_token(engine: &Engine) -> Option<OperatorToken> {
     let failed =
         |error| tracing::error!(%error, "the operator token could not be written: /admin/* refuses all requests until a restart");
     OperatorToken::create(engine.data_dir()).map_err(failed).ok()
 }
 
-/// The middleware of every request: the envelope, with the compression around it. It is one function, since every layer costs each
-/// request time.
+/// The middleware of every request: the envelope, with the compression around it. It is one
+/// function, since every layer costs each request time.
 async fn around<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
@@ -324,7 +333,8 @@ async fn around<B: MessageBody + 'static>(
     if response.response().extensions().contains::<PassedOn>() {
         return Ok(response.map_into_left_body());
     }
-    // Most answers are for events and too small to compress, so don't parse what the client accepts.
+    // Most answers are for events and too small to compress, so don't parse what the client
+    // accepts.
     let wanted = if is_worth_it(&response) { wanted(response.request()) } else { None };
     let response = match wanted {
         Some(encoding) => compress(response, encoding).await?,
@@ -412,7 +422,8 @@ async fn compress<B: MessageBody + 'static>(
     Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(bytes)).map_into_right_body()))
 }
 
-/// Encodes a document and caches it by its tag. Anyone may request it, so repeated requests must be cheap.
+/// Encodes a document and caches it by its tag. Anyone may request it, so repeated requests must be
+/// cheap.
 fn encode_once(tag: &HeaderValue, body: &[u8], encoding: ContentEncoding) -> io::Result<(&'static str, Bytes)> {
     type Encoded = (HeaderValue, ContentEncoding, &'static str, Bytes);
     static KNOWN: Mutex<Vec<Encoded>> = Mutex::new(Vec::new());

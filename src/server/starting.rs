@@ -1,7 +1,8 @@
-//! The server that runs while the engine opens. It reports that the process is alive, and the progress.
+//! The server that runs while the engine opens. It reports that the process is alive, and the
+//! progress.
 //!
-//! It shares its sockets with the real server, so no connection is refused in between. It ends before the real
-//! server is announced.
+//! It shares its sockets with the real server, so no connection is refused in between. It ends
+//! before the real server is announced.
 
 use std::io;
 use std::net::TcpListener;

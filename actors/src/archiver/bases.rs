@@ -10,8 +10,9 @@ use super::sources::Sources;
 use crate::checkpoint_writer::BaseSource;
 use crate::fault;
 
-/// Writes a base that reaches the position `last` at least, unless there are fewer than `spare_bytes` beside it. Returns whether it is listed: else a replay, a checkpoint, space,
-/// a backup, or the fold of the project without erased people must be waited for.
+/// Writes a base that reaches at least the position `last`, unless fewer than `spare_bytes` would
+/// stay free. Returns whether it is listed. If not, it has to wait for a replay, a checkpoint,
+/// space, a backup, or the fold of the project without erased people.
 pub(super) fn replace_base(
     sources: &Sources,
     project: ProjectId,
@@ -20,12 +21,13 @@ pub(super) fn replace_base(
     spare_bytes: u64,
 ) -> Result<bool, Fault> {
     let (erasures, begins) = (&sources.removal.erasures, sources.removal.erasures.begins(project));
-    // Whether the state has an erased identity. If one is erased while the base is written, the base has it, and perhaps goes further than its events do.
+    // Whether the state has an erased identity. If an identity is erased while the base is written,
+    // the base has it, and may reach further than its events do.
     let organization = sources.registry.policy(project).map(|config| config.policy.organization);
     let is_beginning = || organization.is_some_and(|organization| erasures.is_beginning(organization));
     let has_erased = || is_beginning() || erasures.is_stale(project) || erasures.begins(project) != begins;
     let (is_first, first_bases) = (archive.manifest().base().is_none(), sources.sealed.first_bases());
-    // First, since what is written could not be listed.
+    // Checked first, since the base could not be listed.
     if !sources.may_have_bases()
         || has_erased()
         || sources.sealed.change_bases().is_none()
@@ -48,7 +50,7 @@ pub(super) fn replace_base(
     let Some(base) = source.write(archive.dir(), archive.manifest().base())? else { return Ok(false) };
     sources.done("base written");
     let Some(_no_replay) = sources.sealed.change_bases() else { return Ok(false) };
-    // A hold that begins later waits until the base is listed, and its backup then finds the base.
+    // A later hold waits until the base is listed, so that its backup finds the base.
     let allowed = first_bases.allow();
     if has_erased() || (is_first && allowed.is_none()) {
         return Ok(false);

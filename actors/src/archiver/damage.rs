@@ -1,4 +1,4 @@
-//! Looks for damaged files of the archive.
+//! Searches the archive for damaged files.
 
 use headcount_archive::error::ArchiveError;
 use headcount_archive::manifest::MANIFEST_NAME;
@@ -6,7 +6,8 @@ use headcount_domain::ids::ProjectId;
 
 use super::sources::Sources;
 
-/// Checks the footers of all files once, one project at a time, and whether damaged files have been restored.
+/// Checks the footers of all files once, one project at a time, and whether damaged files have been
+/// restored.
 #[derive(Debug)]
 pub(super) struct DamageCheck {
     unchecked: Vec<ProjectId>,
@@ -24,7 +25,7 @@ impl DamageCheck {
         true
     }
 
-    /// Checks the contents of the files of projects that have damaged ones.
+    /// Checks the contents of the files of projects with damaged files.
     pub(super) fn check_damaged(sources: &Sources) {
         for project in sources.sealed.damaged_projects() {
             check(sources, project, true);

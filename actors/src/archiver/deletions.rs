@@ -1,10 +1,13 @@
-//! Removes what is recorded of deleted projects: archive, store, index of external ids, log, and smaller files.
+//! Removes the recorded data of deleted projects: archive, store, index of external ids, log, and
+//! smaller files.
 //!
-//! A project's deletion is durable before any of its data is removed, and all readers skip what is left. So the parts can be removed in any order, and
-//! an attempt that ends half-way is repeated. When all parts are gone, a record in the control log ends the deletion.
+//! A project's deletion is durable before any of its data is removed, and all readers skip the
+//! rest. So the parts can be removed in any order, and an interrupted attempt is repeated. When all
+//! parts are gone, a record in the control log ends the deletion.
 //!
-//! Of several machines, the owner of the project's partition does so (ADR 13). The archive is also removed where all of them reach it, and the log is on brokers, from which
-//! messages go in their order, when they have been sealed for some hours. What others have on their disks, they remove themselves (`engine/remains.rs`).
+//! In a cluster, the owner of the project's partition does this (ADR 13). It also removes the
+//! archive from the shared place. The log is on brokers, which remove messages in order, some hours
+//! after they were sealed. Other machines remove the data on their own disks (`engine/remains.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -30,17 +33,18 @@ use crate::dead_letters::DeadLetters;
 use crate::fault;
 use crate::shard::clear_unused;
 
-/// How long a checkpoint without the project is waited for before one is asked for again.
+/// How long to wait for a checkpoint without the project before requesting another.
 const CHECKPOINT_WAIT: Duration = Duration::from_secs(5);
-/// The pause before the next attempt, if something must be waited for.
+/// The pause before the next attempt, if it has to wait for something.
 const WAIT: Duration = Duration::from_millis(200);
-/// The pause after a failure, which doubles with each further one.
+/// The pause after a failure. It doubles with each further failure.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
-/// How long everything is not sealed again for a deletion after it was: clients choose how many projects they delete.
+/// The minimum time between two sealings of everything for deletions, since clients decide how many
+/// projects they delete.
 const SEAL_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The places that have something of a project.
+/// The places with data of a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
     Archive,
@@ -50,22 +54,22 @@ enum Part {
     SmallFiles,
 }
 
-/// The archive is first: on a full disk, the others need its space.
+/// The archive comes first: on a full disk, the other parts need its space.
 const PARTS: [Part; 5] = [Part::Archive, Part::Store, Part::ExternalIds, Part::Log, Part::SmallFiles];
 
-/// What is known of a deletion since the start.
+/// The state of a deletion since the start.
 #[derive(Debug, Default)]
 struct Deletion {
     /// The position after which no event of the project can follow.
     until: Option<Position>,
     removed: BTreeSet<Part>,
-    /// When checkpoints were asked for.
+    /// The time of the last request for checkpoints.
     asked: Option<Stopwatch>,
-    /// Whether what all machines can reach of the partition's state has nothing of the project.
+    /// Whether the shared state of the partition has no data of the project.
     is_withdrawn: bool,
 }
 
-/// See the module.
+/// The removal of deleted projects.
 #[derive(Debug, Default)]
 pub(super) struct Deletions {
     known: BTreeMap<ProjectId, Deletion>,
@@ -77,7 +81,7 @@ pub(super) struct Deletions {
 }
 
 impl Deletions {
-    /// Removes what can be removed now.
+    /// Removes the data that can be removed now.
     pub(super) fn step(&mut self, sources: &Sources, merges: &mut Merges) {
         if sources.deleted.count() == 0 || self.not_before.is_some_and(|at| Stopwatch::now() < at) {
             return;
@@ -97,7 +101,7 @@ impl Deletions {
         let pause = match failed {
             None => {
                 self.failures = 0;
-                // No more than half of the time.
+                // At most half of the time is spent on this.
                 WAIT.max(began.elapsed())
             }
             Some((project, fault)) => {
@@ -111,7 +115,7 @@ impl Deletions {
         self.not_before = Some(Stopwatch::now() + pause);
     }
 
-    /// Removes what can be removed of a project. Returns whether nothing is left.
+    /// Removes the data of a project that can be removed now. Returns whether none are left.
     fn remove(&mut self, sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
         let mut deletion = self.known.remove(&project).unwrap_or_default();
         let removed = self.remove_parts(sources, project, &mut deletion);
@@ -122,7 +126,7 @@ impl Deletions {
     fn remove_parts(&mut self, sources: &Sources, project: ProjectId, deletion: &mut Deletion) -> Result<bool, Fault> {
         let until = match deletion.until {
             Some(until) => until,
-            // Events that were admitted before the deletion are still on their way.
+            // Events admitted before the deletion are still in flight.
             None if sources.removal.admitted.has(Holder::Project(project)) => return Ok(false),
             None => *deletion.until.insert(sources.logged.last_position(partition_of(project))),
         };
@@ -146,21 +150,22 @@ impl Deletions {
                     sources.done("part of a deleted project removed");
                 }
                 Ok(false) => {}
-                // The next part may be removed all the same.
+                // The next part may still be removed.
                 Err(fault) => outcome = Err(fault),
             }
         }
         outcome?;
         if sources.is_member() && PARTS.iter().all(|part| *part == Part::Log || deletion.removed.contains(part)) {
             withdraw_state(sources, project, deletion)?;
-            // Readers skip its events until they are out of the log, so that none comes here again.
+            // Readers skip its events until they are out of the log, so that none gets here again.
             let failed = |error| Fault::io(format!("that nothing of a deleted project is here could not be noted: {error}"));
             sources.deleted.removed_here(&BTreeSet::from([project])).map_err(failed)?;
         }
         Ok(deletion.removed.len() == PARTS.len())
     }
 
-    /// Seals what is in the log of brokers, without the project. Returns whether that has left it.
+    /// Seals the log of the brokers without the project. Returns whether the log has lost the
+    /// project.
     fn remove_from_brokers(&mut self, sources: &Sources, project: ProjectId, until: Position) -> Result<bool, Fault> {
         if is_out_of_log(sources, project, until) {
             return Ok(true);
@@ -189,7 +194,8 @@ fn remove_part(
     }
 }
 
-/// Removes the project's folder, then its line in the catalog: in this order, since replacing the catalog takes space.
+/// Removes the project's folder, then its line in the catalog. This order matters, since replacing
+/// the catalog takes space.
 fn remove_archive(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
     Archive::remove(sources.sealed.root(), project).map_err(fault::of_archive)?;
     sources.done("archive of a deleted project removed");
@@ -210,7 +216,8 @@ fn remove_archive(sources: &Sources, project: ProjectId) -> Result<bool, Fault> 
     }
 }
 
-/// Withdraws the state of the project's partition, which was published before nothing of the project was in it. Does nothing for a machine that is alone.
+/// Withdraws the state of the project's partition if it was published with data of the project.
+/// Does nothing on a single machine.
 fn withdraw_state(sources: &Sources, project: ProjectId, deletion: &mut Deletion) -> Result<(), Fault> {
     if let Trimming::Shared(shared) = &sources.trimming
         && !deletion.is_withdrawn
@@ -222,7 +229,7 @@ fn withdraw_state(sources: &Sources, project: ProjectId, deletion: &mut Deletion
     Ok(())
 }
 
-/// Has the project's shard forget it. `None`: there is no checkpoint of that yet.
+/// Makes the project's shard forget it. Returns `None` until there is a checkpoint without it.
 fn forgotten(sources: &Sources, project: ProjectId, asked: &mut Option<Stopwatch>) -> Option<PartitionId> {
     let stored_as = sources.shards.forget(project);
     if stored_as.is_none() && asked.is_none_or(|at| at.elapsed() >= CHECKPOINT_WAIT) {
@@ -247,7 +254,7 @@ fn remove_from_store(sources: &Sources, project: ProjectId, asked: &mut Option<S
 }
 
 fn remove_external_ids(sources: &Sources, project: ProjectId, asked: &mut Option<Stopwatch>) -> Result<bool, Fault> {
-    // The checkpoint has the number of the ids that stay, and made the others durable.
+    // The checkpoint has the number of the remaining ids, and made the other ones durable.
     if forgotten(sources, project, asked).is_none() {
         return Ok(false);
     }
@@ -260,7 +267,7 @@ fn remove_external_ids(sources: &Sources, project: ProjectId, asked: &mut Option
     Ok(true)
 }
 
-/// Seals what is in the log, without the project, until the log has no event of it.
+/// Seals the log without the project, until the log has no event of it.
 fn remove_from_log(sources: &Sources, project: ProjectId, until: Position) -> Result<bool, Fault> {
     if is_out_of_log(sources, project, until) {
         return Ok(true);
@@ -268,14 +275,15 @@ fn remove_from_log(sources: &Sources, project: ProjectId, until: Position) -> Re
     (sources.removal.end_segment)(until);
     match seal_all(sources) {
         Ok(_) => Ok(is_out_of_log(sources, project, until)),
-        // Checkpoints are on their way.
+        // Checkpoints are being written.
         Err(SealingError::NoAnswer) => Ok(false),
         Err(_) if sources.is_stopping() => Ok(false),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Removes its events that were set aside, its journals of imports, and what was moved aside from the directories of derived data.
+/// Removes the project's dead letters and import journals, and data moved aside from the
+/// directories of derived data.
 pub(crate) fn remove_small_files(
     dead: &DeadLetters,
     data_dir: &Path,
@@ -310,7 +318,8 @@ fn remove_journals(dir: &Path, project: ProjectId) -> io::Result<()> {
     Ok(())
 }
 
-/// Records that nothing is left, unless a backup is being made, which may have something: its control data must have the deletion.
+/// Records that no data are left, unless a backup in progress may have some: the control data of
+/// the backup must have the deletion.
 fn finish(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
     let Ok(_no_backup) = sources.removal.backups.try_acquire() else { return Ok(false) };
     sources.registry.finish_deletion(project).map_err(|error| Fault::io(error.to_string()))?;

@@ -8,17 +8,18 @@ use headcount_domain::time::Instant;
 use super::sources::Sources;
 use crate::history::{HistoryError, HistoryPiece, Wanted};
 
-/// When the first event after some position was received.
+/// The time when the first event after a position was received.
 #[derive(Debug, Default)]
 pub(super) struct Oldest {
     /// The position, and the event's time of receipt.
     known: Option<(Position, Instant)>,
-    /// A position after which there was no event, and the end of the log then.
+    /// A position without events after it, and the end of the log at that time.
     none: Option<(Position, Position)>,
 }
 
 impl Oldest {
-    /// Returns the age of the first event after the position `after` in milliseconds; 0 if there is none.
+    /// Returns the age of the first event after the position `after` in milliseconds; 0 if there is
+    /// none.
     pub(super) fn age_ms(&mut self, sources: &Sources, after: Position) -> Result<u64, HistoryError> {
         let received = match self.known {
             Some((known_after, received)) if known_after == after => received,
@@ -50,14 +51,15 @@ fn first_received(sources: &Sources, after: Position) -> Result<Option<Instant>,
     Ok(received)
 }
 
-/// Whether a project that waits can go on: its list of files is intact again.
+/// Whether a waiting project can continue, because its list of files is intact again.
 pub(super) fn can_resume(sources: &Sources) -> bool {
     let catalog = sources.sealed.catalog();
     catalog.waiting().keys().any(|project| sources.existing_archive(&catalog, *project).is_none_or(|opened| opened.is_ok()))
 }
 
-/// Returns how many events must be in durable checkpoints to be sealed now; `None` if it is not time. Many small files would have to be merged later, so that
-/// only old events are sealed whatever their number.
+/// Returns how many events must be in durable checkpoints to be sealed now; `None` if it is not
+/// time. Sealing few events makes small files that must be merged later, so only old events are
+/// sealed whatever their number.
 pub(super) fn least_due(sources: &Sources, age_ms: u64) -> Option<u64> {
     let policy = &sources.settings.policy;
     let unsealed = sources.unsealed();

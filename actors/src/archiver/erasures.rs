@@ -1,7 +1,9 @@
-//! Removes what is recorded of erased identities: from states, log, archive with its bases, and smaller files.
+//! Removes the recorded data of erased identities: from states, log, archive with its bases, and
+//! smaller files.
 //!
-//! An erasure is durable before anything is removed, and replays leave out what is left. So each step can be repeated, and an attempt that ends half-way is.
-//! When all is gone, a record in the control log ends the erasure.
+//! An erasure is durable before any data are removed, and replays skip the rest. So each step can
+//! be repeated, and an interrupted attempt is repeated. When all data are gone, a record in the
+//! control log ends the erasure.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -26,31 +28,32 @@ use crate::refolding::Folding;
 use crate::shard::clear_unused;
 use crate::unfinished_erasures::erased_keys_of;
 
-/// The pause before the next attempt, if something must be waited for.
+/// The pause before the next attempt, if it has to wait for something.
 pub(super) const WAIT: Duration = Duration::from_millis(50);
-/// The pause after a failure, which doubles with each further one.
+/// The pause after a failure. It doubles with each further failure.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(1);
 pub(super) const MAX_PAUSE: Duration = Duration::from_secs(60);
 
-/// See the module.
+/// The removal of erased identities.
 #[derive(Debug, Default)]
 pub(super) struct ErasureSteps {
-    /// The projects whose bases were replaced since this erasure was met.
+    /// The projects whose bases were replaced for the current erasure.
     rebased: BTreeSet<ProjectId>,
-    /// The projects whose files were rewritten since this erasure was met.
+    /// The projects whose files were rewritten for the current erasure.
     rewritten: BTreeSet<ProjectId>,
-    /// The rewriting of files that is under way.
+    /// The rewriting of files in progress.
     rewriting: Option<FileRewriting>,
-    /// The erasure that is under way, by organization and number.
+    /// The current erasure, by organization and number.
     current: Option<(u64, u64)>,
     not_before: Option<Stopwatch>,
     failures: u32,
-    /// The fold that is under way.
+    /// The fold in progress.
     folding: Option<Folding>,
 }
 
 impl ErasureSteps {
-    /// Removes what can be removed now of the first erasure. Returns whether there is more to do.
+    /// Removes the data of the first erasure that can be removed now. Returns whether there is more
+    /// to do.
     pub(super) fn step(&mut self, sources: &Sources) -> bool {
         let Some(erasure) = sources.removal.erasures.unfinished().into_iter().next() else { return false };
         if self.not_before.is_some_and(|at| Stopwatch::now() < at) {
@@ -83,7 +86,8 @@ impl ErasureSteps {
         false
     }
 
-    /// Removes what can be removed of an erased identity. Returns whether nothing is left.
+    /// Removes the data of an erased identity that can be removed now. Returns whether none are
+    /// left.
     fn remove(&mut self, sources: &Sources, erasure: &Erasure) -> Result<bool, Fault> {
         let began = Stopwatch::now();
         let projects = erasure.projects.iter().copied().filter(|project| !sources.deleted.contains(*project));
@@ -118,7 +122,7 @@ impl ErasureSteps {
         finish(sources, erasure)
     }
 
-    /// Has the states of projects folded anew, one after the other. Returns whether they are.
+    /// Folds the states of projects again, one after the other. Returns whether all are done.
     fn fold_anew(&mut self, sources: &Sources, projects: &[ProjectId]) -> Result<bool, Fault> {
         if let Some(folding) = &mut self.folding {
             let Some(end) = folding.end() else { return Ok(false) };
@@ -135,7 +139,8 @@ impl ErasureSteps {
     }
 }
 
-/// Seals what is in the log, without the identity, until the log has no event of it. What is sealed is in durable checkpoints.
+/// Seals the log without the identity, until the log has no event of it. Only events in durable
+/// checkpoints are sealed.
 fn remove_from_log(sources: &Sources, erasure: &Erasure) -> Result<bool, Fault> {
     let ends: BTreeSet<(u16, Position)> =
         erasure.projects.iter().map(|project| (partition_of(*project), erasure.until_in(*project))).collect();
@@ -149,14 +154,15 @@ fn remove_from_log(sources: &Sources, erasure: &Erasure) -> Result<bool, Fault> 
             sources.done("log without an erased identity");
             Ok(is_out())
         }
-        // Checkpoints are on their way.
+        // Checkpoints are being written.
         Err(SealingError::NoAnswer) => Ok(false),
         Err(_) if sources.is_stopping() => Ok(false),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Writes the base of a project anew if it may have an erased identity: the saved state has not. Returns whether none has.
+/// Rewrites the base of a project if it may have an erased identity, from the saved state without
+/// it. Returns whether no base has one.
 pub(super) fn rewrite_base(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
     let Some(keys) = sources.removal.erasures.keys(project) else { return Ok(true) };
     let mut archive = match sources.existing_archive(&sources.sealed.catalog(), project) {
@@ -174,7 +180,8 @@ pub(super) fn rewrite_base(sources: &Sources, project: ProjectId) -> Result<bool
     Ok(true)
 }
 
-/// Merges the tables of a project's partition, so that former values of its records are gone, and removes what an unused part of the store has of it.
+/// Merges the tables of a project's partition, which removes former values of its records. Also
+/// removes the partition's data from an unused part of the store.
 pub(super) fn merge_tables(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
     let Some(stored_as) = sources.shards.stored_as(partition_of(project)) else { return Ok(false) };
     clear_unused(&*sources.removal.store, stored_as, partition_of(project)).map_err(fault::of_store)?;
@@ -191,7 +198,7 @@ pub(super) fn merge_tables(sources: &Sources, project: ProjectId) -> Result<bool
 
 pub(super) fn remove_small_parts(sources: &Sources, projects: &[ProjectId]) -> Result<(), Fault> {
     let failed = |what: &'static str| move |error: io::Error| Fault::io(format!("{what} could not be removed: {error}"));
-    // Also of those that have ended: a former owner knew nothing of what this machine set aside.
+    // Includes ended erasures: a former owner knew nothing of this machine's dead letters.
     for (project, keys) in erased_keys_of(&sources.registry.erasures(), |project| projects.contains(&project)) {
         let is_erased = |position, event: &mut _| keys.erase(position, event, &sources.hasher);
         sources.dead.erase(project, &is_erased).map_err(failed("events that were set aside"))?;
@@ -202,7 +209,8 @@ pub(super) fn remove_small_parts(sources: &Sources, projects: &[ProjectId]) -> R
     Ok(())
 }
 
-/// Records that nothing is left, unless a backup is being made, which may have something: its control data must have the erasure.
+/// Records that no data are left, unless a backup in progress may have some: the control data of
+/// the backup must have the erasure.
 fn finish(sources: &Sources, erasure: &Erasure) -> Result<bool, Fault> {
     let Ok(_no_backup) = sources.removal.backups.try_acquire() else { return Ok(false) };
     sources.registry.finish_erasure(erasure).map_err(|error| Fault::io(error.to_string()))?;

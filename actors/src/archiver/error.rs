@@ -11,10 +11,10 @@ use headcount_storage::log::LogError;
 use crate::fault;
 use crate::history::HistoryError;
 
-/// The reason for which events could not be sealed. They are still in the log, and sealing is retried.
+/// The reason why events could not be sealed. They are still in the log, and sealing is retried.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SealingError {
-    /// The archive.
+    /// The archive failed.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
     /// The log can't be read.
@@ -29,16 +29,16 @@ pub(crate) enum SealingError {
     /// The index of external ids lacks an event that a checkpoint reflects.
     #[error("the index of external ids does not have the event at position {0}")]
     UnknownId(Position),
-    /// An event has a value, and the currency of its project is not known.
+    /// An event has a value, and the currency of its project is unknown.
     #[error("the project {0} is not known")]
     UnknownProject(ProjectId),
     /// A shard did not answer, or checkpoints could not be written in time.
     #[error("the events are in no durable checkpoint yet")]
     NoAnswer,
-    /// The engine is one of several, and has no place where all of them reach archives.
+    /// The engine is a node of a cluster, and has no shared place for archives.
     #[error("nodes that have no place for files seal no events")]
     SharedLog,
-    /// The archive could not be made that of its partition for all nodes.
+    /// The archive could not be published for all nodes.
     #[error("the archive could not be published: {0}")]
     Shared(#[from] SharedArchiveError),
     /// There is too little space.

@@ -1,6 +1,7 @@
-//! Keeps the files of a member within its share of the disk. Its archives are a cache: what is published is fetched again when it is read.
+//! Keeps the files of a node within its share of the disk. Its archives are a cache: published
+//! files are fetched again when they are read.
 //!
-//! The thread that writes archives also removes what is too much, so that no file changes meanwhile.
+//! The thread that writes archives also removes excess files, so that no file changes meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use super::work::ArchiveWork;
 /// How often files are counted.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// See the module.
+/// The files of a node, as a cache.
 #[derive(Debug, Default)]
 pub(super) struct FileCache {
     counted: Option<Stopwatch>,
@@ -37,7 +38,8 @@ pub(crate) fn archive_dir(data_dir: &Path, partition: u16) -> PathBuf {
 }
 
 impl FileCache {
-    /// Removes what is too much from time to time: first of partitions that are not here, then what is published of the others, the oldest first.
+    /// Regularly removes excess files: first those of other nodes' partitions, then published
+    /// files, the oldest first.
     pub(super) fn step(&mut self, engine: &EngineSources, works: &BTreeMap<u16, ArchiveWork>) {
         let Trimming::Shared(shared) = &engine.trimming else { return };
         if self.counted.is_some_and(|at| at.elapsed() < INTERVAL) {
@@ -57,7 +59,7 @@ fn keep_within(engine: &EngineSources, shared: &dyn SharedArchive, here: &BTreeS
         counted.extend(files.into_iter().map(|file| Counted { partition, file }));
     }
     let bytes: u64 = counted.iter().map(|counted| counted.file.bytes).sum();
-    // Events are refused below the least; files that can be fetched go before.
+    // Below the minimum, events are refused. Fetched files are removed before.
     let wanted_free = engine.settings.min_free_bytes.saturating_mul(2);
     let excess = bytes.saturating_sub(engine.settings.policy.cache_bytes).max(wanted_free.saturating_sub(engine.free_bytes()));
     if excess == 0 {
@@ -86,7 +88,7 @@ fn keep_within(engine: &EngineSources, shared: &dyn SharedArchive, here: &BTreeS
     Ok(())
 }
 
-/// The files of a project that are published as the list in its folder has them.
+/// The files of a project that are published under the same name as in its folder's list.
 struct Published(BTreeSet<String>);
 
 impl Published {

@@ -1,4 +1,5 @@
-//! Writes the files of a project anew that have events of an erased identity, a few at a time: other archives have their turn between.
+//! Rewrites the files of a project with events of an erased identity, a few at a time, so that
+//! other archives have their turn in between.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant as Stopwatch};
@@ -16,14 +17,14 @@ use super::sources::Sources;
 use crate::erasures::erase_row;
 use crate::fault;
 
-/// How long files are read and written before something else has its turn.
+/// How long files are read and written before other work has its turn.
 pub(super) const SLICE: Duration = Duration::from_millis(500);
 
-/// The rewriting of the files of one project, for the erasures that had begun when it began.
+/// The rewriting of the files of one project, for the erasures that had begun when it started.
 #[derive(Debug)]
 pub(super) struct FileRewriting {
     project: ProjectId,
-    /// The files that have nothing of what is erased. Their names are those of no other files of the project.
+    /// The files without erased data. No other files of the project ever have these names.
     clean: BTreeSet<String>,
 }
 
@@ -36,7 +37,8 @@ impl FileRewriting {
         self.project
     }
 
-    /// Goes on until `SLICE` after `began`, with one file at least. Returns whether no file is left that has an erased identity.
+    /// Continues until `SLICE` after `began`, with at least one file. Returns whether no file has
+    /// an erased identity any more.
     pub(super) fn step(&mut self, sources: &Sources, began: Stopwatch) -> Result<bool, Fault> {
         let project = self.project;
         let Some(keys) = sources.removal.erasures.keys(project) else { return Ok(true) };
@@ -58,7 +60,8 @@ impl FileRewriting {
     }
 }
 
-/// Writes a file anew if it has an erased identity. Returns what is in its place, which may have events of the identity that were recorded after the erasure. `None`: that is not possible now.
+/// Rewrites a file if it has an erased identity. Returns the files in its place, which may have
+/// events of the identity from after the erasure. Returns `None` if that is not possible now.
 fn remove_from_file(
     sources: &Sources,
     project: ProjectId,
@@ -79,7 +82,8 @@ fn remove_from_file(
     rewrite_file(sources, project, archive, entry, keys)
 }
 
-/// Whether a file has an erased id, or the visitor of an erased address. Each distinct one is hashed once.
+/// Whether a file has an erased id, or the visitor of an erased address. Each distinct id is hashed
+/// once.
 fn has_erased(file: &ArchiveFile, keys: &ErasedKeys, hasher: &KeyHasher) -> Result<bool, ArchiveError> {
     for group in file.groups() {
         for (name, is_user) in [("user_id", true), ("anonymous_id", false)] {
@@ -98,7 +102,8 @@ fn has_erased(file: &ArchiveFile, keys: &ErasedKeys, hasher: &KeyHasher) -> Resu
     Ok(false)
 }
 
-/// Writes a file anew without what is erased. Returns the files in its place. `None`: a replay reads it.
+/// Rewrites a file without erased data. Returns the files in its place; `None` if a replay reads
+/// it.
 fn rewrite_file(
     sources: &Sources,
     project: ProjectId,

@@ -16,7 +16,7 @@ pub(super) struct FileFigures {
     pub(super) bytes: u64,
 }
 
-/// The projects whose files may have to be merged, and what each project has.
+/// The projects whose files may have to be merged, and the figures of each project.
 #[derive(Debug, Default)]
 pub(super) struct Merges {
     unchecked: Vec<ProjectId>,
@@ -24,12 +24,12 @@ pub(super) struct Merges {
 }
 
 impl Merges {
-    /// Has the archives of all projects looked at.
+    /// Marks the archives of all projects to be checked.
     pub(super) fn check_all(&mut self, sources: &Sources) {
         self.unchecked = sources.sealed.catalog().projects().map(|(project, _)| project).collect();
     }
 
-    /// Has the archive of a project looked at.
+    /// Marks the archive of a project to be checked.
     pub(super) fn check(&mut self, project: ProjectId) {
         if !self.unchecked.contains(&project) {
             self.unchecked.push(project);
@@ -42,14 +42,15 @@ impl Merges {
         self.figures.remove(&project);
     }
 
-    /// Merges files of the next project, and removes what no list names. Returns whether there may be more to do.
+    /// Merges files of the next project, and removes unlisted files. Returns whether there may be
+    /// more to do.
     pub(super) fn step(&mut self, sources: &Sources) -> Result<bool, ArchiveError> {
         let Some(project) = self.unchecked.last().copied() else { return Ok(false) };
         if sources.deleted.contains(project) {
             self.forget(project);
             return Ok(true);
         }
-        // A list that lacks sealed files must not be used: what it does not name is removed below.
+        // A list that lacks sealed files must not be used, since unlisted files are removed below.
         let mut archive = match sources.existing_archive(&sources.sealed.catalog(), project) {
             Some(Ok(archive)) => archive,
             None => {
@@ -75,7 +76,7 @@ impl Merges {
         }
         if let Err(ArchiveError::Damaged { file, .. }) = &merged {
             let file = file.clone();
-            // The others are merged all the same.
+            // Other projects are still merged.
             let _noted = sources.sealed.note(project, &file, merged);
             return Ok(true);
         }

@@ -1,8 +1,9 @@
-//! Seals events into the archive, merges its files, and removes what is sealed from the log.
+//! Seals events into the archive, merges its files, and removes sealed events from the log.
 //!
-//! A thread of its own does it, beside the checkpoint writer. Events are sealed behind the durable checkpoints, so that the index of
-//! external ids knows which of them are duplicates. What is sealed becomes visible with the archive's catalog; only then the log is trimmed. The same
-//! thread removes what is recorded of deleted projects.
+//! The archiver has its own thread, beside the checkpoint writer. It seals only events in durable
+//! checkpoints, so that the index of external ids knows the duplicates. Sealed events become
+//! visible with the archive's catalog, and only then the log is trimmed. The same thread removes
+//! the data of deleted projects.
 
 mod bases;
 mod damage;
@@ -35,27 +36,30 @@ pub use sealing::Sealed;
 pub(crate) use sources::{ArchiveSettings, EngineSources, RemovalSources, StepProbe, Trimming, writer_options};
 pub(crate) use thread::Archiver;
 
-/// When events are sealed, and how.
+/// The times and options of sealing.
 #[derive(Debug, Clone, Copy)]
 pub struct ArchivePolicy {
     /// The age at which events are sealed.
     pub seal_after: Duration,
     /// The number of unsealed events in durable checkpoints at which they are sealed.
     pub seal_events: u64,
-    /// The most bytes of files that a member keeps on its disk, besides those that only it has: it fetches others when they are read.
+    /// The maximum bytes of files that a node keeps on its disk, besides unpublished files. It
+    /// fetches other files when they are read.
     pub cache_bytes: u64,
-    /// How long a partition has not changed when its tables are merged to one.
+    /// How long a partition must be unchanged before its tables are merged into one.
     #[doc(hidden)]
     pub rest: Duration,
     /// The compression level of zstd.
     pub level: i32,
-    /// The most rows of a file: for tests of merging.
+    /// The maximum number of rows of a file. Tests of merging set it.
     #[doc(hidden)]
     pub file_rows: Option<u64>,
-    /// The number of files of the current month above which they are merged: for tests of merging.
+    /// The number of files of the current month above which they are merged. Tests of merging set
+    /// it.
     #[doc(hidden)]
     pub month_files: Option<usize>,
-    /// The day before which the events of all projects are removed from the archive, whatever their floor: for tests of their removal.
+    /// The day before which the events of all projects are removed from the archive, whatever their
+    /// floor. Tests of the removal set it.
     #[doc(hidden)]
     pub keep_from: Option<Day>,
 }

@@ -1,4 +1,5 @@
-//! Removes events of days that are not kept from the log, whose segments have events of all projects.
+//! Removes events of days beyond the retention from the log, whose segments have events of all
+//! projects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -15,19 +16,20 @@ use super::sealing::seal_all;
 use super::sources::Sources;
 use crate::history::{HistoryPiece, Wanted};
 
-/// The pause after an attempt, also after a failed one: everything is sealed for it.
+/// The pause after an attempt, even a failed one, since each attempt seals everything.
 const PAUSE: Duration = Duration::from_secs(60 * 60);
 
 /// The floors up to which the log has been emptied.
 #[derive(Debug, Default)]
 pub(super) struct OldLoggedEvents {
     removed: BTreeMap<ProjectId, Day>,
-    /// When the last attempt began that had something to remove.
+    /// The start of the last attempt that had something to remove.
     tried: Option<Stopwatch>,
 }
 
 impl OldLoggedEvents {
-    /// Has the segments go that have events of days before the floors, after sealing what is in them. Returns whether something was sealed for it.
+    /// Removes the segments with events of days before the floors, after sealing their events.
+    /// Returns whether it sealed any.
     pub(super) fn remove(&mut self, sources: &Sources, floors: &BTreeMap<ProjectId, Day>) -> Result<bool, Fault> {
         let raised: BTreeMap<ProjectId, Day> = floors
             .iter()
@@ -47,12 +49,13 @@ impl OldLoggedEvents {
         (sources.removal.end_segment)(last);
         match seal_all(sources) {
             Ok(_) => {}
-            // Checkpoints, or space, are waited for until the next pass.
+            // The next pass tries again, with checkpoints or space.
             Err(SealingError::NoAnswer | SealingError::DiskFull) => return Ok(false),
             Err(error) => return Err(error.into()),
         }
         sources.done("old events out of the log");
-        // Brokers lose what is sealed in some time. The disk of this machine has, unless a reader holds a segment.
+        // Brokers remove sealed messages after some time. The disk of this machine has removed
+        // them, unless a reader holds a segment.
         let is_removed = |partition: &u16| sources.is_member() || sources.logged.first_position(*partition) > last;
         if partitions.iter().all(is_removed) {
             self.removed.extend(raised);
@@ -62,8 +65,10 @@ impl OldLoggedEvents {
     }
 }
 
-/// Returns the position of the last event in the log whose day lies before the floor of its project, which is in one of `partitions`. In a cluster, only events that are not sealed are read: sealed
-/// ones leave the brokers anyway, and the first message that brokers have can't be checked against the one before it.
+/// Returns the position of the last event in the log whose day is before the floor of its project,
+/// in one of `partitions`. In a cluster, only unsealed events are read: sealed ones leave the
+/// brokers in any case, and the first message of the brokers can't be checked against the one
+/// before it.
 fn last_before(
     sources: &Sources,
     floors: &BTreeMap<ProjectId, Day>,

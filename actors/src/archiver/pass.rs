@@ -1,9 +1,12 @@
 //! One pass over the log, which writes the events of all projects to their archives.
 //!
-//! Events are collected by project within a budget. When it is used up, those of the largest project go to a file, which stays open until
-//! those of another one do; until then, its later events follow soon. So a large project gets one file, and many small ones take no more memory than a few.
+//! Events are collected by project within a budget. When it is used up, the events of the largest
+//! project go to a file. The file stays open until another project's events are written; until
+//! then, its project's later events follow soon. So a large project gets one file, and many small
+//! ones take little memory.
 //!
-//! A project whose list of files can't be used waits: its events stay in the log, and a later pass seals them once the list is restored.
+//! A project whose list of files can't be used waits. Its events stay in the log, and a later pass
+//! seals them after the list is restored.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -27,12 +30,12 @@ use super::sources::Sources;
 use crate::erasures::erase_row;
 use crate::history::{HistoryPiece, Wanted};
 
-/// The bytes of rows that wait at most while the file of their project is open.
+/// The maximum bytes of waiting rows while the file of their project is open.
 const OPEN_WAITING_BYTES: usize = 256 << 10;
-/// The bytes of rows that wait at least before the first file is begun.
+/// The minimum bytes of waiting rows before the first file is begun.
 const FIRST_WAITING_BYTES: usize = 4 << 20;
 
-/// Rows that wait to be written, and floors among them.
+/// Rows and floors that wait to be written.
 #[derive(Default)]
 struct WaitingRows {
     rows: Vec<WaitingRow>,
@@ -66,37 +69,39 @@ struct Open {
 pub(super) struct Passed {
     /// The last sealed position of each project that got events.
     pub(super) last: BTreeMap<ProjectId, Position>,
-    /// The projects that wait, each with the position up to which its events are sealed.
+    /// The waiting projects, each with the position up to which its events are sealed.
     pub(super) waiting: BTreeMap<ProjectId, Position>,
     /// The number of sealed events.
     pub(super) events: u64,
 }
 
-/// See the module.
+/// A pass over the log, in progress.
 pub(super) struct SealingPass<'s> {
     sources: &'s Sources,
     catalog: &'s Catalog,
     until: Position,
-    /// The projects that waited and whose lists are intact again, each with the position up to which its events are sealed.
+    /// The projects that waited and whose lists are intact again, each with the position up to
+    /// which its events are sealed.
     healed: BTreeMap<ProjectId, Position>,
-    /// The projects that wait.
+    /// The waiting projects.
     held: BTreeMap<ProjectId, Position>,
     waiting: BTreeMap<ProjectId, WaitingRows>,
     waiting_bytes: usize,
-    /// The project of the row that was the last to wait.
+    /// The project of the last row added.
     latest: Option<ProjectId>,
     open: Option<Open>,
     ids: HashMap<u16, ExternalIdsView>,
     currencies: HashMap<ProjectId, Currencies>,
-    /// The floors of the projects that were met, after what was read so far.
+    /// The floors of projects at the current position.
     floors: HashMap<ProjectId, Option<Day>>,
-    /// The last sealed position of each project that was written to.
+    /// The last sealed position of each project that was written.
     last: BTreeMap<ProjectId, Position>,
     events: u64,
 }
 
 impl<'s> SealingPass<'s> {
-    /// Prepares to seal the events up to `until` that `catalog` does not have. They are in durable checkpoints.
+    /// Prepares to seal the events up to `until` that `catalog` lacks. They are in durable
+    /// checkpoints.
     pub(super) fn new(sources: &'s Sources, catalog: &'s Catalog, until: Position) -> Self {
         let (waiting, ids, currencies, floors, last) = Default::default();
         let can_go_on = |project: &ProjectId| sources.existing_archive(catalog, *project).is_none_or(|opened| opened.is_ok());
@@ -154,7 +159,7 @@ impl<'s> SealingPass<'s> {
             if !self.is_wanted(position, event.project) || self.is_dropped(position, &event) {
                 continue;
             }
-            // What stays of an erased event came with the history of another installation.
+            // The remainder of an erased event came with the history of another installation.
             let set_aside = self.sources.dead.contains(piece.partition, position) || event.is_remainder();
             if !set_aside && self.is_duplicate(piece.partition, position, &event)? {
                 continue;
@@ -178,7 +183,7 @@ impl<'s> SealingPass<'s> {
             self.floors.insert(project, Some(day));
             self.wait(project, WaitingRow::Floor(position, day), event_bytes);
         }
-        // Written soon, the rows are still in the processor's caches, and their memory is used again.
+        // Rows written soon are still in the processor's caches, and their memory is reused.
         while let Some(project) = self.at_hand() {
             self.write(project)?;
         }
@@ -198,7 +203,8 @@ impl<'s> SealingPass<'s> {
         self.latest = Some(project);
     }
 
-    /// The floor of a project before a position, unless its list of files can't be used: then it is held from the position on.
+    /// The floor of a project before a position, unless its list of files can't be used: the
+    /// project waits from that position on then.
     fn floor(&mut self, position: Position, project: ProjectId) -> Option<Option<Day>> {
         if let Some(known) = self.floors.get(&project) {
             return Some(*known);
@@ -215,7 +221,8 @@ impl<'s> SealingPass<'s> {
         Some(floor)
     }
 
-    /// Whether the event did not count, since its day lay below the floor, or waits with its project.
+    /// Whether the event did not count because its day was below the floor, or waits with its
+    /// project.
     fn is_dropped(&mut self, position: Position, event: &Event) -> bool {
         self.floor(position, event.project).is_none_or(|floor| floor.is_some_and(|floor| event.day < floor))
     }
@@ -226,7 +233,7 @@ impl<'s> SealingPass<'s> {
         self.held.insert(project, until);
     }
 
-    /// Whether the event is to be sealed in this pass.
+    /// Whether this pass seals the event.
     fn is_wanted(&self, position: Position, project: ProjectId) -> bool {
         let sealed_until = self.healed.get(&project).copied().unwrap_or(self.catalog.sealed_until());
         position > sealed_until && !self.held.contains_key(&project) && !self.sources.deleted.contains(project)
@@ -257,8 +264,9 @@ impl<'s> SealingPass<'s> {
         Ok(currencies)
     }
 
-    /// The project whose rows can be written without another file than with all of them: its file is open; or none is, and most rows are its own. Only its own
-    /// rows make it the one with most, so that the others are not looked at.
+    /// Returns the project to write next: the project whose file is open, if enough of its rows
+    /// wait, or, without an open file, the latest project, if most waiting rows are its own. Only
+    /// its own rows can make a project the largest, so no other project is checked.
     fn at_hand(&self) -> Option<ProjectId> {
         let (project, least) = match &self.open {
             Some(open) => (open.project, OPEN_WAITING_BYTES),
@@ -267,12 +275,12 @@ impl<'s> SealingPass<'s> {
         self.waiting.get(&project).is_some_and(|waiting| waiting.bytes > least).then_some(project)
     }
 
-    /// The project with the most bytes that wait.
+    /// The project with the most waiting bytes.
     fn largest(&self) -> Option<ProjectId> {
         self.waiting.iter().max_by_key(|(_, waiting)| waiting.bytes).map(|(project, _)| *project)
     }
 
-    /// Writes what waits of a project.
+    /// Writes the waiting rows of a project.
     fn write(&mut self, project: ProjectId) -> Result<(), SealingError> {
         let Some(WaitingRows { rows, bytes }) = self.waiting.remove(&project) else { return Ok(()) };
         self.waiting_bytes -= bytes;
@@ -294,7 +302,7 @@ impl<'s> SealingPass<'s> {
             if self.sources.is_stopping() {
                 return Err(ArchiveError::Stopped.into());
             }
-            // An attempt that failed later may have sealed it.
+            // An earlier attempt, which failed later, may have sealed it.
             if row.position() > open.last {
                 open.last = row.position();
                 match row {
@@ -310,10 +318,10 @@ impl<'s> SealingPass<'s> {
         Ok(())
     }
 
-    /// Opens the archive of a project. `None`: its list of files can't be used.
+    /// Opens the archive of a project. Returns `None` if its list of files can't be used.
     fn open_archive(&self, project: ProjectId) -> Result<Option<Open>, SealingError> {
         let opened = match self.sources.existing_archive(self.catalog, project) {
-            // Only its list was read: what fails concerns this project alone.
+            // Only its list was read, so a failure concerns this project alone.
             Some(opened) => opened.map(Some).or_else(|error| {
                 tracing::error!(%project, %error, "the events of a project can't be sealed; they stay in the log");
                 Ok(None)

@@ -1,7 +1,9 @@
-//! Removes events of days that a project does not keep from its archive.
+//! Removes events of days beyond a project's retention from its archive.
 //!
-//! An event may go once the project's base has it: the saved state from which a rebuild goes on. So a base is written first, if the one that is there does not
-//! reach far enough, and named in the list of files before a file leaves it. Each attempt may end anywhere, and the next one repeats it.
+//! An event may be removed once the project's base has it: the saved state from which a rebuild
+//! begins. So if the existing base does not reach far enough, a new one is written first, and named
+//! in the list of files before a file leaves the list. An attempt may end anywhere, and the next
+//! one repeats it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant as Stopwatch};
@@ -22,47 +24,48 @@ use super::sources::Sources;
 use crate::checkpoint_writer::{ProjectMeta, meta_key, read_meta};
 use crate::fault;
 
-/// How often all projects are looked at.
+/// How often all projects are checked.
 const INTERVAL: Duration = Duration::from_secs(10 * 60);
-/// How often it is asked for raised floors after one. Who sets a retention decides when they rise, and for each, a base is written and the log is sealed.
+/// The minimum time between two checks for raised floors. A client that sets a retention decides
+/// when floors rise, and each one costs a base and a sealing of the log.
 const RAISED_INTERVAL: Duration = Duration::from_secs(30);
-/// The pause before the next attempt, if something must be waited for.
+/// The pause before the next attempt, if it has to wait for something.
 const WAIT: Duration = Duration::from_millis(200);
-/// The same while states are being rebuilt, perhaps those of many projects, or a backup reads events.
+/// The same while states are being rebuilt, or a backup reads events. Both may take long.
 const LONG_WAIT: Duration = Duration::from_secs(2);
-/// The pause after a failure, which doubles with each further one.
+/// The pause after a failure. It doubles with each further failure.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const MAX_PAUSE: Duration = Duration::from_secs(300);
 
-/// What became of a project.
+/// The result of a step for a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RemovalProgress {
     /// Nothing is left to do.
     Done,
-    /// Something was done, and there may be more.
+    /// Some work was done, and there may be more.
     Worked,
-    /// A replay, a checkpoint, a backup or space must be waited for.
+    /// The project waits for a replay, a checkpoint, a backup or space.
     Waits,
 }
 
-/// See the module.
+/// The removal of events beyond the retention.
 #[derive(Debug, Default)]
 pub(super) struct Retention {
     unchecked: Vec<ProjectId>,
-    /// When all projects are looked at again.
+    /// The time of the next check of all projects.
     next: Option<Stopwatch>,
     not_before: Option<Stopwatch>,
-    /// When it is asked again for raised floors.
+    /// The time of the next check for raised floors.
     raised_next: Option<Stopwatch>,
     failures: u32,
-    /// The projects that wait, for the pass after this one.
+    /// The waiting projects, for the next pass.
     waiting: Vec<ProjectId>,
-    /// Whether some of them wait for something that takes long.
+    /// Whether some of them will have to wait for long.
     waits_long: bool,
-    /// The floors of projects that were met.
+    /// The floors of projects found so far.
     floors: BTreeMap<ProjectId, Day>,
     logged: OldLoggedEvents,
-    /// Whether the log has not been looked at since all projects were to be.
+    /// Whether the log has not been checked since all projects were marked.
     is_open: bool,
 }
 
@@ -74,7 +77,7 @@ impl Retention {
         retention
     }
 
-    /// Has all projects looked at.
+    /// Marks all projects to be checked.
     pub(super) fn check_all(&mut self, sources: &Sources) {
         let sealed = sources.sealed.catalog();
         let known = sources.registry.organizations();
@@ -87,7 +90,7 @@ impl Retention {
         self.next = Some(Stopwatch::now() + INTERVAL);
     }
 
-    /// Has the projects looked at whose floors rose.
+    /// Marks the projects whose floors rose to be checked.
     fn check_raised(&mut self, sources: &Sources) {
         if self.raised_next.is_some_and(|at| Stopwatch::now() < at) {
             return;
@@ -100,12 +103,13 @@ impl Retention {
         }
     }
 
-    /// The number of projects that have to be looked at, or wait; at least 1 until the log was looked at.
+    /// The number of projects to check, or waiting; at least 1 until the log was checked.
     pub(super) fn pending(&self) -> u64 {
         ((self.unchecked.len() + self.waiting.len()) as u64).max(u64::from(self.is_open))
     }
 
-    /// Removes what can be removed of the next project. Returns whether there is more to do now.
+    /// Removes the events of the next project that can be removed. Returns whether there is more to
+    /// do now.
     pub(super) fn step(&mut self, sources: &Sources, merges: &mut Merges) -> bool {
         self.check_raised(sources);
         if self.not_before.is_some_and(|at| Stopwatch::now() < at) {
@@ -117,7 +121,7 @@ impl Retention {
         let Some(project) = self.unchecked.last().copied() else { return self.end_pass(sources, merges) };
         let from = keep_from(sources, project);
         match from {
-            // It may not have been known when the log was looked at.
+            // The floor may be newer than the last check of the log.
             Ok(KeepFrom::Floor(from)) => self.is_open |= self.floors.insert(project, from) != Some(from),
             Ok(KeepFrom::Unknown) => self.waits_long = true,
             Ok(KeepFrom::Ever) | Err(_) => {}
@@ -138,7 +142,7 @@ impl Retention {
             Err(_) if sources.deleted.contains(project) => drop(self.unchecked.pop()),
             Err(fault) => {
                 self.pause(project, &fault);
-                // The others go on.
+                // The other projects continue.
                 self.unchecked.pop();
                 self.waiting.push(project);
             }
@@ -146,7 +150,7 @@ impl Retention {
         true
     }
 
-    /// Looks at the log once, then begins the next pass with the projects that wait.
+    /// Checks the log once, then begins the next pass with the waiting projects.
     fn end_pass(&mut self, sources: &Sources, merges: &mut Merges) -> bool {
         if self.is_open {
             self.is_open = false;
@@ -162,7 +166,8 @@ impl Retention {
         false
     }
 
-    /// Removes what the log has of days that are not kept. Returns whether something was sealed for it, which has to be looked at.
+    /// Removes events of days beyond the retention from the log. Returns whether events were sealed
+    /// for it, which must be checked.
     fn remove_from_log(&mut self, sources: &Sources, merges: &mut Merges) -> bool {
         self.floors.retain(|project, _| !sources.deleted.contains(*project));
         match self.logged.remove(sources, &self.floors) {
@@ -192,13 +197,14 @@ impl Retention {
 #[derive(Debug, Clone, Copy)]
 enum KeepFrom {
     Floor(Day),
-    /// All are kept.
+    /// All events are kept.
     Ever,
     /// The state is being rebuilt, or not saved yet.
     Unknown,
 }
 
-/// The floor of a project, as the last durable checkpoint has it. Unknown until a checkpoint has the one that is known to be raised.
+/// The floor of a project in the last durable checkpoint. Unknown until a checkpoint has the raised
+/// floor.
 fn keep_from(sources: &Sources, project: ProjectId) -> Result<KeepFrom, Fault> {
     let Some(stored_as) = sources.shards.stored_as(partition_of(project)) else { return Ok(KeepFrom::Unknown) };
     let meta: Option<ProjectMeta> = read_meta(&*sources.removal.store, &meta_key(stored_as.number(), project))?;
@@ -210,7 +216,7 @@ fn keep_from(sources: &Sources, project: ProjectId) -> Result<KeepFrom, Fault> {
     Ok(floor.map_or(KeepFrom::Ever, KeepFrom::Floor))
 }
 
-/// Does the next thing that lets events of a project go.
+/// Takes the next step towards removing events of a project.
 fn remove_old(sources: &Sources, project: ProjectId, from: KeepFrom) -> Result<RemovalProgress, Fault> {
     if sources.deleted.contains(project) {
         return Ok(RemovalProgress::Done);
@@ -225,12 +231,12 @@ fn remove_old(sources: &Sources, project: ProjectId, from: KeepFrom) -> Result<R
         Some(opened) => opened.map_err(fault::of_archive)?,
     };
     let old = OldFiles::of(archive.manifest(), from);
-    // First, since it needs no space.
+    // Comes first, since it needs no space.
     if !old.whole.is_empty() {
         return remove_whole(sources, &mut archive, &old.whole);
     }
     if old.count() == 0 {
-        // What an attempt left that failed.
+        // Removes files of a failed attempt.
         archive.remove_left_overs().map_err(fault::of_archive)?;
         return Ok(RemovalProgress::Done);
     }
@@ -246,7 +252,7 @@ fn remove_old(sources: &Sources, project: ProjectId, from: KeepFrom) -> Result<R
     }
 }
 
-/// Removes files without rows that are kept.
+/// Removes files without any kept rows.
 fn remove_whole(sources: &Sources, archive: &mut Archive, files: &[FileEntry]) -> Result<RemovalProgress, Fault> {
     let Some(_no_replay) = sources.sealed.change_bases() else { return Ok(RemovalProgress::Waits) };
     remove_files(archive, files).map_err(fault::of_archive)?;
@@ -256,12 +262,13 @@ fn remove_whole(sources: &Sources, archive: &mut Archive, files: &[FileEntry]) -
     Ok(RemovalProgress::Worked)
 }
 
-/// Whether `bytes` can be written. On a nearly full disk, half of what is kept free may be used, since more becomes free afterwards.
+/// Whether `bytes` can be written. On a nearly full disk, half of the reserved space may be used,
+/// since more becomes free afterwards.
 fn has_room(sources: &Sources, bytes: u64) -> bool {
     sources.free_bytes().saturating_sub(bytes) >= sources.settings.min_free_bytes / 2
 }
 
-/// Writes a file anew without the rows of days before `from`.
+/// Rewrites a file without the rows of days before `from`.
 fn rewrite(
     sources: &Sources,
     project: ProjectId,

@@ -1,4 +1,4 @@
-//! Seals everything that is in durable checkpoints, and trims the log.
+//! Seals all events in durable checkpoints, and trims the log.
 
 use std::time::{Duration, Instant as Stopwatch};
 
@@ -12,23 +12,25 @@ use super::sources::{Sources, Trimming};
 /// How long a request to seal waits for checkpoints.
 const CHECKPOINTS_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
-/// How long until checkpoints are asked for again: a round that began before saves nothing of what was still queued, or being rebuilt, at that moment.
+/// The time before checkpoints are requested again: an earlier round does not save events that were
+/// still queued, or being rebuilt, when it began.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 
 /// The result of sealing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sealed {
-    /// The position up to which all events are sealed, except those of projects that wait.
+    /// The position up to which all events are sealed, except events of waiting projects.
     pub sealed_until: Position,
-    /// The number of events that were added to the archive.
+    /// The number of events added to the archive.
     pub events: u64,
-    /// The projects whose list of files can't be used. Their events stay in the log until it is restored.
+    /// The projects whose list of files can't be used. Their events stay in the log until the list
+    /// is restored.
     pub waiting: Vec<ProjectId>,
-    /// The partitions whose events are sealed, if each has an archive of its own.
+    /// The partitions whose events are sealed, if each has its own archive.
     pub partitions: Vec<u16>,
 }
 
-/// Seals what is in durable checkpoints, if that is at least `least` events.
+/// Seals the events in durable checkpoints, if there are at least `least`.
 pub(super) fn seal(sources: &Sources, least: u64) -> Result<Sealed, SealingError> {
     let until = sources.durable_until().ok_or(SealingError::NoAnswer)?;
     let catalog = sources.sealed.catalog();
@@ -39,7 +41,7 @@ pub(super) fn seal(sources: &Sources, least: u64) -> Result<Sealed, SealingError
     seal_until(sources, until)
 }
 
-/// Has checkpoints written, and seals everything that was recorded before the call.
+/// Requests checkpoints, and seals all events recorded before the call.
 pub(super) fn seal_all(sources: &Sources) -> Result<Sealed, SealingError> {
     let target = sources.recorded_until().ok_or(SealingError::NoAnswer)?;
     let began = Stopwatch::now();
@@ -81,7 +83,8 @@ fn seal_until(sources: &Sources, until: Position) -> Result<Sealed, SealingError
     Ok(Sealed { sealed_until: until, events, waiting: waiting_projects, partitions: Vec::new() })
 }
 
-/// Removes what is sealed, and that nobody reads, from the log: whole segments, or messages of brokers. All members know the archive before.
+/// Removes sealed events that are not being read from the log: whole segments, or messages of
+/// brokers. All nodes know the archive before.
 pub(super) fn trim(sources: &Sources) -> Result<(), SealingError> {
     let trimmer = match &sources.trimming {
         Trimming::Local(trimmer) => trimmer,

@@ -1,8 +1,11 @@
-//! Removes what is recorded of erased identities of one partition on its owner, one of several machines (ADR 27).
+//! Removes the recorded data of erased identities in one partition of a cluster, on its owner (ADR
+//! 27).
 //!
-//! What this machine has goes first, and what all machines reach: states, files and bases in the bucket, the published state. A record says so, project by project: from then on, only the log of
-//! brokers has the identity, and readers leave it out. When that has left, too, a second record ends the erasure in the project. A new owner begins again after the last record. What other
-//! machines have on their disks, they remove themselves (`engine/remains.rs`).
+//! First the owner removes its own data and the shared data: states, files and bases in the bucket,
+//! the published state. A record confirms this for each project. From then on, only the log of the
+//! brokers has the identity, and readers skip it. When the log has lost it, too, a second record
+//! ends the erasure in the project. A new owner continues after the last record. Other machines
+//! remove the data on their own disks (`engine/remains.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant as Stopwatch};
@@ -22,33 +25,35 @@ use crate::fault;
 use crate::refolding::Folding;
 use crate::unfinished_erasures::ErasuresAtStage;
 
-/// How often what is in the log is sealed for erasures: clients choose how many there are.
+/// The minimum time between two sealings of the log for erasures, since clients decide how many
+/// there are.
 const SEAL_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How long ids may be suppressed by an erasure that does not begin: its node has ended, and nobody asked for it again. No attempt takes as long, unless the ids are linked ever anew.
+/// How long an erasure that has not begun may suppress ids. After that its node must have ended,
+/// and the request was not repeated. No attempt takes as long, unless clients keep linking new ids.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(15 * 60);
 
 /// A project that loses identities.
 #[derive(Debug)]
 struct Cleaning {
     project: ProjectId,
-    /// How many erasures of it had begun.
+    /// The number of its erasures that had begun.
     begins: u64,
-    /// The number of the erasures that this machine's disk may have something of.
+    /// The number of each erasure whose data this machine's disk may have.
     remains: BTreeMap<ProjectId, u64>,
     is_rebased: bool,
     rewriting: FileRewriting,
     is_rewritten: bool,
 }
 
-/// See the module.
+/// The erasures in one partition of a cluster.
 #[derive(Debug, Default)]
 pub(super) struct SharedErasures {
-    /// By project: one that has to wait holds up no other.
+    /// The state of each project, so that a waiting project delays no other.
     cleanings: BTreeMap<ProjectId, Cleaning>,
-    /// The fold that is under way: one at a time, since each has a budget of memory.
+    /// The fold in progress. Only one runs at a time, since each has a memory budget.
     folding: Option<(ProjectId, Folding)>,
-    /// The project to begin with, if those before it have had their turn.
+    /// The first project of the next turn, after those before it have had theirs.
     next: Option<ProjectId>,
     marks: Marks,
     sealed_at: Option<Stopwatch>,
@@ -57,7 +62,7 @@ pub(super) struct SharedErasures {
 }
 
 impl SharedErasures {
-    /// Removes what can be removed now.
+    /// Removes the data that can be removed now.
     pub(super) fn step(&mut self, sources: &Sources) {
         give_up_interrupted(sources);
         if self.not_before.is_some_and(|at| Stopwatch::now() < at) {
@@ -102,12 +107,13 @@ impl SharedErasures {
         self.not_before = Some(Stopwatch::now() + pause);
     }
 
-    /// Removes what can be removed of the erased identities of a project, in the turn that began at `began`.
+    /// Removes the erased identities of a project as far as possible, in the turn that began at
+    /// `began`.
     fn remove(&mut self, sources: &Sources, project: ProjectId, began: Stopwatch) -> Result<(), Fault> {
         let erasures = &sources.removal.erasures;
         let begun = erasures.at_stage(project, ErasureStage::Begun).numbers;
         if sources.deleted.contains(project) {
-            // All of it is removed.
+            // All of its data are removed.
             return Ok(());
         }
         if sources.registry.policy(project).is_none() {
@@ -125,11 +131,12 @@ impl SharedErasures {
         self.remove_from_brokers(sources, project)
     }
 
-    /// Removes the erased identities of a project from where this machine and all others read, but for the log. Returns whether that is done and recorded.
+    /// Removes the erased identities of a project from everything that this machine and others
+    /// read, except the log. Returns whether that is done and recorded.
     fn clean(&mut self, sources: &Sources, project: ProjectId, began: Stopwatch) -> Result<bool, Fault> {
         let erasures = &sources.removal.erasures;
         if self.cleanings.get(&project).is_none_or(|cleaning| cleaning.begins != erasures.begins(project)) {
-            // What is noted was recorded before, so that it is among what is erased then.
+            // Recorded identities were noted before, so the removal below includes them.
             let mut remains = sources.deleted.with_erased_of(partition_of(project));
             remains.retain(|of, _| *of == project);
             erasures.follow(&sources.registry);
@@ -137,7 +144,7 @@ impl SharedErasures {
             let (is_rebased, rewriting, is_rewritten) = (false, FileRewriting::new(project), false);
             self.cleanings.insert(project, Cleaning { project, begins, remains, is_rebased, rewriting, is_rewritten });
         }
-        // Before the state is looked at: what begins after that is left to the next time.
+        // Read before the state is checked: later erasures wait for the next time.
         let begun = erasures.at_stage(project, ErasureStage::Begun);
         if !self.fold_anew(sources, project)? {
             return Ok(false);
@@ -164,7 +171,7 @@ impl SharedErasures {
         Ok(true)
     }
 
-    /// Has the state of a project folded anew. Returns whether it has no erased identity.
+    /// Folds the state of a project again. Returns whether it has no erased identity.
     fn fold_anew(&mut self, sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
         if let Some((folded, folding)) = &mut self.folding {
             if *folded != project {
@@ -184,7 +191,7 @@ impl SharedErasures {
         Ok(false)
     }
 
-    /// Has the log lose what it has of the erased identities of a project, and records when it has.
+    /// Removes the erased identities of a project from the log, and records when that is done.
     fn remove_from_brokers(&mut self, sources: &Sources, project: ProjectId) -> Result<(), Fault> {
         let logged = sources.removal.erasures.at_stage(project, ErasureStage::Logged);
         if logged.numbers.is_empty() || matches!(sources.trimming, Trimming::Never) {
@@ -206,21 +213,22 @@ impl SharedErasures {
     }
 }
 
-/// The projects of a partition with something left of erased identities, here or where all machines reach it. What is here may be of an erasure that has ended: a former owner may have ended it
-/// after this machine took the partition over.
+/// The projects of a partition with remaining data of erased identities, on this machine or shared.
+/// This machine may even have data of an ended erasure, which a former owner ended after this
+/// machine took the partition over.
 fn projects_to_clean(erasures: &Erasures, deleted: &DeletedProjects, partition: u16) -> BTreeSet<ProjectId> {
     let mut projects: BTreeSet<ProjectId> = erasures.unfinished_in(partition).into_iter().collect();
     projects.extend(deleted.with_erased_of(partition).into_keys());
     projects
 }
 
-/// The projects in order, from `next` on, and those before it last.
+/// The projects in order, beginning with `next`.
 fn in_turn(projects: &BTreeSet<ProjectId>, next: Option<ProjectId>) -> Vec<ProjectId> {
     let next = next.unwrap_or(ProjectId(0));
     projects.range(next..).chain(projects.range(..next)).copied().collect()
 }
 
-/// Gives up erasures that somebody began and did not go on with: their ids are recorded again.
+/// Gives up interrupted erasures, so that their ids are recorded again.
 fn give_up_interrupted(sources: &Sources) {
     for (organization, number) in sources.removal.erasures.beginning_for(GIVEN_UP_AFTER) {
         let projects = sources.registry.projects(organization).unwrap_or_default();
@@ -238,13 +246,16 @@ fn give_up_interrupted(sources: &Sources) {
     }
 }
 
-/// Whether an owner of partitions gives up what an organization began: the home of the organization, and the owner of any project, since other owners may be away. The first record counts.
+/// Whether an owner of partitions should give up an organization's erasure. The home of the
+/// organization does, and the owner of any of its projects, since other owners may be away. The
+/// first record wins.
 fn is_looked_after(organization: OrganizationId, projects: &[ProjectId], has: impl Fn(u16) -> bool) -> bool {
     has(home_of(organization)) || projects.iter().any(|project| has(partition_of(*project)))
 }
 
 impl Cleaning {
-    /// Publishes the files of the project without the identities, as many as fit in a turn, and removes the former ones. Returns whether that is done.
+    /// Publishes the files of the project without the identities, as many as fit in a turn, and
+    /// removes the former ones. Returns whether all are done.
     fn publish(&mut self, sources: &Sources, began: Stopwatch) -> Result<bool, Fault> {
         let Trimming::Shared(shared) = &sources.trimming else { return Ok(true) };
         if !self.is_rebased {
@@ -257,7 +268,7 @@ impl Cleaning {
             self.is_rewritten = self.rewriting.step(sources, began)?;
         }
         let partition = partition_of(self.project);
-        // Also what was written up to now: writing all files to the bucket at once would take long.
+        // Publishes after each turn, since uploading all files at once would take long.
         shared.publish(partition, sources.sealed.root(), &|| sources.is_stopping()).map_err(unpublished)?;
         if !self.is_rewritten {
             return Ok(false);
@@ -273,7 +284,7 @@ fn unpublished(error: SharedArchiveError) -> Fault {
     Fault::io(format!("an erased identity could not be removed where all nodes reach it: {error}"))
 }
 
-/// Removes the files of a project that its list does not name: as they were before.
+/// Removes the unlisted files of a project, which are former versions.
 fn remove_left_overs(sources: &Sources, project: ProjectId) -> Result<(), Fault> {
     match sources.existing_archive(&sources.sealed.catalog(), project) {
         None => Ok(()),
@@ -281,7 +292,8 @@ fn remove_left_overs(sources: &Sources, project: ProjectId) -> Result<(), Fault>
     }
 }
 
-/// Withdraws the published state of the project's partition: it was made of tables that may have the identities, also if they were a former owner's.
+/// Withdraws the published state of the project's partition. Its tables, which may even come from a
+/// former owner, may have the identities.
 fn withdraw_state(sources: &Sources, project: ProjectId) -> Result<(), Fault> {
     if let Trimming::Shared(shared) = &sources.trimming {
         shared.withdraw_state(partition_of(project)).map_err(unpublished)?;
@@ -301,7 +313,7 @@ fn record_logged(sources: &Sources, project: ProjectId, begun: &ErasuresAtStage)
     Ok(true)
 }
 
-/// Records that erasures are further in a project.
+/// Records the stage of erasures in a project.
 fn progress(sources: &Sources, project: ProjectId, erasures: &ErasuresAtStage, stage: ErasureStage) -> Result<(), Fault> {
     let failed = |error: RegistryError| Fault::io(error.to_string());
     if let Some(organization) = erasures.organization {
@@ -360,7 +372,7 @@ mod tests {
         let projects = BTreeSet::from([1, 2, 3].map(ProjectId));
         assert_eq!(in_turn(&projects, None), [1, 2, 3].map(ProjectId));
         assert_eq!(in_turn(&projects, Some(ProjectId(2))), [2, 3, 1].map(ProjectId));
-        // The project is gone meanwhile.
+        // The project was deleted meanwhile.
         assert_eq!(in_turn(&projects, Some(ProjectId(4))), [1, 2, 3].map(ProjectId));
     }
 

@@ -1,4 +1,4 @@
-//! What sealing reads.
+//! The data that sealing reads.
 
 use std::ops::{Deref, Range};
 use std::path::PathBuf;
@@ -44,43 +44,46 @@ pub(crate) struct ArchiveSettings {
     /// The directories of the store and of the index of external ids.
     pub(crate) derived_dirs: [PathBuf; 2],
     pub(crate) clock: Arc<dyn Clock>,
-    /// Called between the steps of sealing, merging and deleting: for tests of a kill at each of them.
+    /// Called between the steps of sealing, merging and deleting. Tests that kill the process at
+    /// each step set it.
     pub(crate) probe: StepProbe,
 }
 
-/// What the removal of deleted projects, of erased identities and of days that are not kept needs besides.
+/// The additional data for removing deleted projects, erased identities and days beyond the
+/// retention.
 pub(crate) struct RemovalSources {
-    /// The events under way.
+    /// The events in flight.
     pub(crate) admitted: Gate,
     pub(crate) store: Arc<DiskStore>,
     pub(crate) writer: CheckpointWriter,
     /// Ends the current segment of the log if it has events up to a position.
     pub(crate) end_segment: Box<dyn Fn(Position) + Send + Sync>,
-    /// Writes a record to the log of a deleted project's partition that changes nothing, as a message of its own. Returns whether it is recorded. Blocks.
+    /// Writes a record that changes nothing to the log of a project's partition, as a message of
+    /// its own. Returns whether it is recorded. Blocks.
     pub(crate) mark: Box<dyn Fn(ProjectId) -> bool + Send + Sync>,
-    /// Taken while a backup is made.
+    /// Held by a backup in progress.
     pub(crate) backups: Arc<Semaphore>,
     /// The identities that are being erased.
     pub(crate) erasures: Arc<Erasures>,
-    /// The days from which projects keep events.
+    /// The first days of which projects keep events.
     pub(crate) floors: Arc<Floors>,
     /// Forgets the kept answers about a project.
     pub(crate) forget_answers: Box<dyn Fn(ProjectId) + Send + Sync>,
-    /// The shards, as far as the fold of a project asks them.
+    /// The shards, for folding a project.
     pub(crate) folded: Arc<ShardClient>,
 }
 
-/// How what is sealed leaves the log.
+/// The way to remove sealed events from the log.
 pub(crate) enum Trimming {
     /// The log is on this machine's disk.
     Local(LogTrimmer),
-    /// Brokers have it, and the archives are kept where all members reach them.
+    /// The log is on brokers, and archives are shared by all nodes.
     Shared(Arc<dyn SharedArchive>),
-    /// Brokers have it, and nothing is sealed.
+    /// The log is on brokers, and nothing is sealed.
     Never,
 }
 
-/// What all archives of an engine are made of.
+/// The sources that all archives of an engine share.
 pub(crate) struct EngineSources {
     pub(crate) settings: ArchiveSettings,
     pub(crate) removal: RemovalSources,
@@ -92,16 +95,16 @@ pub(crate) struct EngineSources {
     pub(crate) shards: Arc<ShardClient>,
     /// The projects that are being deleted.
     pub(crate) deleted: Arc<DeletedProjects>,
-    /// The last position that was delivered to its shard, with all before it.
+    /// The position up to which all events were delivered to their shards.
     pub(crate) delivered: Arc<AtomicU64>,
     pub(crate) stop: Arc<AtomicBool>,
 }
 
-/// What one archive is made of.
+/// The sources of one archive.
 pub(crate) struct Sources {
     pub(crate) engine: Arc<EngineSources>,
     pub(crate) sealed: Arc<SealedEvents>,
-    /// The partitions whose events are in it.
+    /// The partitions with events in the archive.
     pub(crate) partitions: Range<u16>,
     /// Set when its partition is given up.
     pub(crate) is_given_up: Arc<AtomicBool>,
@@ -115,13 +118,15 @@ impl Deref for Sources {
     }
 }
 
-/// The options of the writers of files, within a memory budget. A row group takes up to four times its size in memory while it is written.
+/// The options of the writers of files, within a memory budget. While it is written, a row group
+/// takes up to four times its size in memory.
 pub(crate) fn writer_options(memory_bytes: usize, level: i32) -> WriterOptions {
     WriterOptions { level, row_group_bytes: (memory_bytes / 64).clamp(1 << 20, 8 << 20) }
 }
 
 impl EngineSources {
-    /// Whether the engine is one of several, so that each partition has an archive and positions of its own.
+    /// Whether the engine is a node of a cluster, where each partition has its own archive and
+    /// positions.
     pub(super) fn is_member(&self) -> bool {
         !matches!(self.trimming, Trimming::Local(_))
     }
@@ -150,12 +155,12 @@ impl EngineSources {
 }
 
 impl Sources {
-    /// Whether the events of a project are in this archive.
+    /// Whether the archive has the events of a project.
     pub(super) fn has(&self, project: ProjectId) -> bool {
         self.partitions.contains(&partition_of(project))
     }
 
-    /// Whether the log is so full that what is in it is to be sealed before its time.
+    /// Whether the log is so full that its events should be sealed early.
     pub(super) fn needs_room(&self) -> bool {
         match &self.trimming {
             Trimming::Shared(shared) => self.partitions.clone().any(|partition| shared.needs_room(partition)),
@@ -171,7 +176,7 @@ impl Sources {
         }
     }
 
-    /// About how many events are not sealed.
+    /// The approximate number of unsealed events.
     pub(super) fn unsealed(&self) -> u64 {
         let sealed_until = self.sealed.catalog().sealed_until();
         match self.is_member() {
@@ -181,7 +186,7 @@ impl Sources {
         }
     }
 
-    /// About how many events there are after a position, up to another.
+    /// The approximate number of events between two positions.
     pub(super) fn events_between(&self, after: Position, until: Position) -> u64 {
         let events_after =
             |position| -> u64 { self.partitions.clone().map(|partition| self.logged.events_after(partition, position)).sum() };
@@ -191,7 +196,7 @@ impl Sources {
         }
     }
 
-    /// The position up to which everything is in durable checkpoints. `None`: not known now.
+    /// The position up to which all events are in durable checkpoints; `None` if unknown now.
     pub(super) fn durable_until(&self) -> Option<Position> {
         match self.is_member() {
             true => self.partitions.clone().map(|partition| self.shards.durable_until_of(partition)).min().flatten(),
@@ -199,7 +204,7 @@ impl Sources {
         }
     }
 
-    /// The position up to which everything was acknowledged by now. `None`: not known now.
+    /// The position up to which all events were acknowledged by now; `None` if unknown now.
     pub(super) fn recorded_until(&self) -> Option<Position> {
         match self.is_member() {
             true => self.partitions.clone().map(|partition| self.shards.applied_until_of(partition)).max().flatten(),
@@ -218,12 +223,12 @@ impl Sources {
         CompactOptions { month_files: self.settings.policy.month_files.unwrap_or(month_files), seal: self.seal_options() }
     }
 
-    /// How many bytes of events are collected before those of a project are written.
+    /// The bytes of events to collect before a project's events are written.
     pub(super) fn buffer_bytes(&self) -> usize {
         (self.settings.memory_bytes / 16).clamp(4 << 20, 64 << 20)
     }
 
-    /// What the fold of a project reads and writes.
+    /// The sources for folding a project.
     pub(super) fn fold_sources(&self) -> FoldSources {
         FoldSources {
             data_dir: self.settings.data_dir.clone(),
@@ -242,7 +247,8 @@ impl Sources {
         }
     }
 
-    /// Opens the archive of a project that has sealed events according to `catalog`. `None`: it has none.
+    /// Opens the archive of a project that has sealed events according to `catalog`; `None` if it
+    /// has none.
     pub(super) fn existing_archive(&self, catalog: &Catalog, project: ProjectId) -> Option<Result<Archive, ArchiveError>> {
         catalog.last_of(project).map(|last| self.sealed.list(project, last))
     }

@@ -1,4 +1,5 @@
-//! The thread that seals and merges: of one archive, or of those of the partitions that are here.
+//! The thread that seals and merges the archive of a single machine, or the archives of a node's
+//! partitions.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
@@ -26,28 +27,30 @@ use super::work::ArchiveWork;
 use crate::history::SealedEvents;
 
 const TICK: Duration = Duration::from_secs(1);
-/// While an identity is being erased, which somebody waits for.
+/// The time between two ticks during an erasure, which a client waits for.
 const ERASURE_TICK: Duration = Duration::from_millis(50);
 
-/// How many events may wait to be sealed, at least, before sealing is not to fall behind any further. A checkpoint has a million at most.
+/// The minimum number of unsealed events at which sealing must keep up. A checkpoint has at most a
+/// million.
 const STEADY_FROM_EVENTS: u64 = 2_000_000;
-/// How many may wait, at least, before sealing no longer leaves the processors to others.
+/// The minimum number of unsealed events at which sealing no longer leaves the processors to other
+/// work.
 const FULL_FROM_EVENTS: u64 = 3_000_000;
 
 enum ArchiverRequest {
-    /// Seal everything.
+    /// Seals everything.
     Seal(Sender<Result<Sealed, Fault>>),
-    /// Seal everything of one partition that has an archive of its own.
+    /// Seals one partition that has its own archive.
     SealPartition(u16, Sender<Result<Sealed, Fault>>),
-    /// Merge the tables of all partitions, and say whether nothing is left to merge.
+    /// Merges the tables of all partitions, and answers whether nothing is left to merge.
     MergeTables(Sender<bool>),
-    /// Begin to work on the archive of one partition, until it is given up.
+    /// Begins to work on the archive of one partition, until it is given up.
     Adopt(u16, Arc<SealedEvents>, AdoptedArchive),
-    /// Forget an archive that was given up.
+    /// Forgets an archive that was given up.
     Release(u16),
 }
 
-/// What ends the work on the archive of a partition.
+/// Ends the work on the archive of a partition.
 #[derive(Debug, Clone, Default)]
 struct AdoptedArchive {
     is_given_up: Arc<AtomicBool>,
@@ -56,7 +59,7 @@ struct AdoptedArchive {
 }
 
 impl AdoptedArchive {
-    /// Ends the work: waits for the piece that is being done, and no more are.
+    /// Ends the work: waits for the current piece, and allows no more.
     fn give_up(&self) {
         self.is_given_up.store(true, Ordering::Release);
         drop(self.turn.lock());
@@ -66,17 +69,18 @@ impl AdoptedArchive {
 /// The handle of the thread.
 pub(crate) struct Archiver {
     requests: Mutex<Option<Sender<ArchiverRequest>>>,
-    /// How many wait for an answer.
+    /// The number of requests that wait for an answer.
     asked: Arc<AtomicUsize>,
     stop: Arc<AtomicBool>,
     shared: Option<Arc<dyn SharedArchive>>,
     figures: Arc<ArchiveFigures>,
-    /// By partition.
+    /// The archives of owned partitions.
     held: Mutex<BTreeMap<u16, AdoptedArchive>>,
 }
 
 impl Archiver {
-    /// Starts the thread. It works on `archive`, unless the engine is one of several: it has archives of its partitions then.
+    /// Starts the thread. It works on `archive` on a single machine, and on the archives of its
+    /// partitions in a cluster.
     ///
     /// # Errors
     /// The operating system refuses it.
@@ -109,14 +113,15 @@ impl Archiver {
         Ok((Arc::new(Self { requests, asked, stop, shared, figures, held }), thread))
     }
 
-    /// Works on the archive of a partition soon. Waits for no other partition's work.
+    /// Begins to work on the archive of a partition soon. Does not wait for other partitions.
     pub(crate) fn adopt(&self, partition: u16, archive: Arc<SealedEvents>) {
         let held = AdoptedArchive::default();
         self.held.lock().insert(partition, held.clone());
         self.send(ArchiverRequest::Adopt(partition, archive, held));
     }
 
-    /// Ends the work on the archive of a partition. Blocks until it has ended, and waits for no other partition's work.
+    /// Ends the work on the archive of a partition. Blocks until it has ended, without waiting for
+    /// other partitions.
     pub(crate) fn release(&self, partition: u16) {
         let Some(held) = self.held.lock().remove(&partition) else { return };
         held.give_up();
@@ -128,12 +133,12 @@ impl Archiver {
         let _taken = self.requests.lock().as_ref().map(|requests| requests.send(request));
     }
 
-    /// What keeps archives where all members reach them; `None`: nothing does.
+    /// The shared place of archives, if there is one.
     pub(crate) fn shared(&self) -> Option<Arc<dyn SharedArchive>> {
         self.shared.clone()
     }
 
-    /// Seals everything that was recorded before the call. Blocks.
+    /// Seals all events recorded before the call. Blocks.
     ///
     /// # Errors
     /// The cause.
@@ -141,7 +146,7 @@ impl Archiver {
         self.ask(ArchiverRequest::Seal).unwrap_or_else(|| Err(SealingError::NoAnswer.into()))
     }
 
-    /// Seals everything of a partition that was recorded before the call. Blocks.
+    /// Seals all events of a partition recorded before the call. Blocks.
     ///
     /// # Errors
     /// The cause; also if the partition is not here.
@@ -150,13 +155,13 @@ impl Archiver {
         sealed.unwrap_or_else(|| Err(SealingError::NoAnswer.into()))
     }
 
-    /// Merges the sorted files of all partitions now, without waiting until they are at rest. Blocks. Returns `false` if some could not be merged: they are
-    /// once they are at rest.
+    /// Merges the sorted files of all partitions now, even if they are not at rest. Blocks. Returns
+    /// `false` if some could not be merged: they will be when they are at rest.
     pub(crate) fn merge_tables(&self) -> bool {
         self.ask(ArchiverRequest::MergeTables).unwrap_or(false)
     }
 
-    /// `None`: the thread has ended.
+    /// Sends a request and waits for its answer. Returns `None` if the thread has ended.
     fn ask<R>(&self, request: impl FnOnce(Sender<R>) -> ArchiverRequest) -> Option<R> {
         let (reply, answer) = channel();
         let requests = self.requests.lock().clone();
@@ -171,14 +176,16 @@ impl Archiver {
         &self.figures
     }
 
-    /// Has the thread end soon. What it is writing is removed, and written again after the next start.
+    /// Ends the thread soon. The file that it is writing is removed, and written again after the
+    /// next start.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
         self.requests.lock().take();
     }
 }
 
-/// How fast events are sealed that nobody waits for, if `waiting` of them are to be sealed, and sealing begins with `seal_events`.
+/// The speed of sealing that no client waits for, with `waiting` unsealed events. Sealing begins at
+/// `seal_events`.
 fn sealing_tempo(waiting: u64, seal_events: u64) -> Tempo {
     match waiting {
         _ if waiting > FULL_FROM_EVENTS.max(seal_events.saturating_mul(3)) => Tempo::Full,
@@ -187,17 +194,17 @@ fn sealing_tempo(waiting: u64, seal_events: u64) -> Tempo {
     }
 }
 
-/// See the module.
+/// The state of the thread.
 struct ArchiveThread {
     engine: Arc<EngineSources>,
-    /// How many wait for an answer.
+    /// The number of requests that wait for an answer.
     asked: Arc<AtomicUsize>,
-    /// By the first partition of their archives.
+    /// The work on each archive, by its first partition.
     works: BTreeMap<u16, ArchiveWork>,
     resting: Resting,
     cache: FileCache,
     figures: Arc<ArchiveFigures>,
-    /// Requests that came while others were worked on, and wait for them.
+    /// Requests that arrived during others, and wait for them.
     postponed: VecDeque<ArchiverRequest>,
 }
 
@@ -217,7 +224,7 @@ impl ArchiveThread {
                 Ok(request) => {
                     let is_long = !matches!(request, ArchiverRequest::Adopt(..) | ArchiverRequest::Release(..));
                     self.take(request, requests);
-                    // Repeated requests must not hold up other work.
+                    // Repeated requests must not delay other work.
                     has_more = !is_long || self.tick(requests);
                 }
                 Err(RecvTimeoutError::Timeout) => has_more = self.tick(requests),
@@ -227,7 +234,7 @@ impl ArchiveThread {
         }
     }
 
-    /// Adopts and releases partitions that wait for it.
+    /// Handles waiting requests to adopt and release partitions.
     fn let_move(&mut self, requests: &Receiver<ArchiverRequest>) {
         while let Ok(request) = requests.try_recv() {
             match request {
@@ -254,7 +261,7 @@ impl ArchiveThread {
                 let outcome = self.seal_all(requests).map_err(Fault::from);
                 // There are more files now.
                 self.cache = FileCache::default();
-                // Who waits for it also looks at the figures.
+                // A client that waited for this also reads the figures.
                 self.sum_up();
                 replies.into_iter().for_each(|reply| drop(reply.send(outcome.clone())));
             }
@@ -284,12 +291,12 @@ impl ArchiveThread {
             let work = work.filter(|work| !work.sources.is_stopping());
             has_more |= work.and_then(|work| work.unless_given_up(ArchiveWork::tick)).unwrap_or(false);
         }
-        // Between pieces of work: none of them is writing a file.
+        // Done between pieces of work, when no file is being written.
         self.cache.step(&self.engine, &self.works);
         has_more
     }
 
-    /// Seals everything that was recorded before the call, in all archives.
+    /// Seals all events recorded before the call, in all archives.
     fn seal_all(&mut self, requests: &Receiver<ArchiverRequest>) -> Result<Sealed, SealingError> {
         let is_member = self.engine.is_member();
         if matches!(self.engine.trimming, Trimming::Never) {
@@ -319,7 +326,8 @@ impl ArchiveThread {
         }
     }
 
-    /// How fast the work goes on: at full speed while somebody waits for it, else the faster the more events wait.
+    /// The speed of the work: full while a client waits for it, and otherwise faster the more
+    /// events are unsealed.
     fn tempo(&self, unsealed: &Rc<Cell<Unsealed>>) -> impl Fn() -> Tempo + 'static {
         let (engine, asked, unsealed) = (Arc::clone(&self.engine), Arc::clone(&self.asked), Rc::clone(unsealed));
         move || {
@@ -347,12 +355,12 @@ impl ArchiveThread {
     }
 }
 
-/// How much is not sealed.
+/// The unsealed events.
 #[derive(Debug, Clone, Copy)]
 enum Unsealed {
-    /// What was delivered after this position.
+    /// The events delivered after this position.
     After(Position),
-    /// About this number of events.
+    /// Approximately this number of events.
     Events(u64),
 }
 
@@ -375,7 +383,7 @@ mod tests {
             (STEADY_FROM_EVENTS + 1, usual, Tempo::Steady),
             (FULL_FROM_EVENTS, usual, Tempo::Steady),
             (FULL_FROM_EVENTS + 1, usual, Tempo::Full),
-            // What is not due yet is no reason to hurry.
+            // Events that are not due yet are no reason to hurry.
             (10_000_000, 10_000_000, Tempo::Slow),
             (20_000_001, 10_000_000, Tempo::Steady),
             (30_000_001, 10_000_000, Tempo::Full),
@@ -393,7 +401,7 @@ mod tests {
             let dir = place.path().join(partition.to_string());
             Arc::new(SealedEvents::open(&dir, Arc::default()).unwrap())
         };
-        // Nobody takes the requests.
+        // No thread takes the requests.
         let (requests, received) = channel();
         let archiver = Archiver {
             requests: Mutex::new(Some(requests)),
@@ -418,7 +426,7 @@ mod tests {
             })
             .collect();
         assert_eq!(taken, [1, 101, 2]);
-        // A piece of work on the partition itself is waited for.
+        // Work on the partition itself is waited for.
         let turn = Arc::clone(&archiver.held.lock()[&2].turn);
         let working = turn.lock();
         std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! The work on one archive: what is sealed, merged and removed when.
+//! The work on one archive: the times of sealing, merging and removing.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,18 +18,19 @@ use super::sealing::{Sealed, seal, seal_all, trim};
 use super::shared_erasures::SharedErasures;
 use super::sources::{Sources, Trimming};
 
-/// The pause after a failure, which doubles with each further one.
+/// The pause after a failure. It doubles with each further failure.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(300);
-/// How often all archives are looked at for merges: a month may be over.
+/// How often all archives are checked for merges, since a month may have ended.
 const MERGE_INTERVAL: Duration = Duration::from_secs(60 * 60);
-/// How often damaged files, and the lists of projects that wait, are checked again.
+/// How often damaged files, and the lists of waiting projects, are checked again.
 const DAMAGE_INTERVAL: Duration = Duration::from_secs(60);
-/// How long changes of an archive that stay local without harm are gathered before they are published.
+/// How long changes of an archive that need not be shared at once are gathered before they are
+/// published.
 const PUBLISH_INTERVAL: Duration = Duration::from_secs(10);
-/// How often the log is trimmed of what was sealed earlier.
+/// How often events sealed earlier are removed from the log.
 const TRIM_INTERVAL: Duration = Duration::from_secs(10 * 60);
-/// How often it is asked whether the log needs room.
+/// How often the log is checked for room.
 const ROOM_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The work on one archive.
@@ -37,9 +38,9 @@ pub(super) struct ArchiveWork {
     pub(super) sources: Sources,
     /// The oldest unsealed event of projects that don't wait.
     oldest: Oldest,
-    /// The oldest event of those that do.
+    /// The oldest event of waiting projects.
     oldest_waiting: Oldest,
-    /// Whether a project that waits was found to be able to go on.
+    /// Whether a waiting project was found to be able to continue.
     can_resume: bool,
     merges: Merges,
     damage: DamageCheck,
@@ -49,17 +50,17 @@ pub(super) struct ArchiveWork {
     retention: Retention,
     checked_damage: Stopwatch,
     checked_merges: Option<Stopwatch>,
-    /// When the next attempt may begin, after a failure.
+    /// The earliest time of the next attempt, after a failure.
     not_before: Option<Stopwatch>,
     failures: u32,
     pub(super) figures: Arc<ArchiveFigures>,
-    /// Whether the archive may differ from what other members know of it.
+    /// Whether the archive may differ from the published one.
     is_unpublished: bool,
-    /// When it was published last, or that was tried.
+    /// The time of the last attempt to publish.
     published_at: Option<Stopwatch>,
-    /// When it was asked whether the log needs room.
+    /// The time of the last check of the log's room.
     checked_room: Option<Stopwatch>,
-    /// Locked during each piece of work: who gives the archive up waits for it.
+    /// Locked during each piece of work. A thread that gives the archive up waits for it.
     turn: Arc<Mutex<()>>,
 }
 
@@ -100,11 +101,11 @@ impl ArchiveWork {
     /// Does the next piece of work. Returns whether there is more.
     pub(super) fn tick(&mut self) -> bool {
         if matches!(self.sources.trimming, Trimming::Never) {
-            // Nothing is sealed, and nothing leaves the log. Its states lose identities all the same.
+            // Nothing is sealed or removed from the log, but its states still lose identities.
             self.shared_erasures.step(&self.sources);
             return false;
         }
-        // Also on a full disk, and while sealing fails.
+        // Done on a full disk and while sealing fails, too.
         self.deletions.step(&self.sources, &mut self.merges);
         let has_erased = match self.sources.is_member() {
             true => {
@@ -147,7 +148,7 @@ impl ArchiveWork {
         let sealed = seal(&self.sources, least);
         self.is_unpublished |= matches!(sealed, Err(SealingError::Shared(_)));
         match sealed {
-            // Not a failure: checkpoints are on their way.
+            // Not a failure: checkpoints are being written.
             Err(SealingError::NoAnswer) => Ok(()),
             Ok(Sealed { events, sealed_until, .. }) => {
                 self.note_waiting();
@@ -162,7 +163,7 @@ impl ArchiveWork {
         }
     }
 
-    /// Seals everything that was recorded before the call.
+    /// Seals all events recorded before the call.
     pub(super) fn seal_all(&mut self) -> Result<Sealed, SealingError> {
         let outcome = seal_all(&self.sources);
         self.is_unpublished |= matches!(outcome, Err(SealingError::Shared(_)));
@@ -173,7 +174,7 @@ impl ArchiveWork {
         outcome
     }
 
-    /// Whether the log needs room, if it was not asked lately.
+    /// Whether the log needs room. Checks only from time to time.
     fn needs_room(&mut self) -> bool {
         if self.checked_room.is_some_and(|at| at.elapsed() < ROOM_INTERVAL) {
             return false;
@@ -182,7 +183,8 @@ impl ArchiveWork {
         self.sources.needs_room()
     }
 
-    /// Has merged files and others known to all members, if there are several. What is sealed is known to them before it leaves the log, which loses it after a while.
+    /// Publishes merged and other files to all nodes of a cluster. Sealed events are published
+    /// before they leave the log, which removes them after a while.
     fn publish(&mut self) {
         let pause = if self.is_unpublished { PUBLISH_INTERVAL } else { TRIM_INTERVAL };
         if !self.sources.is_member() || self.published_at.is_some_and(|at| at.elapsed() < pause) {
@@ -205,7 +207,7 @@ impl ArchiveWork {
         self.figures.waiting_projects.store(waiting as u64, Ordering::Relaxed);
     }
 
-    /// Does a merge, if there is one. Returns whether there may be more.
+    /// Does a merge, if there is one to do. Returns whether there may be more.
     fn merge(&mut self) -> Result<bool, SealingError> {
         if self.checked_merges.is_none_or(|at| at.elapsed() >= MERGE_INTERVAL) {
             self.merges.check_all(&self.sources);
@@ -221,7 +223,7 @@ impl ArchiveWork {
         Ok(step?)
     }
 
-    /// Pauses after a failure, for longer after each further one.
+    /// Pauses after a failure, longer after each further one.
     fn note(&mut self, outcome: Result<bool, SealingError>) {
         match outcome {
             Ok(_) => {}

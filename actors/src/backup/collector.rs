@@ -20,7 +20,7 @@ use crate::profiles::{CompanyProfile, PROFILES_DIR};
 use crate::webhooks::{DeliveryProgress, WEBHOOKS_DIR, Webhook};
 
 const ARCHIVE_DIR: &str = "archive";
-/// How often a project's list is read again because a file that it names was merged meanwhile.
+/// The number of attempts to read a project's list while its files are being merged.
 const ATTEMPTS: usize = 16;
 
 /// A file of a backup.
@@ -30,9 +30,9 @@ pub(super) struct CollectedFile {
     pub(super) name: String,
     /// Where it can be read.
     pub(super) path: PathBuf,
-    /// How much of it belongs to the backup.
+    /// The length of the part that belongs to the backup.
     pub(super) bytes: u64,
-    /// Its SHA-256, where a list of the data directory says what it should be.
+    /// Its SHA-256, if a list of the data directory has it.
     pub(super) sha256: Option<String>,
 }
 
@@ -40,7 +40,7 @@ impl CollectedFile {
     /// Writes it to a backup.
     ///
     /// # Errors
-    /// Those of reading and writing; [`BackupError::Damaged`] if it is not what its list names.
+    /// The errors of reading and writing; [`BackupError::Damaged`] if it differs from its list.
     pub(super) fn add_to<T: BackupTarget>(&self, writer: &mut BackupWriter<'_, T>) -> Result<(), BackupError> {
         let Self { name, path, bytes, sha256 } = self;
         let file = File::open(path).map_err(|source| BackupError::Io { doing: "open", path: path.clone(), source })?;
@@ -64,12 +64,13 @@ pub(super) struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    /// Collects files of `data_dir`: in place without `staging`, for a directory that nobody changes.
+    /// Collects files of `data_dir`: in place without `staging`, for a directory that no process
+    /// changes.
     pub(super) fn new(data_dir: &'a Path, staging: Option<&'a Staging>) -> Self {
         Self { data_dir, staging, dirs: BTreeSet::new(), files: Vec::new() }
     }
 
-    /// The path at which the file `name` is read, after making its directory.
+    /// Returns the path at which the file `name` is read, after creating its directory.
     fn place(&mut self, name: &str) -> Result<PathBuf, BackupFailure> {
         let Some(staging) = self.staging else { return Ok(self.data_dir.join(name)) };
         let path = staging.dir().join(name);
@@ -88,7 +89,8 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// Takes a file that is only ever replaced as a whole, or whose first `bytes` never change. Returns `false` if there is none.
+    /// Takes a file that is only ever replaced as a whole, or whose first `bytes` never change.
+    /// Returns `false` if it doesn't exist.
     pub(super) fn take(&mut self, name: &str, bytes: Option<u64>, sha256: Option<String>) -> Result<bool, BackupFailure> {
         let (from, path) = (self.data_dir.join(name), self.place(name)?);
         let found = if self.staging.is_some() { link(&from, &path) } else { from.metadata().map(drop) };
@@ -137,7 +139,8 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// Takes a file that other processes may write to, as it is now. Does nothing if there is none.
+    /// Takes the current contents of a file that other processes may write. Does nothing if it
+    /// doesn't exist.
     pub(super) fn copy(&mut self, name: &str) -> Result<(), BackupFailure> {
         let (from, path) = (self.data_dir.join(name), self.place(name)?);
         let source = match File::open(&from) {
@@ -163,7 +166,7 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// Takes the import journals: those files of the directory that are complete.
+    /// Takes the complete import journals.
     pub(super) fn copy_imports(&mut self) -> Result<(), BackupFailure> {
         for path in self.list("imports")? {
             if path.extension().is_some_and(|extension| extension == "ndjson") {
@@ -173,7 +176,7 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// Takes the archive: lists of all projects first, then for each project its list and the files that it names.
+    /// Takes the archive: first the list of all projects, then each project's list and its files.
     pub(super) fn take_archive(&mut self) -> Result<(), BackupFailure> {
         let (folders, lists): (Vec<_>, Vec<_>) = self.list(ARCHIVE_DIR)?.into_iter().partition(|path| path.is_dir());
         for path in lists.iter().filter(|path| path.extension().is_none_or(|extension| extension != "tmp")) {
@@ -194,7 +197,7 @@ impl<'a> Collector<'a> {
             if self.try_project(folder, project)? {
                 return Ok(());
             }
-            // A file that the list named was merged.
+            // A file of the list was merged.
             self.files.truncate(before);
             if let Some(staging) = self.staging {
                 let staged = staging.dir().join(folder);
@@ -206,12 +209,12 @@ impl<'a> Collector<'a> {
         Err(BackupFailure::io("link what is named in", &path)(io::ErrorKind::NotFound.into()))
     }
 
-    /// Returns `false` if a file that the list names does not exist.
+    /// Returns `false` if a file of the list does not exist.
     fn try_project(&mut self, folder: &str, project: ProjectId) -> Result<bool, BackupFailure> {
         if !self.take(&format!("{folder}/{MANIFEST_NAME}"), None, None)? {
             return Ok(true);
         }
-        // The list that was taken, not one that replaced it.
+        // Reads the list that was taken, since the original may have been replaced.
         let taken = self.staging.map_or(self.data_dir, Staging::dir).join(folder);
         let manifest = Manifest::read(&taken, project)?;
         let base = manifest.iter().filter_map(Manifest::base).map(|base| (base.name(), base.bytes, &base.sha256));
@@ -227,7 +230,7 @@ impl<'a> Collector<'a> {
         Ok(true)
     }
 
-    /// The path of a file of the data directory as the name in a backup.
+    /// Returns the name in a backup of a file of the data directory.
     pub(super) fn name_of(&self, path: &Path) -> String {
         path.strip_prefix(self.data_dir).unwrap_or(path).to_string_lossy().into_owned()
     }
@@ -246,7 +249,8 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// Links a file, which may be replaced meanwhile: then the kernel reports that the former one does not exist.
+/// Links a file that may be replaced meanwhile: the kernel then reports that the former one does
+/// not exist.
 fn link(from: &Path, to: &Path) -> io::Result<()> {
     for _ in 0..ATTEMPTS {
         match hard_link(from, to) {

@@ -1,4 +1,4 @@
-//! Errors of collecting what a backup consists of, and of restoring one.
+//! The errors of backing up and restoring.
 
 use std::path::PathBuf;
 
@@ -10,13 +10,14 @@ use headcount_storage::format::FormatError;
 use headcount_storage::lock::LockError;
 use headcount_storage::log::LogError;
 
-/// Why a backup could not be made.
+/// The reason why a backup could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupFailure {
-    /// Another one is being made.
+    /// Another backup is in progress.
     #[error("another backup is being made")]
     Running,
-    /// The engine is one of several, and has no log of its own: `Engine::begin_nodes_backup` backs all of them up.
+    /// The engine is a node of a cluster, without its own log: `Engine::begin_nodes_backup` backs
+    /// the whole cluster up.
     #[error("one of several machines can't be backed up by itself: its events are on the brokers")]
     SharedLog,
     /// The backup can't be written, or a file can't be read.
@@ -47,13 +48,14 @@ impl BackupFailure {
     }
 }
 
-/// Why a backup was not restored with the erasures of another data directory. Nothing is left of the attempt.
+/// The reason why a backup was not restored with the erasures of another data directory. No trace
+/// of the attempt is left.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreFailure {
-    /// The backup is not sound, or can't be written to the directory.
+    /// The backup is damaged, or can't be written to the directory.
     #[error(transparent)]
     Backup(#[from] BackupError),
-    /// The directory with the erasures is none.
+    /// The directory with the erasures is not a data directory.
     #[error("{} is not a data directory: it has no {missing}", dir.display())]
     NoDirectory {
         /// The directory.
@@ -61,18 +63,19 @@ pub enum RestoreFailure {
         /// The file that it lacks.
         missing: &'static str,
     },
-    /// The erasures are of another installation: their keyed hashes name nobody in the backup.
+    /// The erasures belong to another installation: their keyed hashes match no person in the
+    /// backup.
     #[error("{} belongs to another installation than the backup: its hash key is another one", dir.display())]
     OtherKey {
         /// The directory with the erasures.
         dir: PathBuf,
     },
-    /// The backup has something that the directory with the erasures never had.
+    /// The backup has data that the directory with the erasures never had.
     #[error("the directory with the erasures is no later state of the backup: {what} of {organization} is another one")]
     Diverged {
         /// The organization.
         organization: OrganizationId,
-        /// What differs.
+        /// The difference.
         what: String,
     },
     /// The directory with the erasures is in use.

@@ -1,7 +1,8 @@
-//! The erasures of a data directory, for a backup that was made of it earlier.
+//! The later erasures of a data directory, for an earlier backup of it.
 //!
-//! Restored, the two have the same events up to the last position of the backup, so the keyed hashes of an erasure name the same people in both. The numbers of
-//! erasures are the same, too, and privacy requests refer to them.
+//! The restored directory has the same events up to the last position of the backup, so the keyed
+//! hashes of an erasure match the same people in both. The erasures keep their numbers, since
+//! privacy requests refer to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -19,18 +20,19 @@ use crate::privacy::{PRIVACY_DIR, PrivacyRequest};
 
 const KEY_NAME: &str = "keys/hash.key";
 
-/// What was taken into a restored data directory.
+/// The erasures and requests taken into a restored data directory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TakenErasures {
-    /// Erasures that the backup does not have.
+    /// The number of erasures that the backup lacks.
     pub erasures: u64,
-    /// Erasures of the backup that were lifted since: events of these people are recorded again.
+    /// The number of erasures of the backup that were lifted since: events of these people are
+    /// recorded again.
     pub opt_ins: u64,
-    /// Privacy requests.
+    /// The number of privacy requests.
     pub requests: u64,
 }
 
-/// See the module. The directory stays locked.
+/// A data directory with later erasures. It stays locked.
 #[derive(Debug)]
 pub(super) struct LaterErasures {
     dir: PathBuf,
@@ -51,7 +53,8 @@ impl LaterErasures {
         Ok(Self { dir: dir.to_owned(), registry: Registry::open(dir)?, _lock: lock })
     }
 
-    /// Checks that the hash key is the one in the file `theirs`: with another one the erasures would name nobody.
+    /// Checks that the hash key equals the one in the file `theirs`. With another key the erasures
+    /// would match no person.
     pub(super) fn check_key(&self, theirs: &Path) -> Result<(), RestoreFailure> {
         let own = self.dir.join(KEY_NAME);
         let key = |path: &Path| read(path).map_err(RestoreFailure::io("read", path));
@@ -89,7 +92,8 @@ impl LaterErasures {
         Ok(taken)
     }
 
-    /// The organizations of a restored directory that this one has, too. One that was deleted since keeps no erasures.
+    /// Returns the organizations of a restored directory that this directory has, too. An
+    /// organization deleted since keeps no erasures.
     fn organizations(&self, restored: &Registry) -> Result<BTreeSet<OrganizationId>, RestoreFailure> {
         let own: BTreeMap<_, _> = self.registry.organizations().into_iter().map(|own| (own.id, own.created_at)).collect();
         let mut both = BTreeSet::new();
@@ -118,18 +122,22 @@ impl LaterErasures {
     }
 }
 
-/// Whether an erasure of a backup is one that its data directory has later. What was taken from another directory lacks ids of deleted projects.
+/// Whether an erasure of a backup equals a later one of its data directory. Erasures from another
+/// directory lack the ids of deleted projects.
 fn is_same(known: &Erasure, later: &Erasure) -> bool {
     let is_known = known.others.iter().all(|other| later.others.contains(other));
     is_known && known.users == later.users && known.emails == later.emails
 }
 
-/// An erasure as the restored directory needs it: not finished, and about all events that it has.
+/// Returns an erasure as the restored directory needs it: unfinished, and covering all of its
+/// events.
 ///
-/// The backup does not know it, so that it began after the last of them, wherever it ended. Positions are no help: in two backups of a cluster, events have different ones.
+/// The backup does not know the erasure, so the erasure began after all of its events. Positions
+/// are no help, since events have different ones in two backups of a cluster.
 ///
-/// All projects of the organization lose the identity, also those that were deleted, or had lost it, when it was erased there. It costs nothing more: the first
-/// start makes every state anew.
+/// All projects of the organization lose the identity, including those that were deleted, or had
+/// lost it, when it was erased in the other directory. This costs nothing more, since the first
+/// start builds every state again.
 fn fitted(registry: &Registry, later: Erasure, last: Position) -> Result<Erasure, RestoreFailure> {
     let theirs: BTreeSet<ProjectId> = registry.projects(later.organization)?.iter().map(|project| project.id).collect();
     let others = later.others.iter().filter(|(project, _)| theirs.contains(project)).copied().collect();
@@ -149,7 +157,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let registry = Registry::open(dir.path()).unwrap();
         let organization = registry.initialize(Instant(1_700_000_000_000)).unwrap().organization_id;
-        // As a server has it that was restored from a backup of a cluster, and as one with fewer events has it.
+        // One case is a server restored from a backup of a cluster, the other a server with fewer
+        // events.
         for until in [0, 950] {
             let until = ErasedUntil::Everywhere(until);
             let (users, others, projects) = (vec![RecordKey(7)], Vec::new(), Vec::new());

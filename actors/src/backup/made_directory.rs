@@ -1,4 +1,4 @@
-//! A data directory that is made for a backup of several machines, since none of them has one with everything.
+//! A data directory made for a backup of a cluster, since no machine has one with everything.
 
 use std::path::Path;
 
@@ -12,17 +12,17 @@ use super::error::BackupFailure;
 use super::snapshot::projects;
 use super::staging::Staging;
 
-/// The directory, which is removed when this is dropped.
+/// The directory. It is removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct MadeDirectory {
     staging: Staging,
 }
 
 impl MadeDirectory {
-    /// Creates it, empty, in the data directory of a machine. There is one at a time.
+    /// Creates it, empty, in the data directory of a machine. Only one exists at a time.
     ///
     /// # Errors
-    /// [`BackupFailure::Layout`], and those of the operating system.
+    /// Returns [`BackupFailure::Layout`], and errors of the operating system.
     pub(crate) fn create(machine: &Path) -> Result<Self, BackupFailure> {
         let staging = Staging::create(machine)?;
         Format::open(staging.dir())?;
@@ -34,10 +34,11 @@ impl MadeDirectory {
         self.staging.dir()
     }
 
-    /// Passes on everything but the log, which has events up to `last`: its control data, webhooks and privacy requests, and the key and the company profiles that the machine has.
+    /// Writes everything except the log, which has events up to `last`: its control data, webhooks
+    /// and privacy requests, and the machine's key and company profiles.
     ///
     /// # Errors
-    /// [`BackupFailure::Control`], and those of reading and writing.
+    /// Returns [`BackupFailure::Control`], and errors of reading and writing.
     pub(crate) fn pass_on<T: BackupTarget>(
         &self,
         machine: &Path,

@@ -1,11 +1,17 @@
-//! What a backup of a data directory consists of, at one moment.
+//! The contents of a backup of a data directory, at one moment.
 //!
-//! A running engine gives every file a second name in the directory `backup.tmp`, so that a slow reader of the backup keeps nothing from
-//! being trimmed or merged. Files that only grow are bounded by their length at that moment.
+//! A running engine gives every file a second name in the directory `backup.tmp`, so that a slow
+//! reader of the backup delays no trimming or merging. Files that only grow are bounded by their
+//! length at that moment.
 //!
-//! The order decides what a backup holds. First the log is held. What may be behind the log comes before the position is taken: dead
-//! letters (one of a later event would set aside another event), journals of imports (one that is ahead would skip lines), and the
-//! archive. Then the log up to what is durable, and at last the control data, which has every project of these events.
+//! The order of reading matters:
+//!
+//! - First the log is held, so that nothing is trimmed.
+//! - Then come dead letters, journals of imports and the archive, because none of them may be ahead
+//!   of the log. A dead letter of a later event would set another event aside, and a journal that
+//!   is ahead would skip lines.
+//! - Then the durable part of the log.
+//! - The control data come last, so that they have every project of these events.
 
 mod collector;
 mod error;

@@ -1,4 +1,5 @@
-//! The log of a backup whose events are read elsewhere: they get positions in one order, and segments are passed on as soon as they are full.
+//! The log of a backup whose events come from elsewhere. The events get positions in one order, and
+//! segments go to the backup as soon as they are full.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -12,7 +13,7 @@ use super::error::BackupFailure;
 
 const LOG_DIR: &str = "log";
 const FLOOR: &str = "log/floor";
-/// About how many bytes of events are appended together, with one sync.
+/// The approximate number of bytes of events appended with one sync.
 const TOGETHER_BYTES: usize = 1 << 20;
 
 /// Events of one project, or a floor, that wait to be appended.
@@ -22,7 +23,7 @@ struct WaitingRecord {
     payload: Vec<u8>,
 }
 
-/// See the module.
+/// The log of a backup.
 pub(crate) struct NewLog {
     log: Log,
     waiting: Vec<WaitingRecord>,
@@ -31,17 +32,18 @@ pub(crate) struct NewLog {
 }
 
 impl NewLog {
-    /// Creates the log in a directory that has none. Its events get positions from `first` on. Its first file goes to `writer` at once.
+    /// Creates the log in a directory that has none. Its events get positions from `first` on. Its
+    /// first file goes to `writer` at once.
     ///
     /// # Errors
-    /// [`BackupFailure::Log`], and those of writing.
+    /// Returns [`BackupFailure::Log`], and errors of writing.
     pub(crate) fn create<T: BackupTarget>(
         dir: &Path,
         first: Position,
         writer: &mut BackupWriter<'_, T>,
     ) -> Result<Self, BackupFailure> {
         let log = Log::create_at(dir.join(LOG_DIR), first, LogOptions { prepare_ahead: false, ..LogOptions::default() })?;
-        // As it is before anything is removed: the backup has everything.
+        // Written before anything is removed, since the backup has everything.
         let floor = dir.join(FLOOR);
         let bytes = File::open(&floor).and_then(|file| file.len()).map_err(BackupFailure::io("inspect", &floor))?;
         add(writer, &LogFile { path: floor, bytes })?;
@@ -51,7 +53,7 @@ impl NewLog {
     /// Adds events of one project, or a floor. Returns the position of the first one.
     ///
     /// # Errors
-    /// [`LogError`].
+    /// Returns a [`LogError`].
     pub(crate) fn add(&mut self, partition: u16, count: u32, payload: Vec<u8>) -> Result<Position, LogError> {
         let first = self.next;
         self.next += u64::from(count);
@@ -78,10 +80,10 @@ impl NewLog {
         Ok(())
     }
 
-    /// Passes full segments on, and removes them.
+    /// Writes full segments to the backup, and removes them.
     ///
     /// # Errors
-    /// [`BackupFailure::Log`], and those of writing.
+    /// Returns [`BackupFailure::Log`], and errors of writing.
     pub(crate) fn pass_on<T: BackupTarget>(&mut self, writer: &mut BackupWriter<'_, T>) -> Result<(), BackupFailure> {
         let ended = self.log.ended_segments()?;
         if ended.is_empty() {
@@ -92,10 +94,11 @@ impl NewLog {
         Ok(())
     }
 
-    /// Passes the rest on. Returns the last position; the one before the first if there are no events.
+    /// Writes the rest to the backup. Returns the last position, or the one before the first if
+    /// there are no events.
     ///
     /// # Errors
-    /// As [`Self::pass_on`].
+    /// Returns the same errors as [`Self::pass_on`].
     pub(crate) fn finish<T: BackupTarget>(mut self, writer: &mut BackupWriter<'_, T>) -> Result<Position, BackupFailure> {
         self.append()?;
         self.pass_on(writer)?;
@@ -123,14 +126,14 @@ mod tests {
 
     const FIRST: Position = 5_000_000_001;
 
-    /// Many segments' worth of events, of which a backup has all while the directory has two segments at most.
+    /// A backup has many segments of events, while the directory has at most two.
     #[test]
     fn a_log_of_many_segments_takes_little_room() {
         let (staging, place) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let mut folder = BackupFolder::create(&place.path().join("backup"), None).unwrap();
         let mut writer = BackupWriter::new(&mut folder, BackupManifest::new("1", String::new(), Vec::new()));
         let mut log = NewLog::create(staging.path(), FIRST, &mut writer).unwrap();
-        // Nothing that could be compressed.
+        // Incompressible bytes.
         let payload = |number: u64| -> Vec<u8> {
             let word = |at: u64| {
                 (at + 40_000 * number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9)

@@ -9,8 +9,9 @@ use super::later_erasures::{LaterErasures, TakenErasures};
 
 /// Restores `backup` into `data_dir`, which must be empty or not exist.
 ///
-/// `erasures_from` is the data directory that the backup was made of, as it is now. Its erasures, its opt-ins and its privacy requests are taken into the
-/// restored one before anything takes that for a data directory; the first start finishes the erasures before it answers. Returns what was taken.
+/// `erasures_from` is the current data directory that the backup was made from. Its erasures,
+/// opt-ins and privacy requests are taken into the restored one before that becomes a data
+/// directory. The first start finishes the erasures before it answers. Returns what was taken.
 ///
 /// # Errors
 /// See [`RestoreFailure`].

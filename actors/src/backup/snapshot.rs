@@ -22,9 +22,9 @@ pub struct BackupSnapshot {
     files: Vec<CollectedFile>,
     list: BackupManifest,
     _staging: Option<Staging>,
-    /// Of the one backup of a running engine.
+    /// The permit for the only backup of a running engine.
     _permit: Option<OwnedSemaphorePermit>,
-    /// Of a directory that no process has open.
+    /// The lock of a directory that no process has open.
     _lock: Option<DirLock>,
 }
 
@@ -48,13 +48,14 @@ impl BackupSnapshot {
     /// Takes the files of a data directory that no process has open, and keeps it locked.
     ///
     /// # Errors
-    /// [`BackupFailure::InUse`] if one has; any other but [`BackupFailure::Running`].
+    /// Returns [`BackupFailure::InUse`] if a process has it open; any other but
+    /// [`BackupFailure::Running`].
     pub fn of_directory(data_dir: &Path, now: Instant) -> Result<Self, BackupFailure> {
         let lock = DirLock::acquire(data_dir)?;
         Format::open(data_dir)?;
         let registry = Registry::open(data_dir)?;
         let log_dir = data_dir.join("log");
-        // A directory without events may have no log, and then it needs none.
+        // A directory without events may have no log, and needs none then.
         let log = match log_dir.exists() {
             true => Some(Log::open(log_dir, LogOptions { prepare_ahead: false, ..LogOptions::default() })?.0),
             false => None,
@@ -68,7 +69,8 @@ impl BackupSnapshot {
     /// Writes the backup.
     ///
     /// # Errors
-    /// Those of reading the files and of `target`; [`BackupError::Damaged`] if a file of the archive is not what its list names.
+    /// The errors of reading the files and of `target`; [`BackupError::Damaged`] if a file of the
+    /// archive differs from its list.
     pub fn write(self, target: &mut impl BackupTarget) -> Result<BackupManifest, BackupError> {
         let mut writer = BackupWriter::new(target, self.list);
         self.files.iter().try_for_each(|file| file.add_to(&mut writer))?;
@@ -76,7 +78,7 @@ impl BackupSnapshot {
     }
 }
 
-/// Takes all files. Returns the position up to which the backup has the events.
+/// Takes all files. Returns the last position of the backup's events.
 fn collect(collector: &mut Collector<'_>, log: Option<&LogHold>, registry: &Registry) -> Result<Position, BackupFailure> {
     collector.take("FORMAT", None, None)?;
     collector.take("keys/hash.key", None, None)?;
@@ -100,12 +102,12 @@ fn collect(collector: &mut Collector<'_>, log: Option<&LogHold>, registry: &Regi
     Ok(position)
 }
 
-/// The list of the backup, without files.
+/// Returns the list of the backup, without files.
 fn list(registry: &Registry, position: Position, now: Instant) -> Result<BackupManifest, BackupFailure> {
     Ok(BackupManifest::new(env!("CARGO_PKG_VERSION"), now.to_string(), projects(registry, position)?))
 }
 
-/// All projects, each with its events up to a position.
+/// Returns all projects, each with its events up to a position.
 pub(super) fn projects(registry: &Registry, position: Position) -> Result<Vec<BackupProject>, BackupFailure> {
     let mut projects = Vec::new();
     for organization in registry.organizations() {

@@ -1,4 +1,4 @@
-//! The directory with the second names of the files that are being backed up.
+//! The directory with the second names of the files in a backup.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use super::error::BackupFailure;
 
 const STAGING_NAME: &str = "backup.tmp";
 
-/// The directory, which is removed when this is dropped.
+/// The directory. It is removed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Staging {
     dir: PathBuf,
 }
 
 impl Staging {
-    /// Creates it in `data_dir`. There is one at a time.
+    /// Creates it in `data_dir`. Only one exists at a time.
     pub(super) fn create(data_dir: &Path) -> Result<Self, BackupFailure> {
         let dir = data_dir.join(STAGING_NAME);
         remove_left_over(data_dir).map_err(BackupFailure::io("remove", &dir))?;
@@ -39,7 +39,7 @@ impl Drop for Staging {
     }
 }
 
-/// Removes what a backup left that was cut short by the end of the process.
+/// Removes the directory of a backup that the end of the process interrupted.
 pub(crate) fn remove_left_over(data_dir: &Path) -> io::Result<()> {
     let dir = data_dir.join(STAGING_NAME);
     if dir.exists() { remove_dir_all(&dir) } else { Ok(()) }

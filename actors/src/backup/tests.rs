@@ -1,4 +1,4 @@
-//! What is taken of an archive, and of files that other processes write.
+//! Backups of an archive, and of files that other processes write.
 
 use std::fs;
 use std::path::Path;
@@ -80,7 +80,8 @@ impl Drop for StopAtEnd<'_> {
     }
 }
 
-/// Merges go on while the files are taken: of each list either all files are taken, or the next list is read.
+/// Merges continue while the files are taken: either all files of a list are taken, or the next
+/// list is read.
 #[test]
 fn files_that_are_merged_meanwhile_are_taken_by_a_later_list() {
     let data = archived(&[entry(1, 1)], &[]);
@@ -101,7 +102,7 @@ fn files_that_are_merged_meanwhile_are_taken_by_a_later_list() {
                 std::thread::sleep(std::time::Duration::from_micros(200));
             }
         });
-        // Set before any assertion fails: the other thread ends then, too.
+        // Set before any assertion fails, so that the other thread ends, too.
         let _stop = StopAtEnd(&stop);
         for _ in 0..200 {
             let staging = Staging::create(data.path()).unwrap();

@@ -15,7 +15,7 @@ use super::snapshots::{saved_meta, saved_position};
 use super::stored::stored_types;
 use crate::fault;
 
-/// A number that [`KeyHasher::check_value`] is computed of.
+/// The input of [`KeyHasher::check_value`].
 const CHECKED: u128 = 0x6261_7365;
 
 /// The check value of the hash key in the header of a base.
@@ -23,7 +23,7 @@ pub(crate) fn key_check(hasher: &KeyHasher) -> String {
     format!("{:032x}", hasher.check_value(CHECKED))
 }
 
-/// What a base is written from.
+/// The sources of a base.
 pub(crate) struct BaseSource<'s> {
     pub(crate) project: ProjectId,
     /// The saved state of the project's partition.
@@ -31,7 +31,7 @@ pub(crate) struct BaseSource<'s> {
     /// The external ids of the partition, taken after the state.
     pub(crate) ids: &'s ExternalIdsView,
     pub(crate) hasher: &'s KeyHasher,
-    /// Whether to go on.
+    /// Whether to continue.
     pub(crate) is_wanted: &'s dyn Fn() -> bool,
 }
 
@@ -57,14 +57,15 @@ impl From<IdsError> for Fault {
 }
 
 impl BaseSource<'_> {
-    /// The position up to which the saved state has everything of the project, and nothing beyond. `None`: nothing is saved.
+    /// The position up to which the saved state has all events of the project, and none after it;
+    /// `None` without a saved state.
     pub(crate) fn position(&self) -> Result<Option<Position>, Fault> {
         let meta = saved_meta(self.snapshot, self.project)?;
         meta.map(|meta| saved_position(self.snapshot).map(|all| all.max(meta.last))).transpose()
     }
 
-    /// Writes the base into the project's folder `dir`, in constant memory, under another name than that of the `former` one. It is durable on return. `None`:
-    /// nothing is saved.
+    /// Writes the base into the project's folder `dir`, in constant memory, under another name than
+    /// the `former` one. It is durable on return. Returns `None` without a saved state.
     pub(crate) fn write(&self, dir: &Path, former: Option<&BaseEntry>) -> Result<Option<BaseEntry>, Fault> {
         let (Some(meta), Some(position)) = (saved_meta(self.snapshot, self.project)?, self.position()?) else { return Ok(None) };
         let header = BaseHeader {

@@ -7,7 +7,8 @@ use headcount_storage::keyspace::PartitionId;
 use headcount_storage::store::Store;
 use parking_lot::{Condvar, Mutex};
 
-/// Shared by the shard that submitted a job, or lets a state be replaced, and the thread that performs it.
+/// Shared by the shard that submitted a job, or has a state replaced, and the thread that performs
+/// the job.
 #[derive(Debug, Default)]
 pub(crate) struct Claim {
     stop: AtomicBool,
@@ -15,11 +16,11 @@ pub(crate) struct Claim {
     idle: Condvar,
 }
 
-/// A job that is under way; it is over when this is dropped.
+/// A job in progress. Dropping it marks the end of the job.
 pub(crate) struct Running<'c>(&'c Claim);
 
 impl Claim {
-    /// Begins the job. `None`: it was cancelled.
+    /// Begins the job. Returns `None` if it was cancelled.
     pub(crate) fn begin(&self) -> Option<Running<'_>> {
         let mut running = self.running.lock();
         if self.stop.load(Ordering::Acquire) {
@@ -39,8 +40,8 @@ impl Claim {
         self.stop.store(true, Ordering::Release);
     }
 
-    /// Cancels the job: it does not begin any more, and if it is under way, this waits for its end. It never waits for
-    /// other jobs.
+    /// Cancels the job. It will not begin any more; if it is in progress, this waits for its end.
+    /// Never waits for other jobs.
     pub(crate) fn cancel_and_wait(&self) {
         self.stop();
         let mut running = self.running.lock();
@@ -55,7 +56,7 @@ impl Drop for Running<'_> {
     }
 }
 
-/// Jobs of a partition that were cancelled.
+/// Cancelled jobs of a partition.
 #[must_use = "until it was waited for, the jobs may go on"]
 #[derive(Default, Clone)]
 pub(crate) struct CancelledJobs {
@@ -65,8 +66,8 @@ pub(crate) struct CancelledJobs {
 }
 
 impl CancelledJobs {
-    /// Waits until the jobs are over, and has the store decide whether a failed commit counts: the state that is opened next
-    /// depends on it. Never waits for other jobs.
+    /// Waits until the jobs are over, and makes the store decide whether a failed commit counts,
+    /// since the state to open next depends on it. Never waits for other jobs.
     pub(crate) fn wait(&self, store: &dyn Store) {
         self.claims.iter().for_each(|claim| claim.cancel_and_wait());
         for partition in &self.stored_in {

@@ -1,19 +1,21 @@
-//! The content of a checkpoint: keys and values in a few large blocks, since there may be hundreds of thousands.
+//! The content of a checkpoint: keys and values in a few large blocks, since there may be hundreds
+//! of thousands.
 
 use headcount_storage::background;
 
-/// How large a block grows, in bytes.
+/// The maximum size of a block, in bytes.
 const BLOCK_BYTES: usize = 1 << 20;
-/// The room for the end of a block's last entry. A larger one makes the block grow.
+/// The room for the end of a block's last entry. A larger entry makes the block grow.
 const SPARE_BYTES: usize = 16 << 10;
-/// How many entries are sorted between two calls of [`background::give_way`], at first.
+/// The number of entries first sorted between two calls of [`background::give_way`].
 const SORTED_TOGETHER: usize = 1 << 15;
-/// The length of a value that says that the key is to be deleted.
+/// The length of a value whose key is deleted.
 const DELETED: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
 struct Span {
-    /// The first bytes of the key, which decide nearly every comparison without a look at the block. Shorter keys are filled up with zeroes.
+    /// The first bytes of the key, which decide nearly every comparison without reading the block.
+    /// Shorter keys are padded with zeroes.
     head: [u32; 4],
     block: u32,
     start: u32,
@@ -22,7 +24,7 @@ struct Span {
     value: u32,
 }
 
-/// Keys, each with what it holds from now on.
+/// Keys, each with its new value.
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
     blocks: Vec<Vec<u8>>,
@@ -30,7 +32,7 @@ pub(crate) struct Entries {
 }
 
 impl Entries {
-    /// Makes room for the places of `more` entries.
+    /// Reserves room for `more` entries.
     pub(crate) fn reserve(&mut self, more: usize) {
         self.spans.reserve(more);
     }
@@ -46,7 +48,7 @@ impl Entries {
         Ok(())
     }
 
-    /// Adds a key that holds nothing any more.
+    /// Adds the deletion of a key.
     pub(crate) fn delete(&mut self, key: &[u8]) {
         let (block, bytes) = self.block();
         let start = bytes.len();
@@ -59,12 +61,12 @@ impl Entries {
         self.spans.len()
     }
 
-    /// What they take in memory.
+    /// The memory of the entries.
     pub(crate) fn bytes(&self) -> usize {
         self.blocks.iter().map(Vec::capacity).sum::<usize>() + self.spans.capacity() * size_of::<Span>()
     }
 
-    /// All of them, in the order in which they were added, or in that of [`Entries::sort`].
+    /// All entries, in the order in which they were added, or of [`Entries::sort`].
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
         self.spans.iter().filter_map(|span| {
             let rest = self.blocks.get(span.block as usize)?.get(span.start as usize..)?;
@@ -74,7 +76,8 @@ impl Entries {
         })
     }
 
-    /// Brings them into the order of their keys, in which the store takes them most easily. Entries of one key stay in theirs.
+    /// Sorts the entries by key, the order that the store takes most easily. Entries with the same
+    /// key keep their order.
     pub(crate) fn sort(&mut self) {
         let Self { blocks, spans } = self;
         let key = |span: &Span| {
@@ -84,7 +87,7 @@ impl Entries {
         let mut sorted = SORTED_TOGETHER;
         loop {
             for part in spans.chunks_mut(sorted) {
-                // Merges the sorted halves from the second time on.
+                // From the second time on, this merges sorted halves.
                 part.sort_by(|one, other| one.head.cmp(&other.head).then_with(|| key(one).cmp(key(other))));
                 background::give_way();
             }
@@ -95,10 +98,10 @@ impl Entries {
         }
     }
 
-    /// The block that the next entry goes into.
+    /// The block for the next entry.
     fn block(&mut self) -> (u32, &mut Vec<u8>) {
         if self.blocks.last().is_none_or(|block| block.len() >= BLOCK_BYTES) {
-            // Small checkpoints need little; what needs a second block may well need all of it.
+            // Small checkpoints need little. If a second block is needed, it may well be filled.
             self.blocks.push(if self.blocks.is_empty() { Vec::new() } else { Vec::with_capacity(BLOCK_BYTES + SPARE_BYTES) });
         }
         let number = narrow(self.blocks.len() - 1);
@@ -115,7 +118,8 @@ fn head(key: &[u8]) -> [u32; 4] {
     [word(0), word(4), word(8), word(12)]
 }
 
-/// Lengths within a block and its last entry: the store takes no value of more than 64 MiB.
+/// Lengths within a block and its last entry fit, since the store takes no value of more than 64
+/// MiB.
 fn narrow(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(DELETED - 1)
 }

@@ -19,26 +19,26 @@ pub(crate) struct Job {
     claim: Arc<Claim>,
     /// The part of the store that holds the partition.
     stored_as: PartitionId,
-    /// Its number, which the store holds if the checkpoint counts.
+    /// Its number. The store has it if the checkpoint counts.
     serial: u64,
     entries: Entries,
     is_sorted: bool,
     /// External ids that must be durable before the checkpoint counts.
     new_ids: Option<Frozen>,
-    /// Their table. Written once, however often the commit is tried.
+    /// The table of these ids. It is written once, however often the commit is tried.
     written: Option<Written>,
-    /// A commit failed, and it is not known yet whether it counts.
+    /// Whether a commit failed, and it is unknown whether it counts.
     in_doubt: bool,
 }
 
-/// How one attempt ended.
+/// The result of one attempt.
 pub(super) enum Attempt {
     Saved,
     TakenBack,
     Failed(WriteError),
 }
 
-/// Why a checkpoint could not be written.
+/// The reason why a checkpoint could not be written.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WriteError {
     #[error(transparent)]
@@ -52,7 +52,7 @@ pub(super) enum WriteError {
 }
 
 impl Job {
-    /// The checkpoint `serial`: `entries`, which count after `new_ids` are durable.
+    /// Creates the checkpoint `serial`. Its `entries` count after `new_ids` are durable.
     pub(crate) fn new(
         reply: Reply,
         claim: Arc<Claim>,
@@ -81,7 +81,8 @@ impl Job {
     }
 
     fn write(&mut self, store: &dyn Store) -> Result<(), WriteError> {
-        // Durable before the position that covers them: an index that is ahead is harmless, one that is behind is not.
+        // Written before the position that covers them: an index ahead of the state is harmless,
+        // one behind it is not.
         if let (Some(new_ids), None) = (&self.new_ids, &self.written) {
             self.written = Some(new_ids.write()?);
         }
@@ -113,7 +114,7 @@ impl Job {
         }
     }
 
-    /// Whether a failed commit counts after all. Afterwards this is not in doubt.
+    /// Whether a failed commit counts after all. Afterwards this is no longer in doubt.
     fn counts(&mut self, store: &dyn Store) -> Result<bool, WriteError> {
         store.recover(self.stored_as)?;
         let saved = saved_serial(store, self.stored_as.number()).map_err(|fault| WriteError::Serial(fault.to_string()))?;
@@ -126,7 +127,7 @@ impl Job {
         self.reply.finish(JobOutcome::Saved { ids: self.written });
     }
 
-    /// Reports that it is tried again later.
+    /// Reports that it will be retried later.
     pub(super) fn postponed(&self, error: String) {
         self.reply.report(JobOutcome::Postponed { error });
     }

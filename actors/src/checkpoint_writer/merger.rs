@@ -1,4 +1,4 @@
-//! Merges tables of external ids on a thread of its own: a large merge takes minutes.
+//! Merges tables of external ids on their own thread, since a large merge takes minutes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

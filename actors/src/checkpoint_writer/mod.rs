@@ -1,5 +1,5 @@
-//! The checkpoint writer: one thread that writes checkpoints and one that merges tables of external ids, so that no shard
-//! waits for the disk and no checkpoint waits for a merge.
+//! The checkpoint writer: one thread writes checkpoints and one merges tables of external ids, so
+//! that no shard waits for the disk, and no checkpoint for a merge.
 
 mod bases;
 mod claim;

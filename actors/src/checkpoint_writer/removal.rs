@@ -1,4 +1,4 @@
-//! Deletes what the store has of a project, between two checkpoints.
+//! Deletes a project's data from the store, between two checkpoints.
 
 use std::ops::ControlFlow;
 use std::sync::mpsc::Sender;
@@ -15,9 +15,9 @@ pub(super) struct Removal {
 }
 
 impl Removal {
-    /// Deletes the pairs, in a commit of its own.
+    /// Deletes the pairs, in their own commit.
     pub(super) fn run(self, store: &dyn Store) {
-        // Nobody waits any more if the engine stops; the next start repeats it.
+        // If the engine stops, the receiver is gone, and the next start repeats the removal.
         let _ = self.reply.send(remove(store, self.stored_as, &self.prefixes));
     }
 }
@@ -33,6 +33,6 @@ fn remove(store: &dyn Store, stored_as: PartitionId, prefixes: &[Vec<u8>]) -> Re
     }
     let mut checkpoint = store.begin(stored_as)?;
     keys.iter().try_for_each(|key| checkpoint.delete(key))?;
-    // Also without keys: it removes the files that were rewritten.
+    // Committed even without keys, since this removes the rewritten files.
     checkpoint.commit()
 }

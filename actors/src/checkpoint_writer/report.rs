@@ -24,12 +24,12 @@ pub(crate) enum JobOutcome {
     },
     /// The checkpoint could not be written and is retried later.
     Postponed { error: String },
-    /// The checkpoint will not be written: the engine stops, or the writer is gone.
+    /// The checkpoint will not be written, because the engine stops or the writer is gone.
     Dropped {
         /// The table of its external ids, if it was written.
         ids: Option<Written>,
     },
-    /// A merge is over. `None`: it was stopped or failed.
+    /// A merge is over; `None` if it was stopped or failed.
     Merged(Option<Written>),
 }
 
@@ -48,7 +48,7 @@ impl Mailbox {
         (Self { reports, notify: Arc::default() }, inbox)
     }
 
-    /// Calls `notify` after every report from now on. Later calls have no effect.
+    /// Calls `notify` after every report from now on. Only the first call counts.
     pub(crate) fn notify_with(&self, notify: impl Fn() + Send + Sync + 'static) {
         let _ = self.notify.set(Box::new(notify));
     }

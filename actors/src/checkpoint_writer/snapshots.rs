@@ -1,4 +1,4 @@
-//! Reads the saved state of a partition as a whole, at one checkpoint.
+//! Reads the whole saved state of a partition at one checkpoint.
 
 use headcount_domain::cells::packed::Packed;
 use headcount_domain::fault::Fault;
@@ -12,7 +12,7 @@ use headcount_storage::store::PartitionSnapshot;
 use super::stored::{PART_VERSION, PROJECTS, PartitionMeta, ProjectMeta, meta_version};
 use crate::fault;
 
-/// Returns the position up to which a saved partition reflects everything; 0 if nothing was ever saved.
+/// Returns the position up to which a saved partition reflects all events; 0 if it was never saved.
 pub(crate) fn saved_position(snapshot: &PartitionSnapshot) -> Result<Position, Fault> {
     let mut pairs = snapshot.pairs(&Key::POSITION_GROUP).map_err(fault::of_store)?;
     let Some((_, value)) = pairs.next().map_err(fault::of_store)? else { return Ok(0) };
@@ -20,7 +20,8 @@ pub(crate) fn saved_position(snapshot: &PartitionSnapshot) -> Result<Position, F
     Ok(meta.position)
 }
 
-/// Returns the mark that the log had at the highest position that a saved partition reflects, if it had one.
+/// Returns the mark of the log at the highest position that a saved partition reflects, if it had
+/// one.
 pub(crate) fn saved_mark(snapshot: &PartitionSnapshot) -> Result<Option<LogMark>, Fault> {
     let mut pairs = snapshot.pairs(&Key::record_of(0, PROJECTS, 2)).map_err(fault::of_store)?;
     let Some((_, value)) = pairs.next().map_err(fault::of_store)? else { return Ok(None) };
@@ -29,7 +30,8 @@ pub(crate) fn saved_mark(snapshot: &PartitionSnapshot) -> Result<Option<LogMark>
     Ok(Some(mark).filter(|mark| mark.position == reflected))
 }
 
-/// Returns the highest position that a saved partition reflects anything of: of some projects, more than up to its position.
+/// Returns the highest position that a saved partition reflects in part. For some projects, that is
+/// beyond the partition's position.
 pub(crate) fn saved_reflected(snapshot: &PartitionSnapshot) -> Result<Position, Fault> {
     let mut pairs = snapshot.pairs(&Key::record_of(0, PROJECTS, 1)).map_err(fault::of_store)?;
     let highest = match pairs.next().map_err(fault::of_store)? {
@@ -39,7 +41,7 @@ pub(crate) fn saved_reflected(snapshot: &PartitionSnapshot) -> Result<Position, 
     Ok(saved_position(snapshot)?.max(highest))
 }
 
-/// Returns the saved projects of a partition, with how far each goes.
+/// Returns the saved projects of a partition, with their positions.
 pub(crate) fn saved_projects(snapshot: &PartitionSnapshot) -> Result<Vec<(ProjectId, ProjectMeta)>, Fault> {
     let (mut metas, mut from) = (Vec::new(), Some(0));
     while let Some(least) = from {
@@ -54,13 +56,13 @@ pub(crate) fn saved_projects(snapshot: &PartitionSnapshot) -> Result<Vec<(Projec
     Ok(metas)
 }
 
-/// Returns how far a saved project goes. `None`: nothing of it is saved.
+/// Returns the position of a saved project; `None` if it is not saved.
 pub(crate) fn saved_meta(snapshot: &PartitionSnapshot, project: ProjectId) -> Result<Option<ProjectMeta>, Fault> {
     let mut pairs = snapshot.pairs(&Key::record_of(project.0, PROJECTS, 0)).map_err(fault::of_store)?;
     pairs.next().map_err(fault::of_store)?.map(|(_, value)| decode_project(&value)).transpose()
 }
 
-/// Decodes how far a project goes.
+/// Decodes the position of a project.
 pub(crate) fn decode_project(value: &[u8]) -> Result<ProjectMeta, Fault> {
     codec::decode(meta_version(), value).map_err(fault::of_stored)
 }
@@ -70,12 +72,12 @@ pub(crate) fn decode_part(value: &[u8]) -> Result<Packed, Fault> {
     codec::decode(PART_VERSION, value).map_err(fault::of_stored)
 }
 
-/// Whether a record says how far its project goes.
+/// Whether a record is the meta of a project.
 pub(crate) fn is_project_meta(space: u8, id: u128) -> bool {
     space == PROJECTS && id == 0
 }
 
-/// Whether a record is that of a whole partition.
+/// Whether a record belongs to the whole partition.
 pub(crate) fn is_of_partition(project: u64, space: u8) -> bool {
     project == 0 && space == PROJECTS
 }

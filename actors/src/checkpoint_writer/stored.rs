@@ -26,8 +26,8 @@ use serde::{Deserialize, Serialize};
 use super::entries::Entries;
 use crate::fault;
 
-/// Versions of the values beside the domain's records, and of the fingerprints in the index of external ids. Raise one when its shape changes:
-/// stores of an earlier version are rebuilt.
+/// Versions of the values beside the domain's records, and of the fingerprints in the index of
+/// external ids. Raise one when its shape changes: stores of an earlier version are rebuilt.
 const META_VERSION: u8 = 1;
 pub(super) const PART_VERSION: u8 = 1;
 const FINGERPRINT_VERSION: u8 = 1;
@@ -37,8 +37,8 @@ pub(super) fn meta_version() -> u8 {
     if is_next() { META_VERSION + 1 } else { META_VERSION }
 }
 
-/// Lists the kinds of values that a store consists of, with their versions. A store with another list was made by another
-/// version.
+/// Lists the kinds of values in a store, with their versions. A store with another list was made by
+/// another program version.
 pub(crate) fn stored_types() -> Vec<String> {
     let mut types = Project::stored_types();
     types.extend(Space::ALL.iter().map(Space::to_string));
@@ -51,8 +51,8 @@ pub(crate) fn stored_types() -> Vec<String> {
     types
 }
 
-/// Returns the tags of the rollups that a saved state lacks whose list of stored types is this one: the version that saved
-/// it did not have them yet. `None`: its list also differs otherwise.
+/// Returns the tags of the rollups that a saved state with this list of stored types lacks, because
+/// an earlier program version saved it. Returns `None` if the list differs in other ways, too.
 pub(crate) fn lacking_rollups(listed: &[String]) -> Option<Vec<u8>> {
     let mut types = stored_types();
     let lacking: Vec<_> = SUMS.iter().filter(|rows| !listed.contains(&rows.to_string())).collect();
@@ -64,7 +64,7 @@ fn line_of_rows(rows: &StoredRows) -> String {
     room_of(rows).line_of_rows(rows.tag, rows.name, rows.version)
 }
 
-/// The room in the store of some rows.
+/// The room of some rows in the store.
 fn room_of(rows: &StoredRows) -> Room {
     match rows.room {
         cells::Room::Sled => Room::Sled,
@@ -72,10 +72,11 @@ fn room_of(rows: &StoredRows) -> Room {
     }
 }
 
-/// The key space of [`ProjectMeta`]; one record, with the id 0. All other spaces are those of the domain's [`Record`]s.
+/// The key space of [`ProjectMeta`], which has a single record with the id 0. All other spaces
+/// belong to the domain's [`Record`]s.
 pub(super) const PROJECTS: u8 = 2;
 
-/// The saved position of a project; part of every checkpoint that changes the project.
+/// The saved position of a project. Every checkpoint that changes the project has it.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct ProjectMeta {
     /// The position of its last event that counted.
@@ -88,10 +89,10 @@ pub(crate) struct ProjectMeta {
     pub(crate) floor: Option<Day>,
 }
 
-/// The saved position of a partition; the last entry of each of its checkpoints.
+/// The saved position of a partition. Each of its checkpoints ends with it.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct PartitionMeta {
-    /// The position up to which the checkpoint reflects everything.
+    /// The position up to which the checkpoint reflects all events.
     pub(crate) position: Position,
     /// The number of different external ids of the events that it reflects.
     pub(crate) external_ids: u64,
@@ -105,7 +106,7 @@ pub(crate) struct StoreSource<'s> {
     pub(crate) store: &'s dyn Store,
     pub(crate) partition: u16,
     pub(crate) project: ProjectId,
-    /// Whether every record is in memory, so that unknown ones need no look-up in the store.
+    /// Whether every record is in memory, so that unknown ones need no lookup in the store.
     pub(crate) complete: bool,
 }
 
@@ -251,7 +252,7 @@ impl Collect<'_> {
         self.entries.delete(&record_key(self.partition, self.project, space, key));
     }
 
-    /// Deletes the meta of a project that was deleted.
+    /// Deletes the meta of a deleted project.
     pub(crate) fn no_meta(&mut self) {
         self.entries.delete(&meta_key(self.partition, self.project));
     }
@@ -265,7 +266,8 @@ impl Collect<'_> {
         self.put(&highest_key(self.partition), meta_version(), &position)
     }
 
-    /// Adds the mark of the log at the highest position that the checkpoint reflects. Without it, that of an earlier one stays, which has another position.
+    /// Adds the mark of the log at the highest position that the checkpoint reflects. Without it,
+    /// the mark of an earlier checkpoint stays, which has another position.
     pub(crate) fn mark(&mut self, mark: LogMark) -> Result<(), Fault> {
         self.put(&mark_key(self.partition), meta_version(), &mark)
     }
@@ -279,16 +281,16 @@ impl Collect<'_> {
     }
 }
 
-/// Collects parts and records; the first one that can't be encoded ends the collection.
+/// Collects parts and records. The first one that can't be encoded ends the collection.
 pub(crate) struct Records<'c, 'e> {
     collect: &'c mut Collect<'e>,
     result: Result<(), Fault>,
-    /// The number of entries from which on it is full.
+    /// The number of entries at which it is full.
     most: usize,
 }
 
 impl<'c, 'e> Records<'c, 'e> {
-    /// Collects until there are about `most` more entries: pages come with their record.
+    /// Collects until there are about `most` more entries, since pages come with their record.
     pub(crate) fn up_to(most: usize, collect: &'c mut Collect<'e>) -> Self {
         let most = collect.entries.len().saturating_add(most);
         Self { collect, result: Ok(()), most }
@@ -336,13 +338,14 @@ pub(crate) fn meta_key(partition: u16, project: ProjectId) -> Vec<u8> {
     record_key(partition, project, PROJECTS, RecordKey(0))
 }
 
-/// The key of the highest position that a partition's checkpoint reflects; no project has the id 0. Checkpoints of earlier
-/// versions have none: they reflect everything up to their position, and nothing beyond.
+/// The key of the highest position that a partition's checkpoint reflects. No project has the id 0.
+/// Checkpoints of earlier versions lack it: they reflect all events up to their position, and none
+/// after it.
 pub(crate) fn highest_key(partition: u16) -> Vec<u8> {
     record_key(partition, ProjectId(0), PROJECTS, RecordKey(1))
 }
 
-/// The key of the mark that the log had at the highest position that a partition's checkpoint reflects.
+/// The key of the mark of the log at the highest position that a partition's checkpoint reflects.
 pub(crate) fn mark_key(partition: u16) -> Vec<u8> {
     record_key(partition, ProjectId(0), PROJECTS, RecordKey(2))
 }
@@ -367,7 +370,7 @@ mod tests {
         format!("record {} {} version {}", T::PAGE_SPACE, T::NAME, T::VERSION)
     }
 
-    /// The keyspace has the records that the domain stores, each once and in its version.
+    /// The keyspace has each record of the domain exactly once, in its version.
     #[test]
     fn the_keyspace_lists_each_record_once() {
         let mut stored: Vec<String> = Project::stored_types().into_iter().filter(|line| line.starts_with("record ")).collect();

@@ -46,7 +46,8 @@ impl Rig {
         self.reports.recv_timeout(LONG).unwrap()
     }
 
-    /// Returns the next report of an attempt that did not fail; a slow machine may report more failures.
+    /// Returns the next report of an attempt that did not fail; a slow machine may report more
+    /// failures.
     fn end(&self) -> Report {
         std::iter::repeat_with(|| self.next()).find(|report| !is_postponed(report)).unwrap()
     }
@@ -94,7 +95,7 @@ fn a_partition_that_fails_holds_up_no_other() {
     assert_eq!(rig.saved(1), 10);
 }
 
-/// As after a full disk.
+/// A full disk, for example.
 #[test]
 fn once_one_partition_can_be_written_again_the_others_are_tried_at_once() {
     const PARTITIONS: u16 = 12;
@@ -102,7 +103,7 @@ fn once_one_partition_can_be_written_again_the_others_are_tried_at_once() {
     for partition in 0..PARTITIONS {
         rig.store.change(partition, |faults| faults.no_begin = true);
         rig.write(partition, 5, None);
-        // By now, the pause is the longest.
+        // By now, the pause has its maximum.
         let failed = || std::iter::repeat_with(|| rig.next()).find(|report| report.partition == partition);
         for _ in 0..3 {
             assert!(failed().is_some_and(|report| is_postponed(&report)));

@@ -1,9 +1,10 @@
-//! Whether somebody waits for checkpoints.
+//! Whether a job waits for checkpoints.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Counts who waits for checkpoints: they are written at full speed then.
+/// Counts the jobs that wait for checkpoints. While there are any, checkpoints are written at full
+/// speed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Urgency {
     waiting: Arc<AtomicUsize>,
@@ -20,7 +21,7 @@ impl Urgency {
     }
 }
 
-/// Somebody who waits for checkpoints.
+/// A job that waits for checkpoints.
 #[derive(Debug)]
 pub(crate) struct Hurry {
     waiting: Arc<AtomicUsize>,

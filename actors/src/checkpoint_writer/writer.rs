@@ -1,6 +1,7 @@
-//! A checkpoint that fails is put aside and retried for as long as it takes; those of other partitions go on meanwhile. Its
-//! content stays the same, since nothing but the log holds it. After a failed commit, the writer recovers the store and reads
-//! which checkpoint it holds, to decide whether the commit counts.
+//! Writes checkpoints. A failed checkpoint is postponed and retried until it succeeds, while those
+//! of other partitions continue. Its content stays the same, since only the log has it otherwise.
+//! After a failed commit, the writer recovers the store and reads its last checkpoint, to decide
+//! whether the commit counts.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -16,18 +17,19 @@ use super::merger::{MergeJob, StopSignal, merge_all};
 use super::removal::Removal;
 use super::urgency::{Hurry, Urgency};
 
-/// How long a failed checkpoint waits before it is retried: doubled each time, up to the maximum.
+/// How long a failed checkpoint waits before it is retried. The time doubles each time, up to the
+/// maximum.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const MAX_WAIT: Duration = Duration::from_secs(4);
 
 /// Work for the checkpoint thread.
 pub(super) enum Command {
     Write(Box<Job>),
-    /// Retry the postponed checkpoint of this partition now.
+    /// Retries the postponed checkpoint of this partition now.
     RetryNow(u16),
-    /// Delete what the store has of a project.
+    /// Deletes a project's data from the store.
     Remove(Removal),
-    /// Drop postponed checkpoints.
+    /// Drops postponed checkpoints.
     Stop,
 }
 
@@ -41,7 +43,8 @@ pub(crate) struct CheckpointWriter {
 }
 
 impl CheckpointWriter {
-    /// Starts the threads. Returns the handle of the checkpoint thread, which ends after the merge thread.
+    /// Starts the threads. Returns the handle of the checkpoint thread, which ends after the merge
+    /// thread.
     pub(crate) fn spawn(store: Arc<dyn Store>) -> std::io::Result<(Self, JoinHandle<()>)> {
         let ((commands, inbox), (merges, merge_inbox)) = (channel(), channel());
         let stop = Arc::new(StopSignal::default());
@@ -62,14 +65,14 @@ impl CheckpointWriter {
         Ok((Self { commands, merges, stop, urgency }, writer))
     }
 
-    /// Has checkpoints written at full speed while the result exists, however busy the processors are.
+    /// Writes checkpoints at full speed while the result exists, however busy the processors are.
     pub(crate) fn hurry(&self) -> Hurry {
         self.urgency.hurry()
     }
 
-    /// Queues a checkpoint. Bounded by its callers: each partition has at most one.
+    /// Queues a checkpoint. The callers bound the queue: each partition has at most one.
     pub(crate) fn write(&self, job: Job) {
-        // If the thread is gone the job is dropped, which reports that.
+        // Without the thread the job is dropped, which reports that.
         let _ = self.commands.send(Command::Write(Box::new(job)));
     }
 
@@ -78,7 +81,8 @@ impl CheckpointWriter {
         let _ = self.commands.send(Command::RetryNow(partition));
     }
 
-    /// Deletes the pairs under `prefixes`, which no checkpoint has any more. Blocks. `None`: the thread is gone.
+    /// Deletes the pairs under `prefixes`, which no checkpoint has any more. Blocks. Returns `None`
+    /// if the thread is gone.
     pub(crate) fn remove(&self, stored_as: PartitionId, prefixes: Vec<Vec<u8>>) -> Option<Result<(), StoreError>> {
         let _hurry = self.hurry();
         let (reply, answer) = channel();
@@ -86,19 +90,21 @@ impl CheckpointWriter {
         answer.recv().ok()
     }
 
-    /// Queues a merge of external ids. Bounded by its callers: each partition has at most one merge.
+    /// Queues a merge of external ids. The callers bound the queue: each partition has at most one
+    /// merge.
     pub(crate) fn merge(&self, job: MergeJob) {
         let _ = self.merges.send(job);
     }
 
-    /// Gives up what can't be written at the first attempt, since the log has it, and stops merges.
+    /// Gives up checkpoints that fail at the first attempt, since the log has their events, and
+    /// stops merges.
     pub(crate) fn stop_retrying(&self) {
         self.stop.stop();
         let _ = self.commands.send(Command::Stop);
     }
 }
 
-/// A checkpoint that failed and is retried later.
+/// A failed checkpoint that will be retried.
 struct Postponed {
     job: Box<Job>,
     at: Stopwatch,
@@ -109,7 +115,7 @@ fn run(store: &dyn Store, inbox: &Receiver<Command>, stop: &StopSignal, urgency:
     let mut postponed: Vec<Postponed> = Vec::new();
     loop {
         let command = next_command(inbox, &postponed);
-        // Their partitions keep all that changes in memory, and the server is not ready.
+        // Their partitions keep all changes in memory, and the server is not ready.
         let _hurry = (!postponed.is_empty()).then(|| urgency.hurry());
         match command {
             Ok(Command::Write(job)) => try_to_write(store, job, 0, &mut postponed, stop),
@@ -143,7 +149,7 @@ fn try_to_write(store: &dyn Store, mut job: Box<Job>, tries: u32, postponed: &mu
     match job.attempt(store) {
         Attempt::Saved => {
             job.saved();
-            // What kept it from being written, such as a full disk, may have kept the others.
+            // The cause, such as a full disk, may have stopped the others, too.
             if tries > 0 {
                 postponed.iter_mut().for_each(|one| one.at = Stopwatch::now());
             }
@@ -156,7 +162,7 @@ fn try_to_write(store: &dyn Store, mut job: Box<Job>, tries: u32, postponed: &mu
         Attempt::Failed(error) => {
             let tries = tries + 1;
             let wait = FIRST_WAIT.saturating_mul(1 << (tries - 1).min(8)).min(MAX_WAIT);
-            // Seldom, so that a full disk is not filled with log lines, too.
+            // Logged seldom, so that log lines don't fill the disk.
             if tries.is_power_of_two() {
                 tracing::error!(partition = job.partition(), %error, tries, ?wait, "checkpoint not written; it is tried again");
             }

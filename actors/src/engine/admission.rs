@@ -11,10 +11,10 @@ use super::disk_guard::DiskGuard;
 use crate::admission_gate::{Gate, Holder, Permit, Refused};
 use crate::shard::{CheckpointProgress, PartitionHealth};
 
-/// What an event must pass before anything of it is read.
+/// The checks that an event must pass before any part of it is read.
 pub(super) struct Admission {
     pub(super) gate: Gate,
-    /// The bytes of bodies without events, which are read while events fill their own pool.
+    /// The bytes of bodies without events. They are read while events fill their own pool.
     pub(super) others: Gate,
     pub(super) disk: DiskGuard,
     pub(super) health: Arc<PartitionHealth>,
@@ -48,7 +48,7 @@ impl Admission {
         self.closing.load(Ordering::Relaxed)
     }
 
-    /// Why no event can be admitted now, if so.
+    /// Returns the reason why no event can be admitted now, if there is one.
     pub(super) fn unavailable(&self) -> Option<&'static str> {
         if self.is_closing() {
             return Some("the server is shutting down");
@@ -64,7 +64,7 @@ impl Admission {
         self.gate.take_for([Some(Holder::Project(project)), address.map(Holder::of_address)], bytes)
     }
 
-    /// Admits bytes whose project is not known yet: they count against the part of the address.
+    /// Admits bytes whose project is not known yet. They count against the address's share.
     pub(super) fn admit_from(&self, address: Option<IpAddr>, bytes: usize) -> Result<Permit, Refused> {
         if let Some(why) = self.unavailable() {
             return Err(Refused::Unavailable(why));
@@ -72,7 +72,7 @@ impl Admission {
         self.gate.take_for([None, address.map(Holder::of_address)], bytes)
     }
 
-    /// Whether events of a project can be taken, as far as its checkpoints are concerned.
+    /// Checks that the checkpoints of a project's partition allow new events.
     pub(super) fn accepts(&self, project: ProjectId) -> Result<(), &'static str> {
         match self.checkpoints.accepts(partition_of(project)) {
             true => Ok(()),

@@ -1,4 +1,4 @@
-//! Answers what other nodes ask about projects of this one.
+//! Answers the questions of other nodes about projects of this node.
 
 use headcount_common::Owner;
 use headcount_common::nodes::{AskNodeError, NodeAnswer, NodeRequest, encode_answer, tag_of};
@@ -14,7 +14,7 @@ use crate::questions::{VERSIONS, in_order};
 use crate::scans::{ACTIVE, ActiveQuestion};
 use crate::shard::AskError;
 
-/// Answers a query whose type the tag tells.
+/// Answers a query. The tag is its type.
 struct AnswerQuery<'r> {
     engine: Engine,
     request: &'r [u8],
@@ -35,16 +35,17 @@ impl WithQuery for AnswerQuery<'_> {
 }
 
 impl Engine {
-    /// Answers what another node asks about projects of an organization that this one owns: a query that is scattered to them, their
-    /// versions, or who was active in them.
+    /// Answers a question of another node about projects that this node owns: a query that is
+    /// scattered to them, their versions, or the people who were active in them. All projects
+    /// belong to one organization.
     ///
     /// # Errors
-    /// See [`AskNodeError`]: the bytes are not understood, a project is not here or not one of the organization, the answer is too large
-    /// to send, or there is none now.
+    /// An [`AskNodeError`]: the bytes are not understood, a project is not here or not of the
+    /// organization, the answer is too large to send, or there is no answer now.
     pub async fn answer_remote(&self, request: &[u8]) -> Result<Vec<u8>, AskNodeError> {
         match tag_of(request)? {
             VERSIONS => self.answer_versions(self.checked::<()>(request)?).await,
-            // Of all organizations.
+            // This request covers all organizations.
             SEAL => self.answer_seal().await,
             VERIFY => self.answer_verify(request).await,
             tag @ (OWNERS_OF_EMAIL | LINKED_IDS | SUBJECT_FIGURES) => self.answer_about_erasure(tag, request).await,
@@ -73,7 +74,7 @@ impl Engine {
         encode_answer(VERSIONS, &versions)
     }
 
-    /// Decodes a request, and checks that it is about projects of its organization that are here.
+    /// Decodes a request, and checks that its projects are here and belong to its organization.
     pub(super) fn checked<Q: DeserializeOwned>(&self, request: &[u8]) -> Result<NodeRequest<Q>, AskNodeError> {
         let request = NodeRequest::decode(request)?;
         for project in &request.projects {
@@ -103,7 +104,7 @@ impl From<AskError> for AskNodeError {
     }
 }
 
-/// Why a node has no answer, for the node that asked it.
+/// Converts the error of an answer for the node that asked.
 fn refused(error: AskError) -> AskNodeError {
     error.into()
 }

@@ -6,13 +6,15 @@ use super::handle::Engine;
 use crate::backup::{BackupFailure, BackupSnapshot};
 
 impl Engine {
-    /// Takes the files of the data directory as they are now: all events that were acknowledged before the call are in them. Events
-    /// are recorded meanwhile.
+    /// Takes a snapshot of the files of the data directory. It has all events that were
+    /// acknowledged before the call. Recording continues meanwhile.
     ///
-    /// Blocking; takes as long as reading one segment of the log and giving each file a second name.
+    /// Blocking; takes as long as reading one segment of the log and giving each file a second
+    /// name.
     ///
     /// # Errors
-    /// [`BackupFailure::Running`] while another snapshot exists; any other but [`BackupFailure::InUse`].
+    /// Returns [`BackupFailure::Running`] while another snapshot exists; any other but
+    /// [`BackupFailure::InUse`].
     pub fn begin_backup(&self) -> Result<BackupSnapshot, BackupFailure> {
         let permit = Arc::clone(&self.inner.backups).try_acquire_owned().map_err(|_| BackupFailure::Running)?;
         let log = self.inner.local_log.as_ref().ok_or(BackupFailure::SharedLog)?.reader().hold();

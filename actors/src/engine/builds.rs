@@ -1,4 +1,4 @@
-//! Builds of company profiles: asked for, and looked at.
+//! Builds of company profiles: starting them and reading their state.
 
 use headcount_control::{Author, BuildRun, BuildRunId, RegistryError};
 use headcount_domain::ids::OrganizationId;
@@ -7,14 +7,18 @@ use super::handle::Engine;
 use crate::profiles::{BuildRequest, ProfileBuild};
 
 impl Engine {
-    /// Begins to build a company profile from a website, and returns the run. It goes on by itself, also after a restart.
+    /// Begins to build a company profile from a website, and returns the run. The run continues by
+    /// itself, even after a restart.
     ///
-    /// The profile is the named one, else the one with this website, else the organization's own, which is made if it is missing. If a run for it is under
-    /// way, that one is returned. It costs one Action, or none if the organization has no profile.
+    /// It fills the named profile, or else the one with this website, or else the organization's
+    /// own, which is created if it is missing. If a run for that profile is in progress, that run
+    /// is returned. A run costs one Action, or none if the organization has no profile.
     ///
     /// # Errors
-    /// [`RegistryError::Invalid`] `website`; [`RegistryError::NotFound`] without the profile; [`RegistryError::Conflict`] `website_mismatch` if the profile has
-    /// another website, `website_taken`, `limit_reached`; [`RegistryError::Exhausted`] `actions_exhausted`; [`RegistryError::Storage`].
+    /// Returns [`RegistryError::Invalid`] `website`; [`RegistryError::NotFound`] if the profile
+    /// doesn't exist; [`RegistryError::Conflict`] `website_mismatch` if the profile has another
+    /// website, `website_taken`, `limit_reached`; [`RegistryError::Exhausted`] `actions_exhausted`;
+    /// [`RegistryError::Storage`].
     pub fn build_company_profile(
         &self,
         organization: OrganizationId,
@@ -29,10 +33,11 @@ impl Engine {
         Ok(run)
     }
 
-    /// A run, and the profile that it filled. Runs are kept for 30 days after their end.
+    /// Returns a run, and the profile that it filled. Runs are kept for 30 days after their end.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`], also if it is another organization's; [`RegistryError::Storage`].
+    /// Returns [`RegistryError::NotFound`] if the organization doesn't have the run;
+    /// [`RegistryError::Storage`].
     pub fn company_profile_build(&self, organization: OrganizationId, id: &BuildRunId) -> Result<ProfileBuild, RegistryError> {
         let run = self.registry().kept_build(organization, id, self.clock().now())?;
         let filled = run.outcome.as_ref().and_then(|outcome| outcome.result.as_ref().ok());

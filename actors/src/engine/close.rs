@@ -1,4 +1,4 @@
-//! The end of an engine, within a bounded time.
+//! Closes an engine within a bounded time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,15 +7,16 @@ use tokio::sync::oneshot;
 
 use super::handle::{Engine, Inner};
 
-/// How long closing may take, but for [`JOIN_TIMEOUT`].
+/// How long closing may take, without [`JOIN_TIMEOUT`].
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(7);
 /// How long the engine's threads may take to end after that.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Engine {
-    /// Refuses new events, finishes those under way as far as that is quick, writes checkpoints and stops, within
-    /// [`CLOSE_TIMEOUT`]. Events that were answered are safe without this; it makes the next start quick. Events of
-    /// the log that can't be applied in time are applied by the next start; their senders hear that the outcome is unknown.
+    /// Refuses new events, finishes the events in flight as far as that is quick, writes
+    /// checkpoints and stops, within [`CLOSE_TIMEOUT`]. Acknowledged events are safe without this
+    /// call; it makes the next start quick. If logged events can't be applied in time, the next
+    /// start applies them, and their senders get the answer that the outcome is unknown.
     pub async fn close(&self) {
         self.inner.admission.close();
         self.inner.webhooks.stop();
@@ -54,8 +55,8 @@ impl Engine {
     }
 }
 
-/// Runs blocking work on a thread of its own. Returns `false` if it was not done in time: it goes on, and the caller's
-/// runtime does not wait for it.
+/// Runs blocking work on a new thread. Returns `false` if it was not done in time. The work
+/// continues then, and the caller's runtime does not wait for it.
 async fn finished(until: tokio::time::Instant, work: impl FnOnce() + Send + 'static) -> bool {
     let (done, wait) = oneshot::channel();
     let thread = std::thread::Builder::new().name("close".into()).spawn(move || {
@@ -74,7 +75,7 @@ impl Inner {
 }
 
 impl Drop for Inner {
-    /// An engine that nobody closed stops all the same, without a last checkpoint.
+    /// An engine that was not closed stops without a last checkpoint.
     fn drop(&mut self) {
         // Scans that nobody waits for end.
         self.admission.close();
@@ -82,9 +83,10 @@ impl Drop for Inner {
         self.webhooks.stop();
         self.profiles.builds.stop();
         self.admission.health.stop();
-        // If it was closed, the lock on the directory is released: the files may be those of another engine.
+        // A closed engine has released the directory, and its files may belong to another engine.
         let Some(threads) = self.threads.get_mut().take() else { return };
-        // A node's partitions were given up with their progress; a task must not wait for brokers here.
+        // A node gave its partitions up together with their progress. A task must not wait for
+        // brokers here.
         if self.config.owners.is_alone() {
             self.webhooks.save(self.config.clock.now(), true);
         }

@@ -24,73 +24,78 @@ use crate::webhooks::WebhookSettings;
 /// The configuration of an engine.
 #[derive(Clone)]
 pub struct EngineConfig {
-    /// The data directory. Created if it is absent; locked while the engine is open.
+    /// The data directory. It is created if it is absent, and locked while the engine is open.
     pub data_dir: PathBuf,
-    /// Number of shards; may differ at every start. Default: the number of cores.
+    /// The number of shards, which may differ at every start. Default: the number of cores.
     pub shards: usize,
-    /// Memory budget in bytes for records, caches and events under way. Default 1 GiB; at least
+    /// The memory budget in bytes for records, caches and events in flight. Default 1 GiB; at least
     /// [`MIN_MEMORY_BYTES`](crate::memory_budget::MIN_MEMORY_BYTES).
     pub memory_bytes: usize,
-    /// Maximum bytes of events under way. Default: a sixteenth of the memory, from 8 to 64 MiB; with less, a batch of the
-    /// largest size may find no room.
+    /// The maximum bytes of events in flight. Default: a sixteenth of the memory, from 8 to 64 MiB.
+    /// With less, a batch of the largest size may find no room.
     pub admission_bytes: Option<usize>,
     /// Minimum free disk space in bytes, below which events are refused. Default 256 MiB.
     pub min_free_bytes: u64,
-    /// The `.mmdb` file that maps addresses to countries (GeoLite2, GeoIP2 or DB-IP; country or city). Read at start, held in
-    /// memory. Default: none, and then only a proxy can report a country.
+    /// The `.mmdb` file that maps addresses to countries (GeoLite2, GeoIP2 or DB-IP; country or
+    /// city). It is read at the start and held in memory. Without it, only a proxy can report a
+    /// country.
     pub geo_db: Option<PathBuf>,
-    /// Maximum numbers of different groups, companies, sources and pages of each project.
+    /// The maximum numbers of different groups, companies, sources and pages of each project.
     pub quotas: Quotas,
-    /// How long what an export of a person made is kept. Default 7 days.
+    /// How long the artifact of a person's export is kept. Default 7 days.
     pub export_retention: Duration,
-    /// How long a question may take that no rollup answers. Default 60 s.
+    /// How long a question may take that needs a scan of events. Default 60 s.
     pub question_timeout: Duration,
-    /// How long recorded events may take to be applied before their sender hears [`TrackError::OutcomeUnknown`](crate::TrackError::OutcomeUnknown). Default 10 s.
+    /// How long recorded events may take to be applied before their sender gets
+    /// [`TrackError::OutcomeUnknown`](crate::TrackError::OutcomeUnknown). Default 10 s.
     pub apply_timeout: Duration,
-    /// Maximum bytes of kept answers; 0 keeps none. Default: a sixteenth of the memory.
+    /// The maximum bytes of kept answers; 0 keeps none. Default: a sixteenth of the memory.
     pub view_bytes: Option<usize>,
-    /// How webhooks are sent. Default: they are not, and none can be made.
+    /// The settings of webhooks. Without them, no webhook can be created or sent.
     pub webhooks: Option<WebhookSettings>,
-    /// How company profiles are built. Default: they are not, and no build can begin.
+    /// The settings of building company profiles. Without them, no build can begin.
     pub research: Option<ResearchSettings>,
-    /// When checkpoints are due.
+    /// The times at which checkpoints are due.
     pub checkpoints: CheckpointPolicy,
-    /// When events are sealed.
+    /// The times at which events are sealed.
     pub archive: ArchivePolicy,
     /// The log's options.
     pub log: LogOptions,
-    /// Options of the log's group commit.
+    /// The options of the log's group commit.
     pub group: GroupOptions,
-    /// Who owns each partition. Default: this machine, alone.
+    /// The owner of each partition. Default: this machine owns all of them.
     pub owners: Arc<Owners>,
-    /// How other machines are asked about projects that they own. Default: they are not.
+    /// The way to ask other machines about projects that they own. Default: none.
     pub ask_node: Option<Arc<dyn AskNode>>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// Reports the progress of [`Engine::open`](crate::Engine::open).
     pub progress: Arc<Progress>,
-    /// Budget for records in bytes, whatever the memory: for tests of eviction.
+    /// A budget for records in bytes, independent of the memory. Tests of eviction set it.
     #[doc(hidden)]
     pub records: Option<usize>,
-    /// How long a start checks store and index before it serves: for tests of later checks.
+    /// How long a start checks store and index before it serves. Tests of later checks set it.
     #[doc(hidden)]
     pub check_before_serving: Option<Duration>,
-    /// How often floors are raised, besides at the start and when a retention changes: for tests of days that pass.
+    /// How often floors are raised, besides at the start and when a retention changes. Tests of
+    /// passing days set it.
     #[doc(hidden)]
     pub retention_interval: Duration,
-    /// The most ids that an organization may have erased: for tests of the limit.
+    /// The maximum number of erased ids of an organization. Tests of the limit set it.
     #[doc(hidden)]
     pub max_erased_ids: usize,
-    /// The most identities that a node lists in one answer: for tests of several answers.
+    /// The maximum number of identities that a node lists in one answer. Tests of several answers
+    /// set it.
     #[doc(hidden)]
     pub max_active_identities: usize,
-    /// The pauses after the attempts of an export that failed: for tests of all attempts.
+    /// The pauses after failed attempts of an export. Tests of all attempts set it.
     #[doc(hidden)]
     pub export_pauses: [Duration; 4],
-    /// Called between the steps of sealing and merging: for tests of a kill at each of them.
+    /// Called between the steps of sealing and merging. Tests that kill the process at each step
+    /// set it.
     #[doc(hidden)]
     pub archive_probe: StepProbe,
-    /// Called before each event is applied: for tests of panics.
+    /// Called before each event is applied. Tests of panics set it.
     #[doc(hidden)]
     pub probe: Probe,
 }
@@ -147,25 +152,27 @@ impl std::fmt::Debug for EngineConfig {
     }
 }
 
-/// The most ids that an organization may have erased. They are kept in memory for as long as the organization exists, so that their events are dropped: some 80 bytes each.
+/// The maximum number of erased ids of an organization. They stay in memory while the organization
+/// exists, so that their events are dropped. Each takes some 80 bytes.
 const MAX_ERASED_IDS: usize = 250_000;
 
-/// The most identities that a node lists in one answer: some 16 MB. Of more, it lists some, and reads the events again for the others.
+/// The maximum number of identities that a node lists in one answer: some 16 MB. If there are more,
+/// it lists some, and reads the events again for the rest.
 const MAX_ACTIVE_IDENTITIES: usize = 1 << 19;
 
-/// Why an engine did not open.
+/// The reason why an engine could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The data directory can't be used: locked, of another version, unreadable.
+    /// The data directory can't be used: it is locked, of another version, or unreadable.
     #[error("{0}")]
     Directory(String),
-    /// A key file.
+    /// A key file can't be used.
     #[error(transparent)]
     Secrets(#[from] SecretsError),
-    /// Organizations, projects and tokens.
+    /// The control data can't be opened.
     #[error(transparent)]
     Registry(#[from] RegistryError),
-    /// The event log.
+    /// The event log can't be opened.
     #[error(transparent)]
     Log(#[from] headcount_storage::log::LogError),
     /// The state could not be brought up to the end of the log. All files are unchanged.

@@ -6,13 +6,15 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 use super::handle::Engine;
 
 impl Engine {
-    /// Deletes a project, with its keys and tokens. When this returns, that is durable, and the project counts nowhere. What is recorded of it is removed in
-    /// the background: [`Vitals::deletions_pending`](super::Vitals::deletions_pending).
+    /// Deletes a project with its keys and tokens. On return, the deletion is durable, and no
+    /// answer includes the project. The recorded data are removed in the background:
+    /// [`Vitals::deletions_pending`](super::Vitals::deletions_pending).
     ///
-    /// Waits for the disk: in async code it belongs on a thread that may block.
+    /// Waits for the disk, so async code must call it on a thread that may block.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`] if the organization has no such project; [`RegistryError::Storage`].
+    /// Returns [`RegistryError::NotFound`] if the organization has no such project;
+    /// [`RegistryError::Storage`].
     pub fn delete_project(
         &self,
         organization: OrganizationId,
@@ -20,7 +22,7 @@ impl Engine {
         by: impl Into<Author>,
     ) -> Result<(), RegistryError> {
         self.registry().delete_project(organization, project, by)?;
-        // An event that is applied before this line is removed like all others.
+        // An event applied before this line is removed like all others.
         if !self.inner.deleted.follow(self.registry())? {
             self.inner.deleted.add(project);
         }
@@ -28,10 +30,10 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes notice of projects that others have deleted.
+    /// Handles projects that other machines have deleted.
     ///
     /// # Errors
-    /// [`RegistryError`].
+    /// Returns a [`RegistryError`].
     pub(super) fn follow_deletions(&self) -> Result<(), RegistryError> {
         if self.inner.deleted.follow(self.registry())? {
             self.end_what_deleted_projects_have();
@@ -39,7 +41,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether a project is deleted whose configuration was found before. On one of several machines, another one may have removed it meanwhile, to the end.
+    /// Whether a project is deleted whose configuration was found before. In a cluster, another
+    /// machine may already have removed all of its data.
     pub(super) fn is_deleted(&self, project: ProjectId) -> bool {
         self.inner.deleted.contains(project) || (!self.owners().is_alone() && self.registry().policy(project).is_none())
     }

@@ -1,12 +1,15 @@
-//! The data that is derived from the log, the store and the index of external ids: whether it can be used, and how it is rebuilt.
+//! The data derived from the log: the store and the index of external ids. Decides whether they can
+//! be used, and rebuilds them.
 //!
-//! Both hold keyed hashes, so both belong to one hash key, and to one life of the data directory (its incarnation). A check value
-//! of the two says so: the index carries it in its list of runs and in every run, the store under a key of its own. A store
-//! gets its check value last, after the old index is out of the way and `FORMAT` has the incarnation. So a start that is cut
-//! short anywhere leaves a store without the right check value, and the next start begins again.
+//! Both hold keyed hashes, so both belong to one hash key, and to one incarnation of the data
+//! directory. A check value of these two identifies them: the index has it in its list of runs and
+//! in every run, the store under its own key. A store gets its check value last, after the old
+//! index is moved away and `FORMAT` has the incarnation. So a start that is interrupted anywhere
+//! leaves a store without the right check value, and the next start begins again.
 //!
-//! The store also has a schema fingerprint: the list of its spaces, kinds of records and rows, with their versions. A store whose
-//! list differs from the program's was made by another version and is rebuilt.
+//! The store also has a schema fingerprint: the list of its spaces, kinds of records and rows, with
+//! their versions. If the list of a store differs from the program's, another version made it, and
+//! it is rebuilt.
 
 use std::path::{Path, PathBuf};
 
@@ -23,21 +26,21 @@ use crate::checkpoint_writer::stored_types;
 use crate::engine::{OpenError, directory};
 use crate::fault;
 
-/// The key of the store's check value, under a partition that no project has.
+/// The key of the store's check value, in a partition without projects.
 const CHECK_VALUE: Key = Key::Meta { partition: PartitionId(u16::MAX), item: 0 };
 const CHECK_VALUE_VERSION: u8 = 1;
 /// The key of the schema fingerprint.
 const STORED_TYPES: Key = Key::Meta { partition: PartitionId(u16::MAX), item: 1 };
 const STORED_TYPES_VERSION: u8 = 1;
-/// How many damaged stores are kept for an inquiry once a start has succeeded.
+/// The number of damaged stores kept for analysis after a successful start.
 const STORES_KEPT: usize = 2;
 
 /// The state of the store at a start.
 enum Found {
     Sound(DiskStore),
-    /// No store, or an empty one left by a first start that did not finish.
+    /// There is no store, or an empty one of an unfinished first start.
     Nothing,
-    /// Another version of the program made it. The text says how it differs.
+    /// Another version of the program made the store. The text describes the difference.
     Outdated(String),
 }
 
@@ -46,16 +49,16 @@ pub(crate) struct Derived<'a> {
     pub(crate) dir: &'a Path,
     pub(crate) options: StoreOptions,
     pub(crate) hasher: &'a KeyHasher,
-    /// Whether the directory is one of several that have the same incarnation, so that it keeps that of a store that is rebuilt.
+    /// Whether other machines have the same incarnation. Then a rebuilt store keeps it.
     pub(crate) is_shared: bool,
 }
 
 impl Derived<'_> {
-    /// Opens the store, or creates both store and index again if the store is missing, damaged, or belongs to another key or life.
-    /// `log_is_empty`: there is nothing to rebuild from the log.
+    /// Opens the store. Creates store and index again if the store is missing, damaged, or belongs
+    /// to another key or incarnation. `log_is_empty`: there is nothing to rebuild from the log.
     ///
     /// # Errors
-    /// Anything but damage; everything is left as it is then.
+    /// Any error but damage. All files are unchanged then.
     pub(crate) fn open(&self, format: Format, log_is_empty: bool) -> Result<(DiskStore, Format), OpenError> {
         let reason = match self.find(format) {
             Ok(Found::Sound(store)) => return Ok((store, format)),
@@ -73,10 +76,10 @@ impl Derived<'_> {
         self.begin_anew(format, &reason)
     }
 
-    /// Opens the store as it is, for a reader. `None`: there is none.
+    /// Opens the store without changes, for a reader. Returns `None` if there is none.
     ///
     /// # Errors
-    /// The store can't be used. It is left as it is.
+    /// The store can't be used. It is unchanged.
     pub(crate) fn open_as_it_is(&self, format: Format) -> Result<Option<DiskStore>, Fault> {
         if !self.store_dir().exists() {
             return Ok(None);
@@ -90,7 +93,7 @@ impl Derived<'_> {
         }
     }
 
-    /// Opens the store, if there is one and it is what it should be.
+    /// Finds the store, and checks it.
     fn find(&self, format: Format) -> Result<Found, Fault> {
         let (store, created) = match DiskStore::open_or_create(&self.store_dir(), self.options) {
             Err(StoreError::OtherFormat { what }) => return Ok(Found::Outdated(what)),
@@ -107,20 +110,21 @@ impl Derived<'_> {
         }
     }
 
-    /// Moves the store aside because it can't be used, and creates it again. The store must be closed.
+    /// Moves an unusable store aside, and creates it again. The store must be closed.
     ///
     /// # Errors
-    /// The operating system refuses. What has been moved aside by then is still there.
+    /// The operating system refuses. Data moved aside by then still exist.
     pub(crate) fn begin_anew(&self, format: Format, reason: &str) -> Result<(DiskStore, Format), OpenError> {
         self.replace(format, reason, |moved_to| {
             tracing::warn!(%reason, moved_to = %moved_to.display(), "the store can't be used and is rebuilt from the log");
         })
     }
 
-    /// Discards the store, because what it was made of has changed. The next start rebuilds it. The store must be closed.
+    /// Discards the store because its source has changed. The next start rebuilds it. The store
+    /// must be closed.
     ///
     /// # Errors
-    /// As [`Derived::begin_anew`].
+    /// Returns the same errors as [`Derived::begin_anew`].
     pub(crate) fn discard(&self, format: Format, reason: &str) -> Result<(), OpenError> {
         if self.store_dir().exists() {
             self.replace(format, reason, |_| {})?;
@@ -130,7 +134,7 @@ impl Derived<'_> {
         Ok(())
     }
 
-    /// As [`Derived::begin_anew`], because another version made the store.
+    /// Like [`Derived::begin_anew`], for a store of another version.
     fn upgrade(&self, format: Format, difference: &str) -> Result<(DiskStore, Format), OpenError> {
         self.replace(format, "another version of the program made it", |moved_to| {
             let moved_to = moved_to.display();
@@ -167,7 +171,8 @@ impl Derived<'_> {
         checkpoint.commit()
     }
 
-    /// Removes what was moved aside earlier, but the last two stores. For a start that has succeeded.
+    /// Removes the data moved aside earlier, except the last two stores. A successful start calls
+    /// it.
     pub(crate) fn remove_old(&self) {
         for (dir, kept) in [(self.store_dir(), STORES_KEPT), (self.index_dir(), 0)] {
             if let Err(error) = aside::remove_old(&dir, kept) {
@@ -176,7 +181,7 @@ impl Derived<'_> {
         }
     }
 
-    /// How the index that belongs to the store is opened.
+    /// Returns the options for opening the index of the store.
     pub(crate) fn index(&self, format: Format) -> ExternalIdsOptions {
         ExternalIdsOptions { incarnation: Incarnation::from_number(self.check_value(format)) }
     }
@@ -206,14 +211,15 @@ fn check_value(store: &DiskStore) -> Result<Option<u128>, Fault> {
     stored.map(|bytes| codec::decode(CHECK_VALUE_VERSION, &bytes).map_err(fault::of_stored)).transpose()
 }
 
-/// The schema fingerprint of a store; empty in a store that has none.
+/// The schema fingerprint of a store; empty if it has none.
 fn listed_types(store: &DiskStore) -> Result<Vec<String>, Fault> {
     let stored = store.get(&STORED_TYPES.encode()).map_err(fault::of_store)?;
     let types = stored.map(|bytes| codec::decode(STORED_TYPES_VERSION, &bytes).map_err(fault::of_stored)).transpose()?;
     Ok(types.unwrap_or_default())
 }
 
-/// How a store that consists of `listed` differs from one of this version, if it does.
+/// Returns the difference between a store with the types `listed` and a store of this version, if
+/// there is one.
 fn difference(listed: &[String]) -> Option<String> {
     let types = stored_types();
     let only_in = |these: &[String], those: &[String]| -> Vec<String> {

@@ -1,4 +1,5 @@
-//! Checks the free space of the disk before events are taken, so that the log is never cut off half-way.
+//! Checks the free space of the disk before events are taken, so that a full disk never cuts the
+//! log off.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +16,7 @@ pub(crate) struct DiskGuard {
     path: PathBuf,
     min_free_bytes: u64,
     began: Stopwatch,
-    /// Milliseconds since `began` of the last check.
+    /// The time of the last check, in milliseconds since `began`.
     asked_ms: AtomicU64,
     free_bytes: AtomicU64,
     /// Whether the last check found too little space.
@@ -47,7 +48,8 @@ impl DiskGuard {
         self.free_bytes.load(Ordering::Relaxed)
     }
 
-    /// Records the free space. Logs when it falls below the minimum or recovers, and returns whether it did.
+    /// Records the free space. Logs when it falls below the minimum or recovers, and returns
+    /// whether it did.
     fn note(&self, free_bytes: u64) -> bool {
         self.free_bytes.store(free_bytes, Ordering::Relaxed);
         let is_low = free_bytes < self.min_free_bytes;

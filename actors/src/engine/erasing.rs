@@ -19,38 +19,39 @@ use crate::erasure_turns::ErasureTurn;
 use crate::privacy::PrivacyKeys;
 use headcount_domain::identity::IdentitySlot;
 
-/// How long the state may take to be saved, so that all links are known.
+/// How long saving the state may take, so that all links are known.
 pub(super) const SAVE_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
-/// The most identities with an e-mail address that are erased together: anybody can send events with any address.
+/// The maximum number of identities with the same e-mail address that are erased together. Any
+/// client can send events with any address.
 pub(super) const MAX_OWNERS: usize = 10_000;
 
-/// Whom to erase.
+/// The person to erase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ErasureSubject {
     /// A user of the organization.
     User(String),
     /// An anonymous id of a project; if it is linked to a user, that user.
     Anonymous(ProjectId, String),
-    /// The same of all projects.
+    /// An anonymous id in all projects; if it is linked to a user, that user.
     AnonymousAnywhere(String),
     /// All identities that ever had an e-mail address.
     Email(String),
 }
 
-/// Why an identity was not erased. Nothing has changed then.
+/// The reason why an identity was not erased. Nothing has changed then.
 #[derive(Debug, thiserror::Error)]
 pub enum ErasureError {
-    /// Nobody has this id.
+    /// No identity has this id.
     #[error("nobody has this id")]
     Unknown,
-    /// More identities have the e-mail address than are erased together.
+    /// Too many identities have the e-mail address.
     #[error("more than {MAX_OWNERS} identities have this e-mail address; erase them by their ids")]
     TooMany,
-    /// The organization has erased as many ids as are kept.
+    /// The organization has reached the limit of erased ids.
     #[error("an organization can erase at most {0} ids, those of former erasures included")]
     Full(usize),
-    /// A partition is being rebuilt or has too much to do, or events under way take too long.
+    /// A partition is being rebuilt or overloaded, or events in flight take too long.
     #[error("{0}")]
     Unavailable(&'static str),
     /// The state could not be read.
@@ -61,16 +62,16 @@ pub enum ErasureError {
     Registry(#[from] RegistryError),
 }
 
-/// How far an erasure is.
+/// The state of an erasure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErasureState {
-    /// Its events count, or are somewhere, still.
+    /// Answers still count its events, or files still have them.
     Running,
-    /// Nothing is left.
+    /// No data of the identity are left.
     Done,
 }
 
-/// An erasure that is to begin.
+/// An erasure that is about to begin.
 pub(super) struct NewErasure {
     /// All projects of the organization.
     pub(super) projects: Vec<ProjectId>,
@@ -83,15 +84,16 @@ pub(super) struct NewErasure {
 #[derive(Debug)]
 pub(super) struct BegunErasure {
     pub(super) number: u64,
-    /// The numbers of the erasures of the same subject that are not done.
+    /// The numbers of the unfinished erasures of the same subject.
     pub(super) unfinished: Vec<u64>,
     /// The keys of its subject.
     pub(super) keys: PrivacyKeys,
-    /// The figures of its projects with the subject, and those of the subject.
+    /// The figures of its projects with the subject, and the figures of the subject.
     pub(super) figures: Vec<(ProjectId, SubjectFigures)>,
 }
 
-/// Checks that no append is, or became, one whose outcome nobody knows: events of the identity could be in the log behind its end.
+/// Checks that no append has an unknown outcome: the log could have events of the identity behind
+/// its known end.
 pub(super) fn check_known(before: Option<u64>, after: Option<u64>) -> Result<(), ErasureError> {
     match before.is_some() && before == after {
         true => Ok(()),
@@ -100,10 +102,12 @@ pub(super) fn check_known(before: Option<u64>, after: Option<u64>) -> Result<(),
 }
 
 impl Engine {
-    /// Erases an identity, and returns the number of the erasure in its organization. When this returns, that is durable, and no event with its ids is
-    /// recorded any more. What is recorded is removed in the background: see [`Engine::erasure`].
+    /// Erases an identity, and returns the number of the erasure in its organization. On return,
+    /// the erasure is durable, and no event with its ids is recorded any more. Recorded data are
+    /// removed in the background: see [`Engine::erasure`].
     ///
-    /// Waits for the disk, and reads the ids of all identities: in async code it belongs on a thread that may block.
+    /// Waits for the disk, and reads the ids of all identities, so async code must call it on a
+    /// thread that may block.
     ///
     /// # Errors
     /// See [`ErasureError`].
@@ -114,7 +118,7 @@ impl Engine {
         Ok(begun.number)
     }
 
-    /// As [`Engine::erase`], for a privacy request.
+    /// Like [`Engine::erase`], for a privacy request.
     pub(super) fn erase_for(
         &self,
         organization: OrganizationId,
@@ -132,25 +136,28 @@ impl Engine {
         erased
     }
 
-    /// Waits for the turn to erase, or to opt in. Several machines have in the control log what one organization suppresses, so that others don't matter. On a machine that is alone, what is
-    /// suppressed while an erasure is given up must be that of all others.
+    /// Waits for the turn to erase, or to opt in. In a cluster, the control log has the suppressed
+    /// ids of each organization, so other organizations don't matter. On a single machine, giving
+    /// an erasure up restores the suppressed ids of all organizations.
     fn erasure_turn(&self, organization: OrganizationId) -> Result<ErasureTurn<'_>, ErasureError> {
         let erasures = &self.inner.erasures;
         let turn = if self.owners().is_alone() { erasures.turn_of_all() } else { erasures.turn(organization) };
         turn.ok_or(ErasureError::Unavailable("another erasure or opt-in is under way; nothing was changed"))
     }
 
-    /// Has events with the ids of an erased identity recorded again, from now on. What was erased stays erased.
+    /// Lifts the erasure of an identity: events with its ids are recorded again from now on. Erased
+    /// data stay erased.
     ///
     /// Waits for the disk.
     ///
     /// # Errors
-    /// [`ErasureError::Unknown`] if no erasure has this id; [`ErasureError::Unavailable`]; [`ErasureError::Registry`].
+    /// Returns [`ErasureError::Unknown`] if no erasure has this id; [`ErasureError::Unavailable`];
+    /// [`ErasureError::Registry`].
     pub fn opt_in(&self, organization: OrganizationId, subject: &ErasureSubject) -> Result<(), ErasureError> {
         self.opt_in_for(organization, subject, None).map(drop)
     }
 
-    /// As [`Engine::opt_in`], for a privacy request. Returns the erasures that have the subject.
+    /// Like [`Engine::opt_in`], for a privacy request. Returns the erasures of the subject.
     pub(super) fn opt_in_for(
         &self,
         organization: OrganizationId,
@@ -164,7 +171,8 @@ impl Engine {
         if theirs.is_empty() {
             return Err(ErasureError::Unknown);
         }
-        // The first one is recorded also if it was lifted before: its record tells of the request.
+        // The first one is recorded even if it was lifted before, because its record carries the
+        // audit entry of the request.
         theirs.sort_by_key(|erasure| erasure.is_lifted);
         for (place, erasure) in theirs.iter().enumerate() {
             match place {
@@ -180,14 +188,14 @@ impl Engine {
         Ok(theirs)
     }
 
-    /// Returns how far an erasure is; `None` if there is no such one.
+    /// Returns the state of an erasure; `None` if it doesn't exist.
     #[must_use]
     pub fn erasure(&self, organization: OrganizationId, number: u64) -> Option<ErasureState> {
         let is_done = self.registry().is_erasure_done(organization, number)?;
         Some(if is_done { ErasureState::Done } else { ErasureState::Running })
     }
 
-    /// An erasure of the ids that are known of a subject, which is recorded nowhere.
+    /// Returns an erasure of the known ids of a subject, without recording it.
     pub(super) fn new_erasure(
         &self,
         organization: OrganizationId,
@@ -217,7 +225,8 @@ impl Engine {
         let former = self.erasures_of(organization, &keys);
         let mut emails: BTreeSet<RecordKey> = keys.emails.iter().copied().collect();
         let unknown = self.inner.unknown.all_found_anywhere();
-        // A link, or an e-mail address, that is recorded meanwhile adds an id, which is suppressed in the next turn.
+        // If a link or an e-mail address is recorded meanwhile, its id is added, and suppressed in
+        // the next round.
         loop {
             let known = (erasure.users.len(), erasure.others.len());
             self.suppress(&erasure)?;
@@ -235,7 +244,8 @@ impl Engine {
             return Err(ErasureError::Unknown);
         }
         self.check_room(&erasure)?;
-        // No base is listed until the project is known to have an erased identity. So one that has it ends at `until`, if not earlier.
+        // No base is listed until the project is marked as having an erased identity. So a base
+        // with the identity ends at `until` or earlier.
         let _bases = self.inner.history.bases();
         let figures = self.figures_of(&erasure)?;
         erasure.until = ErasedUntil::Everywhere(last_position(&*self.inner.history));
@@ -253,7 +263,7 @@ impl Engine {
         Ok(BegunErasure { number, unfinished: unfinished.map(|erasure| erasure.number).collect(), keys, figures })
     }
 
-    /// Checks that the ids of an erasure can be kept.
+    /// Checks that there is room for the ids of an erasure.
     pub(super) fn check_room(&self, erasure: &Erasure) -> Result<(), ErasureError> {
         let most = self.inner.config.max_erased_ids;
         let of_others = |other: &Erasure| if other.number == erasure.number { 0 } else { other.ids() };
@@ -261,7 +271,8 @@ impl Engine {
         if former + erasure.ids() > most { Err(ErasureError::Full(most)) } else { Ok(()) }
     }
 
-    /// The erasures of an organization that have one of these ids or addresses, also lifted ones.
+    /// Returns the erasures of an organization that have one of these ids or addresses, including
+    /// lifted ones.
     pub(super) fn erasures_of(&self, organization: OrganizationId, keys: &PrivacyKeys) -> Vec<Erasure> {
         let is_theirs = |erasure: &Erasure| {
             let has_user = || erasure.users.iter().any(|user| keys.users.contains(user));
@@ -275,7 +286,7 @@ impl Engine {
         Ok(self.registry().projects(organization)?.iter().map(|project| project.id).collect())
     }
 
-    /// The keys of a subject: those of its ids, sorted, and that of its e-mail address. Without the ids that are linked to them.
+    /// Returns the sorted keys of a subject: of its ids and its e-mail address, without linked ids.
     pub(super) fn keys_of(
         &self,
         organization: OrganizationId,
@@ -311,7 +322,7 @@ impl Engine {
         Ok(keys)
     }
 
-    /// The key of the id, or of the e-mail address, of a subject.
+    /// Returns the key of a subject's id or e-mail address.
     pub(super) fn subject_key(&self, subject: &ErasureSubject) -> RecordKey {
         let hasher = self.hasher();
         match subject {
@@ -339,7 +350,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The keys of the identities of each project that have an e-mail address.
+    /// Returns the keys of the identities of each project that have an e-mail address.
     fn owners_of(&self, email: RecordKey, projects: &[ProjectId]) -> Result<Vec<Vec<RecordKey>>, ErasureError> {
         let question = EmailKeysQuery { email, most: MAX_OWNERS + 1 };
         match self.owners().is_alone() {
@@ -348,7 +359,8 @@ impl Engine {
         }
     }
 
-    /// The figures of the projects of an erasure, with the subject, and those of the subject: both of one moment, so that they differ by nothing else.
+    /// Returns the figures of an erasure's projects with the subject, and the figures of the
+    /// subject. Both are of the same moment, so they differ only by the subject.
     fn figures_of(&self, erasure: &Erasure) -> Result<Vec<(ProjectId, SubjectFigures)>, ErasureError> {
         let figures = |project: &ProjectId| {
             let others = erasure.others.iter().filter(|(of, _)| of == project).map(|(_, other)| *other);
@@ -370,7 +382,8 @@ impl Engine {
         }
     }
 
-    /// Adds the ids that are linked to those of an erasure, their latest e-mail addresses, and the projects that know one.
+    /// Adds the ids that are linked to those of an erasure, their latest e-mail addresses, and the
+    /// projects that know any of them.
     fn find_ids(
         &self,
         projects: &[ProjectId],
@@ -389,7 +402,7 @@ impl Engine {
         Ok(())
     }
 
-    /// As [`Engine::find_ids`], in one project, of what is saved.
+    /// Like [`Engine::find_ids`], for the saved state of one project.
     pub(super) fn find_ids_in(
         &self,
         project: ProjectId,
@@ -419,7 +432,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Has everything saved that was recorded before the call.
+    /// Saves everything that was recorded before the call.
     pub(super) fn save_state(&self) -> Result<(), ErasureError> {
         let (shards, delivered) = (&self.questions.shards, &self.inner.delivered);
         let (target, began) = (last_position(&*self.inner.history), Stopwatch::now());

@@ -1,8 +1,14 @@
-//! The erasure of an identity on several machines (ADR 27).
+//! The erasure of an identity in a cluster (ADR 27).
 //!
-//! The ids are suppressed first, by a record of the control log: when that is answered, all machines know it. Then the owners of the organization's projects are asked which ids are linked to
-//! them, of what they recorded up to now, until none is new. With their last positions, which no event of the identity follows, the erasure begins. Until then, an attempt that is cut off leaves
-//! nothing but suppressed ids, and a further one goes on with them.
+//! - First a record of the control log suppresses the ids. When it is answered, all machines know
+//!   it.
+//! - Then the owners of the organization's projects are asked for linked ids, including all events
+//!   up to now, until there are no new ids.
+//! - The erasure begins with the last positions of these projects, since no event of the identity
+//!   follows them.
+//!
+//! An attempt that is interrupted before that leaves only suppressed ids, and another attempt
+//! continues with them.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant as Stopwatch};
@@ -23,31 +29,34 @@ use crate::shard::AskError;
 
 /// The tag of the question for the identities with an e-mail address.
 pub(super) const OWNERS_OF_EMAIL: u16 = 1060;
-/// The tag of the question for the ids that are linked to some.
+/// The tag of the question for linked ids.
 pub(super) const LINKED_IDS: u16 = 1061;
 /// The tag of the question for the figures of an identity.
 pub(super) const SUBJECT_FIGURES: u16 = 1062;
-/// How long a node may take: it waits for events under way, saves its state, and reads the ids of all identities.
+/// How long a node may take: it waits for events in flight, saves its state, and reads the ids of
+/// all identities.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(120);
-/// How often ids are looked for: each time some were new. Who links ids chooses how often that is.
+/// The maximum number of rounds of finding new ids. A client that links ids decides how many are
+/// needed.
 const MAX_ROUNDS: usize = 20;
 
 const GIVEN_UP: ErasureError = ErasureError::Unavailable("the identity was opted in, or its erasure given up, meanwhile");
 
-/// Asks for the ids that are linked to some, once all that a node has admitted by now is in its state.
+/// Asks for the ids that are linked to some. The answer includes all events that the node has
+/// admitted by now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct LinkedIdsQuestion {
     /// The record of the control log that the node must know.
     applied: u64,
-    /// In order.
+    /// The keys of users, in order.
     users: Vec<RecordKey>,
-    /// In order.
+    /// The keys of anonymous ids, in order.
     others: Vec<(ProjectId, RecordKey)>,
-    /// An e-mail address whose owners are looked for, too.
+    /// An e-mail address whose owners are wanted, too.
     email: Option<RecordKey>,
 }
 
-/// What a project knows of them.
+/// The linked ids that a project knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FoundIds {
     is_known: bool,
@@ -67,19 +76,19 @@ pub(super) struct SubjectKeysQuestion {
     others: Vec<(ProjectId, RecordKey)>,
 }
 
-/// What is being erased, and where it is looked for.
+/// A search for the ids to erase.
 struct Looking<'a> {
     organization: OrganizationId,
     subject: &'a ErasureSubject,
-    /// The ids that were asked for.
+    /// The ids of the request.
     asked: &'a PrivacyKeys,
     projects: Vec<ProjectId>,
     email: Option<RecordKey>,
-    /// The keys of the e-mail addresses that were found.
+    /// The keys of the e-mail addresses found.
     emails: BTreeSet<RecordKey>,
 }
 
-/// Whether an erasure has all ids that were asked for.
+/// Whether an erasure has all ids of the request.
 fn has_all(erasure: &Erasure, asked: &PrivacyKeys) -> bool {
     let has = |theirs: &[RecordKey], asked: &[RecordKey]| asked.iter().all(|key| theirs.contains(key));
     let has_others = || asked.others.iter().all(|other| erasure.others.contains(other));
@@ -87,15 +96,15 @@ fn has_all(erasure: &Erasure, asked: &PrivacyKeys) -> bool {
 }
 
 impl Engine {
-    /// Takes notice of what other machines changed about erasures, and of what this one changed.
+    /// Handles changes of erasures by other machines and by this one.
     ///
     /// # Errors
-    /// [`RegistryError`].
+    /// Returns a [`RegistryError`].
     pub(super) fn follow_erasures(&self) -> Result<(), RegistryError> {
         if self.owners().is_alone() {
             return Ok(());
         }
-        // First, so that it is durable that this machine may have something of them.
+        // Done first: this durably marks that this machine may have data of them.
         self.follow_deletions()?;
         self.inner.erasures.follow(self.registry());
         Ok(())
@@ -116,7 +125,8 @@ impl Engine {
         let mut looking = Looking { organization, subject, asked: &asked, projects, email, emails };
         let of_attempt = Erasure::only_suppresses;
         let (attempts, former): (Vec<_>, Vec<_>) = self.erasures_of(organization, &keys).into_iter().partition(of_attempt);
-        // Before anything is suppressed: mostly, all is found at once, or nobody has the id.
+        // Before anything is suppressed. Usually this finds everything at once, or no project knows
+        // the id.
         let knows = !self.look(&mut looking, 0, &mut erasure)?.is_empty();
         if !knows && former.is_empty() && attempts.is_empty() {
             return Err(ErasureError::Unknown);
@@ -137,7 +147,7 @@ impl Engine {
             self.inner.erasures.given_up.note(organization, key);
         }
         if begun.is_err() && is_own {
-            // If that fails, too, a further attempt goes on with it.
+            // If that fails, too, another attempt continues with it.
             let given_up = self.registry().give_erasure_up(&suppressed).and_then(|()| self.follow_erasures());
             if let Err(error) = given_up {
                 tracing::warn!(%error, "ids that were to be erased stay suppressed until their erasure is asked for again");
@@ -151,7 +161,7 @@ impl Engine {
         Ok(BegunErasure { number, unfinished: unfinished.map(|erasure| erasure.number).collect(), keys, figures })
     }
 
-    /// Looks for ids until none is new, and begins an erasure whose ids are suppressed.
+    /// Finds ids until there are no new ones, and begins an erasure whose ids are suppressed.
     fn begin_suppressed(
         &self,
         looking: &mut Looking<'_>,
@@ -187,7 +197,8 @@ impl Engine {
         Err(ErasureError::Unavailable("ids are linked faster than they can be looked for"))
     }
 
-    /// Adds projects that were made since the last look: what was recorded in them before the ids were suppressed is erased, too.
+    /// Adds projects created since the last round: events recorded in them before the ids were
+    /// suppressed are erased, too.
     fn look_at_projects(&self, looking: &mut Looking<'_>, erasure: &mut Erasure) -> Result<(), ErasureError> {
         let projects = self.projects_to_erase_from(looking.organization)?;
         if projects != looking.projects {
@@ -202,7 +213,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Adds the ids that are linked to those of an erasure. Returns the last position of each project that knows one.
+    /// Adds the ids that are linked to those of an erasure. Returns the last position of each
+    /// project that knows any of them.
     fn look(&self, looking: &mut Looking<'_>, applied: u64, erasure: &mut Erasure) -> Result<Vec<ErasureEnd>, ErasureError> {
         let question =
             LinkedIdsQuestion { applied, users: erasure.users.clone(), others: erasure.others.clone(), email: looking.email };
@@ -224,7 +236,8 @@ impl Engine {
         Ok(ends)
     }
 
-    /// The keys of the identities of each project that have an e-mail address, on whichever machines the projects are.
+    /// Returns the keys of the identities of each project that have an e-mail address, on any
+    /// machine.
     pub(super) fn owners_everywhere(
         &self,
         question: EmailKeysQuery,
@@ -244,7 +257,8 @@ impl Engine {
         Ok(erasure.projects.iter().copied().zip(figures).collect())
     }
 
-    /// Asks the owners of projects for one part of each, in the order of the projects. Blocks.
+    /// Asks the owners of projects for one part of each project. The parts are in the order of the
+    /// projects. Blocks.
     fn ask_owners<Q, P>(
         &self,
         question: (u16, Q),
@@ -312,7 +326,8 @@ impl Engine {
         projects.iter().map(figures).collect()
     }
 
-    /// Returns what projects of this machine know of ids, once all that it has admitted is in their states. It has no base written meanwhile that has more than that.
+    /// Returns the ids that projects of this machine know, once everything admitted by now is in
+    /// their states. A base written meanwhile reflects no later event.
     fn linked_ids_here(&self, question: &LinkedIdsQuestion, projects: &[ProjectId]) -> Result<Vec<FoundIds>, ErasureError> {
         if self.registry().applied()? < question.applied {
             self.follow()?;
@@ -325,11 +340,12 @@ impl Engine {
         if !self.inner.erasures.wait_for_admitted() {
             return Err(ErasureError::Unavailable("events under way take too long"));
         }
-        // What is being listed as a base has no later event than these.
+        // A base that is being listed reflects no event after these positions.
         drop(self.inner.history.bases());
         let lasts = self.save_partitions_of(projects)?;
         let found = projects.iter().zip(lasts).map(|(project, last)| self.linked_ids_in(question, *project, last)).collect();
-        // Some may be in the log all the same, behind these positions. Whoever takes the partition over finds out.
+        // The log may have unknown appends after these positions. The next owner of the partition
+        // finds out.
         unknown.iter().zip(self.unknown_in(projects)).try_for_each(|(before, after)| check_known(*before, after))?;
         // A new owner may have recorded more.
         match projects.iter().all(|project| self.owners().of_project(*project) == Owner::Here) {
@@ -353,7 +369,7 @@ impl Engine {
         }
         let (mut known, mut emails) = (BTreeSet::new(), BTreeSet::new());
         self.find_ids_in(project, (&mut users, &mut others), &mut known, &mut emails)?;
-        // Only what is new.
+        // Only new ids are wanted.
         users.retain(|user| question.users.binary_search(user).is_err());
         others.retain(|other| question.others.binary_search(other).is_err());
         let others = others.into_iter().map(|(_, other)| other).collect();
@@ -361,7 +377,7 @@ impl Engine {
         Ok(FoundIds { is_known: !known.is_empty(), users, others, emails, last })
     }
 
-    /// Has the partitions of projects saved as they are now. Returns the last position of each.
+    /// Saves the current state of the projects' partitions. Returns the last position of each.
     fn save_partitions_of(&self, projects: &[ProjectId]) -> Result<Vec<u64>, ErasureError> {
         let partitions: BTreeSet<u16> = projects.iter().map(|project| partition_of(*project)).collect();
         let lasts = projects.iter().map(|project| self.inner.history.last_position(partition_of(*project))).collect();
@@ -374,7 +390,7 @@ impl Engine {
     }
 }
 
-/// Why a question about an erasure has no answer.
+/// The reason why a question about an erasure has no answer.
 #[derive(Debug, thiserror::Error)]
 enum ErasureAnswerError {
     #[error(transparent)]
@@ -397,7 +413,7 @@ mod tests {
     use super::*;
     use headcount_common::nodes::decode_answer;
 
-    /// Nodes of other versions read these bytes.
+    /// Nodes of other program versions read these bytes.
     #[test]
     fn the_bytes_of_questions_about_erasures_stay() {
         let question = LinkedIdsQuestion {

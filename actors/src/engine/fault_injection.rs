@@ -1,7 +1,7 @@
-//! Faults to inject: a crash test that doesn't notice them proves nothing.
+//! Faults that tests inject, to prove that crash tests notice them.
 //!
-//! Only in builds with the feature `fault-injection`, and only if the variable [`VARIABLE`] names one. The faults of the log
-//! itself are in `headcount_storage::log`.
+//! Only builds with the feature `fault-injection` have them, and only if the variable [`VARIABLE`]
+//! names one. The faults of the log itself are in `headcount_storage::log`.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -15,16 +15,19 @@ use crate::engine::{EngineConfig, OpenError};
 use crate::ingest::Return;
 use crate::shard::Outcome;
 
-/// Names the fault: `ack-before-write`, `ack-before-sync`, `ack-before-apply`, or one of [`OF_CLUSTERS`]; unset or empty: none.
+/// The variable with the fault: `ack-before-write`, `ack-before-sync`, `ack-before-apply`, or one
+/// of [`OF_CLUSTERS`]. Unset or empty means none.
 const VARIABLE: &str = "HEADCOUNT_FAULT";
-/// The faults of nodes, which the crate of the cluster makes.
+/// The faults of nodes. The cluster crate makes them.
 const OF_CLUSTERS: [&str; 4] = ["ack-before-quorum", "no-epoch-record", "resend-after-unknown", "lease-ignored"];
-/// The file operations that fail, as [`Plan`] parses them: `at=17,errno=EIO,failures=3`. They are counted from the start of the
-/// process, under the data directory.
+/// The variable with the file operations that fail, in the format of [`Plan`]:
+/// `at=17,errno=EIO,failures=3`. Operations under the data directory count from the start of the
+/// process.
 const IO_VARIABLE: &str = "HEADCOUNT_IO_FAULT";
-/// Number of unsaved events after which a checkpoint is due, so that small workloads write several.
+/// The variable with the number of unsaved events after which a checkpoint is due, so that small
+/// workloads write several.
 const CHECKPOINT_VARIABLE: &str = "HEADCOUNT_CHECKPOINT_EVENTS";
-/// Size of the log's segments, so that few events fill one.
+/// The variable with the size of the log's segments, so that few events fill one.
 const SEGMENT_VARIABLE: &str = "HEADCOUNT_SEGMENT_BYTES";
 /// How long events wait between their answer and their application under `ack-before-apply`.
 const LATE: Duration = Duration::from_millis(50);
@@ -72,7 +75,8 @@ fn number(variable: &str) -> Result<Option<u64>, OpenError> {
     text.parse().map(Some).map_err(|_| OpenError::Start(format!("{variable} is not a number: {text:?}")))
 }
 
-/// Under `ack-before-apply`: answers now, with made-up outcomes. The real answer comes later and finds nobody waiting.
+/// Under `ack-before-apply`: answers now, with made-up outcomes. The real answer comes later and
+/// finds no receiver.
 pub(crate) fn acknowledge_early(back: &mut Return, first: Position, count: usize) {
     if is_early() {
         let outcomes = (first..).take(count).map(Outcome::at).collect();
@@ -80,7 +84,7 @@ pub(crate) fn acknowledge_early(back: &mut Return, first: Position, count: usize
     }
 }
 
-/// Under `ack-before-apply`: waits before anything is handed to the shards.
+/// Under `ack-before-apply`: waits before events are handed to the shards.
 pub(crate) fn apply_late() {
     if is_early() {
         std::thread::sleep(LATE);

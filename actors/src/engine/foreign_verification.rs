@@ -1,4 +1,4 @@
-//! What nodes say to each other about a verification that one makes for another.
+//! The messages between nodes about a verification that one node makes for another.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,59 +9,60 @@ use serde::{Deserialize, Serialize};
 
 use crate::verify::VerifyReport;
 
-/// How long a verification goes on for another node that no longer asks for it, and how long what it found is kept.
+/// How long a verification continues after the other node's last question, and how long its result
+/// is kept.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 
-/// What another node wants.
+/// A request of another node.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct VerifyQuestion {
-    /// Tells one verification from another.
+    /// A random number for each verification.
     pub(super) run: u64,
     pub(super) quick: bool,
     pub(super) step: VerifyStep,
 }
 
-/// What another node wants to be done about its verification.
+/// The step that another node requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum VerifyStep {
-    /// It is to begin, unless it has.
+    /// Begins, unless it has begun.
     Begin,
-    /// What it has found is asked for.
+    /// Asks for the result.
     Look,
-    /// It is to end, and may be forgotten.
+    /// Ends and forgets the verification.
     End,
 }
 
-/// How far the verification for another node is.
+/// The progress of a verification for another node.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum VerifyProgress {
     UnderWay,
     Done(NodeReport),
-    /// It was not made, for this reason.
+    /// The verification failed for this reason.
     Failed(String),
-    /// Nothing is known of it.
+    /// The verification is unknown.
     Unknown,
 }
 
-/// What a node has found.
+/// The result of a node.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct NodeReport {
     pub(super) verified: BTreeSet<u16>,
     pub(super) report: VerifyReport,
 }
 
-/// The verification that a node makes for another one.
+/// The verification that this node makes for another one.
 #[derive(Debug)]
 pub(super) struct ForeignVerification {
     pub(super) run: u64,
     pub(super) stop: Arc<AtomicBool>,
     pub(super) asked: Stopwatch,
-    /// `None`: it is under way.
+    /// The result; `None` while it is in progress.
     pub(super) ended: Option<VerifyProgress>,
 }
 
 impl ForeignVerification {
-    /// Whether the other node no longer asks for it.
+    /// Whether the other node has stopped asking for it.
     pub(super) fn is_forgotten(&self) -> bool {
         self.asked.elapsed() > FORGOTTEN_AFTER
     }

@@ -94,12 +94,12 @@ pub(super) struct Inner {
     pub(super) webhooks: Arc<Webhooks>,
     /// `None`: the log is not on this machine.
     pub(super) local_log: Option<LocalLog>,
-    /// Of the one backup that may be made at a time.
+    /// The permit for a backup. Only one backup runs at a time.
     pub(super) backups: Arc<Semaphore>,
     pub(super) verifications: Verifications,
-    /// The last position that was delivered to its shard, with all before it.
+    /// The position up to which all events were delivered to their shards.
     pub(super) delivered: Arc<AtomicU64>,
-    /// The last record of the control log whose consequences were applied, of those that others may have made.
+    /// The last record of the control log, of any writer, whose consequences were applied.
     pub(super) followed: AtomicU64,
     pub(super) threads: Mutex<Option<Threads>>,
     geo: Option<GeoDatabase>,
@@ -116,7 +116,7 @@ fn not_started(error: std::io::Error) -> OpenError {
     OpenError::Start(error.to_string())
 }
 
-/// Starts what records events.
+/// Starts the commit of events.
 fn commit(
     config: &EngineConfig,
     log: EventLog,
@@ -210,7 +210,8 @@ impl Engine {
         Self::open_with(config, None)
     }
 
-    /// As [`Engine::open`], for one of several engines: it has no partitions until [`Engine::adopt`] takes them over, and seals nothing.
+    /// Like [`Engine::open`], for a node of a cluster. It has no partitions until
+    /// [`Engine::adopt`].
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -222,7 +223,7 @@ impl Engine {
     fn open_with(config: EngineConfig, membership: Option<Membership>) -> Result<Self, OpenError> {
         #[cfg(feature = "fault-injection")]
         let config = super::fault_injection::plant(config)?;
-        // First, so that a wrong file is reported before a long replay.
+        // Opened first, so that a wrong file is reported before a long replay.
         let geo = config.geo_db.as_deref().map(GeoDatabase::open).transpose()?;
         let opened = open::open(&config, membership)?;
         let engine = Self::start(config, opened, geo)?;
@@ -329,37 +330,37 @@ impl Engine {
     /// against the parts of the project and the address, until the events are applied.
     ///
     /// # Errors
-    /// Nothing of this can be taken now.
+    /// The events can't be taken now.
     pub fn admit(&self, project: ProjectId, address: Option<IpAddr>, bytes: usize) -> Result<Permit, Refused> {
         let permit = self.inner.admission.admit(project, address, bytes)?;
-        // A deletion waits for the permits of its project, and none is given afterwards.
+        // A deletion waits for the permits of its project. No further permit is given.
         if self.is_deleted(project) {
             return Err(Refused::Unavailable("the project was deleted"));
         }
         Ok(permit)
     }
 
-    /// Admits `bytes` that came from `address`, and that nobody knows the project of yet.
+    /// Admits `bytes` from `address` whose project is not known yet.
     ///
     /// # Errors
-    /// Nothing of this can be taken now.
+    /// The bytes can't be taken now.
     pub fn admit_from(&self, address: Option<IpAddr>, bytes: usize) -> Result<Permit, Refused> {
         self.inner.admission.admit_from(address, bytes)
     }
 
-    /// Takes `bytes` of the admission limit for nobody in particular. `None`: not enough is free.
+    /// Takes `bytes` of the admission limit without a holder. Returns `None` if there is no room.
     #[must_use]
     pub fn admit_bytes(&self, bytes: usize) -> Option<Permit> {
         self.inner.admission.gate.take(bytes)
     }
 
-    /// Why no event can be taken now, if so.
+    /// Returns the reason why no event can be taken now, if there is one.
     #[must_use]
     pub fn unavailable(&self) -> Option<&'static str> {
         self.inner.admission.unavailable()
     }
 
-    /// Whether events of a project can be taken, as far as its checkpoints are concerned.
+    /// Checks that the checkpoints of a project's partition allow new events.
     ///
     /// # Errors
     /// The reason, in words.
@@ -373,7 +374,7 @@ impl Engine {
         self.inner.tracker.clone()
     }
 
-    /// A tracker for the calling thread, which must be one of an actix system (an HTTP worker).
+    /// A tracker for the calling thread, which must be an HTTP worker (an actix arbiter).
     #[must_use]
     pub fn local_tracker(&self) -> Tracker {
         let gathering = Gathering::new(Arc::clone(&self.inner.log), Arc::clone(&self.inner.admission.health));

@@ -1,4 +1,4 @@
-//! Partitions that an engine takes over and gives up, and changes of others that it follows.
+//! Takes partitions over and gives them up, and follows changes of other machines.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -21,26 +21,26 @@ use crate::saved_state::CopiedState;
 use crate::shard::AskError;
 use crate::shard::{Condition, Shard};
 
-/// How long a partition that is released may take to be applied and saved.
+/// How long applying and saving a released partition may take.
 const SAVE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long its shard is asked to give it up.
+/// How long to retry asking the shard to give a partition up.
 const GIVE_UP_TIMEOUT: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(10);
-/// The same for who has waited for long.
+/// The longest pause between two checks, for a caller that has waited for long.
 const LONGEST_POLL: Duration = Duration::from_millis(320);
 
-/// How far a partition is that an engine takes over.
+/// The state of a partition during its takeover.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Adoption {
     /// It is being replayed.
     UnderWay,
-    /// It answers as soon as [`Owners`](crate::Owners) say that it is here.
+    /// The partition answers as soon as [`Owners`](crate::Owners) have it on this machine.
     Done,
-    /// Its state can't be opened for now. It is tried again until it is given up.
+    /// Its state can't be opened for now. The engine retries until the partition is given up.
     Failed(String),
 }
 
-/// Why a partition can't be taken over for now.
+/// The reason why a partition can't be taken over for now.
 #[derive(Debug, thiserror::Error)]
 pub enum AdoptError {
     /// Its shard can't be asked.
@@ -52,15 +52,19 @@ pub enum AdoptError {
 }
 
 impl Engine {
-    /// Begins to take a partition over: opens it as its last checkpoint on this machine left it, or as `copied` has it, if that reflects more, and replays the log up to the
-    /// position `until`. Nobody else may write to the log meanwhile. [`Engine::adoption`] says how far it is. The files of the copy must stay until it is done.
+    /// Begins to take a partition over: opens its last checkpoint on this machine, or `copied` if
+    /// that reflects more, and replays the log up to the position `until`. No other machine may
+    /// write to the log meanwhile. [`Engine::adoption`] returns the progress. The files of the copy
+    /// must exist until it is done.
     ///
-    /// If archives are kept where all members reach them, the directory [`Engine::archive_dir`] has what lists the published archive of the partition.
+    /// If all nodes share archives, the directory [`Engine::archive_dir`] must have the lists of
+    /// the partition's published archive.
     ///
     /// # Errors
-    /// [`AdoptError`]: nothing was begun.
+    /// Returns an [`AdoptError`]: nothing was begun.
     pub async fn adopt(&self, partition: u16, until: Position, copied: Option<CopiedState>) -> Result<(), AdoptError> {
-        // It goes on if nobody waits for it any more, and must not begin what has been ended by then.
+        // It continues even if its caller is gone, so it must not begin a takeover that has ended
+        // by then.
         let (engine, times) = (self.clone(), self.inner.archives.times_given_up(partition));
         let adopted = tokio::task::spawn_blocking(move || {
             engine.inner.archives.begin_work(partition, times, || {
@@ -71,23 +75,25 @@ impl Engine {
         });
         let adopted = adopted.await;
         adopted.map_err(|_| AskError::NoAnswer)?.ok_or(AskError::NoAnswer)??;
-        // What was under way when it was here before is in the log up to `until`, or never will be.
+        // Appends in flight from an earlier ownership are in the log up to `until`, or never will
+        // be.
         self.inner.unknown.found_out(partition);
         Ok(self.ask_about(partition, move |shard| shard.adopt(partition, until, copied)).await?)
     }
 
-    /// Has what is done beside events go on for a partition that was taken over: webhooks, privacy requests.
+    /// Resumes the background work of a partition that was taken over: webhooks and privacy
+    /// requests.
     pub fn resume(&self, partition: u16) {
         self.inner.webhooks.wake_partition(partition);
         self.inner.privacy.made.notify_one();
     }
 
-    /// Learns which events of a partition were set aside, before [`Engine::adopt`].
+    /// Sets the dead letters of a partition, before [`Engine::adopt`].
     pub fn adopt_letters(&self, partition: u16, positions: BTreeSet<Position>) {
         self.inner.dead.adopt(partition, positions);
     }
 
-    /// Returns the directory that the archive of a partition has on this machine.
+    /// Returns the directory of a partition's archive on this machine.
     #[must_use]
     pub fn archive_dir(&self, partition: u16) -> PathBuf {
         crate::archiver::archive_dir(self.data_dir(), partition)
@@ -97,7 +103,7 @@ impl Engine {
         let opened = SealedEvents::open(&self.archive_dir(partition), Arc::clone(&self.inner.deleted));
         let archive = opened.map_err(fault::of_archive).map_err(AdoptError::Archive)?;
         let Some(shared) = self.inner.archiver.shared() else {
-            // An empty one: states lose erased identities all the same.
+            // An empty archive, so that states still lose erased identities.
             self.inner.archiver.release(partition);
             self.inner.archiver.adopt(partition, Arc::new(archive));
             return Ok(());
@@ -111,7 +117,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Returns how far a partition is that [`Engine::adopt`] takes over.
+    /// Returns the progress of a takeover by [`Engine::adopt`].
     #[must_use]
     pub fn adoption(&self, partition: u16) -> Adoption {
         let mut unwell = self.inner.admission.health.unwell().into_iter();
@@ -122,14 +128,16 @@ impl Engine {
         }
     }
 
-    /// Gives a partition up, that takes no more events: applies what is in the log and not applied, and saves it, for at most ten seconds. [`Owners`](crate::Owners) must not
-    /// say any more that it is here, and nothing of it may be under way to the log.
+    /// Gives a partition up that takes no more events: applies the rest of its log and saves it,
+    /// for at most ten seconds. [`Owners`](crate::Owners) must no longer have it on this machine,
+    /// and none of its events may be in flight to the log.
     ///
     /// # Errors
-    /// [`AskError::Busy`] and [`AskError::NoAnswer`]: its shard may still have it, since it could not be asked for half a minute. Nothing else has.
+    /// Returns [`AskError::Busy`] or [`AskError::NoAnswer`]: its shard could not be asked for half
+    /// a minute, and may still have the partition. No other part of the engine has it.
     pub async fn release(&self, partition: u16) -> Result<(), AskError> {
         let began = Stopwatch::now();
-        // What is not saved, or not known to be, is in the log.
+        // Events that are not saved, or not known to be, are in the log.
         while !matches!(self.ask_about(partition, move |shard| shard.is_saved(partition)).await, Ok(true))
             && began.elapsed() < SAVE_TIMEOUT
         {
@@ -150,7 +158,8 @@ impl Engine {
         ended.map_err(|_| AskError::NoAnswer).and(given_up)
     }
 
-    /// Has the shard give a partition up. One that has it for longer than needed keeps what others erase.
+    /// Makes the shard give a partition up. A shard that keeps it too long would keep data that
+    /// other machines erase.
     async fn have_given_up(&self, partition: u16) -> Result<(), AskError> {
         let began = Stopwatch::now();
         loop {
@@ -161,7 +170,8 @@ impl Engine {
         }
     }
 
-    /// Ends the work on the archive of a partition that is not here, if an earlier time has left it: what lists the archive is about to be replaced. [`Engine::adopt`] begins it again.
+    /// Ends archive work that an earlier ownership has left for a partition, because its lists are
+    /// about to be replaced. [`Engine::adopt`] begins the work again.
     ///
     /// # Errors
     /// [`AskError::NoAnswer`]: the engine is shutting down.
@@ -171,18 +181,19 @@ impl Engine {
         tokio::task::spawn_blocking(end).await.map_err(|_| AskError::NoAnswer)
     }
 
-    /// Returns whether everything of a project up to a position is applied.
+    /// Returns whether all events of a project up to a position are applied.
     ///
     /// # Errors
-    /// [`AskError`]: nobody knows.
+    /// Returns an [`AskError`]: the answer is unknown.
     pub async fn has_applied(&self, project: ProjectId, position: Position) -> Result<bool, AskError> {
         self.ask_shard(project, move |shard| Ok(shard.has_applied(project, position))).await
     }
 
-    /// Waits until everything of a project up to a position is applied, for at most `patience`. Returns whether it is. It asks less often the longer it waits.
+    /// Waits until all events of a project up to a position are applied, for at most `patience`.
+    /// Returns whether they are. It asks less often the longer it waits.
     ///
     /// # Errors
-    /// [`AskError`]: nobody knows.
+    /// Returns an [`AskError`]: the answer is unknown.
     pub async fn wait_until_applied(&self, project: ProjectId, position: Position, patience: Duration) -> Result<bool, AskError> {
         let (began, mut pause) = (Stopwatch::now(), POLL);
         loop {
@@ -198,18 +209,19 @@ impl Engine {
         }
     }
 
-    /// Applies what others have changed in the control data up to now, with its consequences for the partitions that are here. Returns the position of the last record.
+    /// Applies the changes of the control data by other machines up to now, with their consequences
+    /// for the partitions on this machine. Returns the position of the last record.
     ///
     /// Blocking; asks the brokers.
     ///
     /// # Errors
-    /// [`RegistryError`]: the control log can't be asked or read.
+    /// Returns a [`RegistryError`]: the control log can't be read.
     pub fn follow(&self) -> Result<u64, RegistryError> {
         self.registry().catch_up()?;
         self.follow_deletions()?;
         self.follow_erasures()?;
         let applied = self.registry().applied()?;
-        // A change of this machine's own may have applied others before.
+        // A change of this machine may have applied changes of other machines.
         if self.inner.followed.swap(applied, Ordering::AcqRel) != applied {
             self.apply_changes_soon(self.inner.quotas.replace_own(self.registry().own_quotas()));
             // A former home may have recorded an erasure without its request.
@@ -218,16 +230,18 @@ impl Engine {
         Ok(applied)
     }
 
-    /// Returns the visitor salt of a day (in days since 1970-01-01), if this engine knows it. Members agree on salts, and make none.
+    /// Returns the visitor salt of a day (in days since 1970-01-01), if this engine knows it. Nodes
+    /// agree on salts, and make none themselves.
     #[must_use]
     pub fn visitor_salt(&self, day: i64) -> Option<[u8; 16]> {
         self.secrets().known_salt(day)
     }
 
-    /// Uses a visitor salt that members agreed on for a day. Until it has the salt of the day, a member refuses events of visitors without ids.
+    /// Stores the visitor salt of a day on which the nodes agreed. Until a node has the salt of the
+    /// day, it refuses events of visitors without ids.
     ///
     /// # Errors
-    /// [`SecretsError`]: it can't be made durable.
+    /// Returns a [`SecretsError`]: the salt can't be made durable.
     pub fn set_visitor_salt(&self, day: i64, salt: [u8; 16]) -> Result<(), SecretsError> {
         self.secrets().set_salt(day, salt)
     }

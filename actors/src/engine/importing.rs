@@ -1,4 +1,5 @@
-//! Imports into the data directory of this process: what they record, and what the log says of those that were killed.
+//! Imports into the data directory of this process: records their events, and reads the marks of
+//! killed imports from the log.
 
 use std::ops::ControlFlow;
 
@@ -17,10 +18,12 @@ use crate::ingest::{ImportReceipt, Prepared, Refusal, TrackError};
 use crate::intake_counts::DropCounts;
 
 impl Engine {
-    /// Records a part of an imported file, and its mark if an import can go on after it. Parts are recorded in the order of the calls, whenever the returned futures are polled. No quota applies: they guard against clients, not against the operator.
+    /// Records a part of an imported file, with its mark if the import can be resumed after it.
+    /// Parts are recorded in the order of the calls, whenever the returned futures are polled. No
+    /// quota applies, since quotas guard against clients and not against the operator.
     ///
     /// # Errors
-    /// Nothing was recorded. Those of the future: see [`TrackError`].
+    /// Nothing was recorded. For errors of the future, see [`TrackError`].
     pub fn record_imported(
         &self,
         project: ProjectId,
@@ -53,14 +56,15 @@ impl Engine {
         })
     }
 
-    /// Keeps what follows `position` in the log, instead of what was kept for imports before; `None`: nothing.
+    /// Keeps the log after `position` for imports, replacing the former position; `None` keeps
+    /// nothing.
     pub fn keep_for_imports(&self, position: Option<Position>) {
         if let Some(log) = &self.inner.local_log {
             log.keep_after(position);
         }
     }
 
-    /// Returns the marks of an import that the log has after a position, in their order. Blocking.
+    /// Returns the marks of an import in the log after a position, in order. Blocking.
     ///
     /// # Errors
     /// The log can't be read.

@@ -1,4 +1,4 @@
-//! What arrived at a project: recorded, duplicate, dropped, invalid.
+//! The counts of events that arrived at a project: recorded, duplicate, dropped, invalid.
 
 use std::sync::Arc;
 
@@ -11,19 +11,19 @@ use crate::ingest::{BatchReceipt, Receipt, Status};
 use crate::intake_counts::{DropCounts, FLUSH_EVERY, RepairCounts};
 use crate::shard::AskError;
 
-/// What arrived at a project on the days of a window.
+/// The events that arrived at a project on the days of a window.
 #[derive(Debug, Clone, Copy)]
 pub struct ProjectIntake {
-    /// The recorded events. Exact.
+    /// The recorded events. This count is exact.
     pub recorded: Intake,
-    /// What was not recorded.
+    /// The events that were not recorded.
     pub dropped: DropCounts,
-    /// Whether what was not recorded may lack up to 10 s before a crash.
+    /// Whether the events that were not recorded may lack up to 10 s before a crash.
     pub is_approximate: bool,
 }
 
 impl Engine {
-    /// Returns what arrived at a project on the days of a window.
+    /// Returns the events that arrived at a project on the days of a window.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -41,12 +41,13 @@ impl Engine {
         Ok(ProjectIntake { recorded, dropped, is_approximate })
     }
 
-    /// Counts an event that was refused because it is invalid. [`Engine::track`] and batches count theirs.
+    /// Counts an event that was refused because it is invalid. [`Engine::track`] and batches count
+    /// their own.
     pub fn count_invalid(&self, project: ProjectId) {
         self.count_drops(project, &DropCounts { invalid: 1, ..DropCounts::default() });
     }
 
-    /// Counts what became of an event, unless it was recorded, and what was repaired of it.
+    /// Counts the outcome of an event unless it was recorded, and its repairs.
     pub(super) fn count_receipt(&self, project: ProjectId, receipt: &Receipt, repaired: RepairCounts) {
         let mut counts = DropCounts { repaired, ..DropCounts::default() };
         match receipt.status {
@@ -57,7 +58,7 @@ impl Engine {
         self.count_drops(project, &counts);
     }
 
-    /// Counts what became of the events of a batch, of which `dropped` has those that were dropped.
+    /// Counts the outcomes of a batch. `dropped` has its dropped events.
     pub(super) fn count_batch(&self, project: ProjectId, receipt: &BatchReceipt, dropped: &DropCounts) {
         let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
         let counts = DropCounts { duplicates: count(receipt.duplicates), invalid: count(receipt.errors.len()), ..*dropped };
@@ -73,7 +74,7 @@ impl Engine {
         }
     }
 
-    /// Begins to write the counts now and then, for as long as the engine is there.
+    /// Writes the counts regularly, while the engine exists.
     pub(super) fn start_intake(&self) {
         let engine = Arc::downgrade(&self.inner);
         let threads = self.inner.threads.lock();

@@ -1,4 +1,5 @@
-//! The time as of which something may be removed, and what goes with it: see `clock_guard.rs`.
+//! The known time, as of which data may be removed, and the jobs that depend on it: see
+//! `clock_guard.rs`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,19 +9,20 @@ use headcount_domain::time::{Day, Instant};
 use super::handle::Engine;
 use crate::clock_guard::{ClockState, ConfirmClockError};
 
-/// How often the clock is looked at.
+/// The time between two checks of the clock.
 const INTERVAL: Duration = Duration::from_secs(60);
 
 impl Engine {
-    /// What the clock shows, and what of it is believed.
+    /// The time of the clock, and the known time.
     #[must_use]
     pub fn clock_state(&self) -> ClockState {
         self.inner.clock_guard.state()
     }
 
-    /// Believes the clock from now on, although it is far ahead. `day` is the day that it shows, in any timezone. Nothing happens if it is believed already.
+    /// Confirms the clock although it is far ahead. `day` is the day that it shows, in any
+    /// timezone. Does nothing if the clock is already believed.
     ///
-    /// Waits for the disk: in async code it belongs on a thread that may block.
+    /// Waits for the disk, so async code must call it on a thread that may block.
     ///
     /// # Errors
     /// See [`ConfirmClockError`]; nothing has changed then.
@@ -30,7 +32,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The time as of which something may be removed.
+    /// The known time, as of which data may be removed.
     pub(super) fn known_now(&self) -> Instant {
         self.inner.clock_guard.now()
     }
@@ -42,12 +44,12 @@ impl Engine {
         is_doubted.then(|| Duration::from_millis(ahead))
     }
 
-    /// Number of projects whose floors wait for [`Self::confirm_clock`].
+    /// The number of projects whose floors wait for [`Self::confirm_clock`].
     pub(super) fn held_floors(&self) -> usize {
         self.registry().retentions().iter().filter(|(_, days)| self.inner.clock_guard.holds(*days)).count()
     }
 
-    /// Notes how far the time has come.
+    /// Records how far the time has come.
     pub(super) fn keep_time(&self) {
         let shortest = self.registry().retentions().iter().map(|(_, days)| *days).min();
         if let Err(error) = self.inner.clock_guard.keep(shortest) {
@@ -55,7 +57,7 @@ impl Engine {
         }
     }
 
-    /// As [`Self::keep_time`], and removes what has expired by it and is not removed elsewhere.
+    /// Like [`Self::keep_time`], and removes expired data that no other job removes.
     fn note_time(&self) {
         self.keep_time();
         let now = self.known_now();
@@ -67,7 +69,7 @@ impl Engine {
         }
     }
 
-    /// Looks at the clock now and at every interval, for as long as the engine is there.
+    /// Checks the clock now and at every interval, while the engine exists.
     pub(super) fn start_known_time(&self) {
         self.note_time();
         let (engine, interval) = (Arc::downgrade(&self.inner), INTERVAL.min(self.inner.config.retention_interval));

@@ -1,4 +1,4 @@
-//! Watching a project: its figures, ten times a second at most, for as long as somebody watches.
+//! Watching a project: its figures, at most ten times a second, while it has watchers.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,11 +13,12 @@ use crate::live::{LiveEnd, LiveState, LiveWatch, Publisher};
 
 /// The pause between two looks at a project.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How long a project is looked at after the last watcher left, so that who comes back finds the last notifications.
+/// How long a project is still looked at after the last watcher left, so that a returning watcher
+/// finds the last notifications.
 const LINGER: Duration = Duration::from_secs(10);
 
 impl Engine {
-    /// Begins to watch a project. `None`: [too many](crate::MAX_WATCHES) watch it.
+    /// Begins to watch a project. Returns `None` if [too many](crate::MAX_WATCHES) watch it.
     #[must_use]
     pub fn watch(&self, project: ProjectId) -> Option<LiveWatch> {
         let (watch, publisher) = self.inner.watches.begin(project)?;
@@ -32,7 +33,7 @@ impl Engine {
         Some(watch)
     }
 
-    /// Whether the engine is about to stop: watchers go elsewhere.
+    /// Whether the engine is about to stop, so that watchers should connect elsewhere.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.inner.admission.draining.load(Ordering::SeqCst) || self.inner.admission.is_closing()
@@ -60,10 +61,10 @@ async fn follow(mut publisher: Publisher, engine: impl Fn() -> Option<Engine>) {
         match looker.look(&engine).await {
             Ok(Look::Frame(frame)) => publisher.publish(LiveState::Frame(Arc::new(frame))),
             Ok(Look::Same) => {}
-            // Nobody is shown what may be of somebody who is erased.
+            // The frame may show data of an erased person, so none is shown.
             Ok(Look::Anew) => publisher.publish(LiveState::Starting),
             Err(Unseen::Deleted) => return publisher.publish(LiveState::Ended(LiveEnd::Deleted)),
-            // Another node has it, where the reader is sent when it comes again.
+            // Another node has the project. The reader is sent there when it reconnects.
             Err(Unseen::Failed(_)) if !engine.owners().is_here(partition_of(publisher.project())) => {
                 return publisher.publish(LiveState::Ended(LiveEnd::Stopped));
             }

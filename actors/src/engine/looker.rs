@@ -1,8 +1,9 @@
-//! What is known of a watched project, and its frames.
+//! The state of a watched project, and its frames.
 //!
-//! The first look reads the events of the last minutes from the history, and counts those of the day. From then on, each event comes by the project's
-//! [feed](crate::live::Feeds), and a look costs one question to the shard and the counting of the events since. Each of the figures knows the last event that
-//! it counts, so that an event counts once, whichever way it comes.
+//! The first look reads the events of the last minutes from the history, and counts the events of
+//! the day. From then on, each event comes through the project's [feed](crate::live::Feeds). A look
+//! costs one question to the shard, and counting the events since the last look. Each figure knows
+//! the last event that it counts, so an event counts once, even if it comes both ways.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant as Stopwatch};
@@ -18,26 +19,27 @@ use super::handle::Engine;
 use crate::live::{FeedReader, LiveEvent, LiveFigures, LiveFrame, RECENT_MS, RecentEvents};
 use crate::shard::AskError;
 
-/// How long figures may stay that only the clock changes.
+/// How often figures are updated if only the clock changes them.
 const CLOCK_MS: i64 = 5_000;
-/// How often the history is read, look after look, before a pause: each time, fewer events come meanwhile, if they are read faster than they come.
+/// The number of consecutive looks that may read the history before a pause. If events are read
+/// faster than they arrive, each reading has fewer.
 const READINGS: usize = 4;
-/// The pause after that, as a multiple of the time that the reading took.
+/// The pause after that, as a multiple of the time that the readings took.
 const PAUSE_FACTOR: u32 = 4;
 /// The longest pause.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 
-/// What a look found.
+/// The result of a look.
 pub(super) enum Look {
-    /// The last frame still holds, or the next look has another one.
+    /// The last frame is still valid, or the next look has another one.
     Same,
-    /// Another frame.
+    /// A new frame.
     Frame(LiveFrame),
-    /// The last frame does not hold any more. The next look begins with the history.
+    /// The last frame is no longer valid. The next look begins with the history.
     Anew,
 }
 
-/// Why there is no frame.
+/// The reason why there is no frame.
 pub(super) enum Unseen {
     Deleted,
     Failed(AskError),
@@ -49,24 +51,24 @@ impl From<AskError> for Unseen {
     }
 }
 
-/// What is known of a watched project.
+/// The state of a watched project.
 pub(super) struct Looker {
     project: ProjectId,
     feed: FeedReader,
     /// Events of the feed that are in no frame yet.
     waiting: VecDeque<LiveEvent>,
-    /// Whether the history has events that the feed does not have.
+    /// Whether the history has events that the feed lacks.
     is_behind: bool,
     recent: RecentEvents,
     /// The last event of `recent`; `None` before the first look.
     read: Option<Position>,
     /// The counts of the day.
     counts: Option<CountedDay>,
-    /// The incarnation of the log that was read, and the number of erasures that was reflected.
+    /// The incarnation of the log and the number of reflected erasures at the last reading.
     data: Option<(u128, u64)>,
     /// The last frame.
     last: Option<LiveFrame>,
-    /// How long the last looks took that read the history, each after another.
+    /// The durations of the last looks, as long as each read the history.
     readings: Vec<Duration>,
 }
 
@@ -107,7 +109,8 @@ impl Looker {
         }
     }
 
-    /// Returns how long to wait before the next look, so that a project whose events arrive faster than they can be read does not occupy a core.
+    /// Returns how long to wait before the next look. If a project's events arrive faster than they
+    /// can be read, the pause keeps it from occupying a core.
     pub(super) fn pause(&mut self) -> Duration {
         if self.readings.len() < READINGS {
             return Duration::ZERO;
@@ -123,9 +126,10 @@ impl Looker {
         let (_, version) = engine.version(self.project, &Depends::Everything).await?;
         let data = self.data_of(engine);
         let former = self.data.replace(data);
-        // An identity was erased: what was read may have its events and notifications. Or brokers have lost events that were read.
+        // An identity was erased, so the last reading may have its events and notifications. Or
+        // brokers have lost events of the last reading.
         let is_other = former.is_some_and(|former| former != data);
-        // The clock was set back: minutes that are shown again are forgotten.
+        // The clock was set back. Minutes that will be shown again are forgotten.
         let is_earlier = self.last.as_ref().is_some_and(|last| last.at.0 - now.0 > CLOCK_MS);
         if is_other || is_earlier || self.recent.is_too_coarse() {
             self.begin_anew();
@@ -140,7 +144,7 @@ impl Looker {
         let today = match self.read(engine, day, now).await {
             Ok(today) => today,
             Err(error) => {
-                // What waits would grow for as long as looks fail. It is in the history.
+                // The waiting events would grow while looks fail. The history has them, too.
                 self.waiting.clear();
                 self.is_behind = true;
                 return Err(error);
@@ -151,7 +155,7 @@ impl Looker {
             // The next look begins with that.
             return Ok(Look::Same);
         }
-        // Later than each of its events.
+        // The frame must be later than all of its events.
         let Some(frame) = self.frame(&today, data, engine.clock().now()) else {
             return Ok(Look::Same);
         };
@@ -171,7 +175,7 @@ impl Looker {
         self.is_behind = true;
     }
 
-    /// Reads what the feed does not have, and the figures of the day.
+    /// Reads the events that the feed lacks, and the figures of the day.
     async fn read(&mut self, engine: &Engine, day: Day, now: Instant) -> Result<Today, Unseen> {
         self.take_feed();
         let reads = self.is_behind || self.counts.as_ref().is_none_or(|counts| counts.day != day);
@@ -186,7 +190,7 @@ impl Looker {
         Ok(engine.ask(self.project, TodayQuery { day, since: now }).await?)
     }
 
-    /// Takes the events of the feed. Those that were lost are in the history.
+    /// Takes the events of the feed. If the feed lost some, the history has them.
     fn take_feed(&mut self) {
         match self.feed.take() {
             Some(events) => self.waiting.extend(events),
@@ -197,7 +201,8 @@ impl Looker {
         }
     }
 
-    /// Reads what the feed does not have from the history: everything at first, what was lost, and the counts of a day that began.
+    /// Reads from the history the events that the feed lacks: all at first, later the lost ones and
+    /// the counts of a new day.
     async fn catch_up(&mut self, engine: &Engine, day: Day, now: Instant) -> Result<(), Unseen> {
         if self.is_behind {
             self.counts = None;
@@ -230,7 +235,8 @@ impl Looker {
         }
     }
 
-    /// Counts the events that `today` counts, and makes a frame of both. `None` if the day is not counted.
+    /// Adds the events that `today` counts, and makes a frame. Returns `None` if the day is not
+    /// counted.
     fn frame(&mut self, today: &Today, (incarnation, erasures): (u128, u64), now: Instant) -> Option<LiveFrame> {
         let read = self.read.get_or_insert(0);
         let counts = self.counts.as_mut()?;
@@ -289,7 +295,7 @@ mod tests {
     const NOW: Instant = Instant(1_790_000_000_000);
     const ROUND: i64 = 60;
 
-    /// Some sign in late, some are of earlier minutes, and some of the day before.
+    /// Some events sign in late, some belong to earlier minutes, and some to the day before.
     async fn send(engine: &Engine, project: ProjectId, round: i64) {
         let event = |number: i64| {
             let name = ["pageview", "order", "page"][usize::try_from(number % 3).unwrap()];
@@ -354,7 +360,7 @@ mod tests {
             assert_eq!(looker.readings.len(), usize::from(round % 3 == 2), "of round {round}");
             assert_eq!((last.figures.events, last.figures.pageviews), (45 * (round + 1), 30 * (round + 1)), "round {round}");
         }
-        // Another one reads all from the history, and ends the feed of the first.
+        // Another looker reads everything from the history, and ends the feed of the first.
         let mut other = Looker::new(&engine, project);
         assert_eq!(frame(&mut other, &engine).await, last);
         send(&engine, project, 8).await;

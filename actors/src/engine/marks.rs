@@ -1,5 +1,7 @@
-//! Marks: records that change nothing, each a message of its own in the log of brokers. They remove messages in their order, and keep the last one that is sealed, so that something must
-//! follow that with the last event of a deleted project, or of an erased identity (ADR 13, ADR 27).
+//! Marks: records that change nothing. Each one is a message of its own in the log of the brokers.
+//!
+//! Brokers remove messages in order, and keep the last sealed one. So if it has the last event of a
+//! deleted project or an erased identity, another message must follow it (ADR 13, ADR 27).
 
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -16,15 +18,15 @@ use crate::admission_gate::Gate;
 use crate::ingest::{Gathering, Ticket, Tracker};
 use crate::shard::PartitionHealth;
 
-/// What a mark takes of the admission limit.
+/// The bytes of a mark in the admission limit.
 const MARK_BYTES: usize = 64;
-/// How long it may take until one is recorded and applied.
+/// How long recording and applying a mark may take.
 const MARK_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Writes a mark of a project. Returns whether it is recorded. Blocks.
 pub(super) type Mark = Box<dyn Fn(ProjectId) -> bool + Send + Sync>;
 
-/// Starts what records events, and returns what writes marks besides.
+/// Starts the commit of events. Returns it with the function that writes marks.
 pub(super) fn start_tracking(
     system: &System,
     gate: &Gate,

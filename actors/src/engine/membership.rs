@@ -1,4 +1,5 @@
-//! An engine that is one of several: their log is not on this machine's disk, and their partitions move between them.
+//! The membership of an engine in a cluster: its log is not on this machine's disk, and its
+//! partitions move between machines.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,26 +15,28 @@ use crate::ingest::Ticket;
 
 /// Receives the outcomes of submissions to the log.
 pub type LogSink = Box<dyn Fn(Vec<LogOutcome<Ticket>>) + Send + Sync>;
-/// Starts what submits events to the log.
+/// Starts the commit of events to the log.
 pub type StartCommit = Box<dyn FnOnce(LogSink) -> Arc<dyn Commit<Ticket>> + Send>;
-/// Opens the registry, whose snapshots are in the data directory, before anything else is opened or made there.
+/// Opens the registry, whose snapshots are in the data directory, before anything else is opened or
+/// created there.
 pub type OpenRegistry = Box<dyn FnOnce(&Path) -> Result<Registry, OpenError> + Send>;
 
-/// What an engine shares with others.
+/// The parts that an engine shares with other nodes.
 pub struct Membership {
-    /// Identifies the events that they share. The data directory gets it, or has it already.
+    /// The incarnation of the shared events. The data directory gets it, or has it already.
     pub incarnation: Incarnation,
-    /// Identifies what they answer: part of every entity tag and cursor. Another one than before if positions may stand for other events.
+    /// The incarnation of the nodes' answers, a part of every entity tag and cursor. It changes if
+    /// positions may stand for other events.
     pub answers: Incarnation,
-    /// Opens the organizations, projects and tokens that they share.
+    /// Opens the shared control data.
     pub registry: OpenRegistry,
-    /// Reads the events of the partitions that this engine has.
+    /// Reads the events of this engine's partitions.
     pub log: Arc<dyn ReadLog>,
-    /// Records events of those partitions.
+    /// Records events of these partitions.
     pub commit: StartCommit,
-    /// Keeps the archives of partitions where all reach them; `None`: nothing does, and no event is sealed.
+    /// Stores the archives of partitions for all nodes; without it, no event is sealed.
     pub archive: Option<Arc<dyn SharedArchive>>,
-    /// Keeps which events were set aside where all reach it.
+    /// Stores the dead letters for all nodes.
     pub letters: Arc<dyn SharedLetters>,
     /// Keeps the documents that all have.
     pub documents: EngineDocuments,

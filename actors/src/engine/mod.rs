@@ -1,6 +1,7 @@
-//! The engine: opens a data directory, starts what runs on it, and is the embedded API.
+//! The engine: opens a data directory, starts its background work, and provides the embedded API.
 //!
-//! It brings its own threads and its own actix system, so that it works inside any program, whatever runtime that has.
+//! It has its own threads and its own actix system, so it works inside any program with any
+//! runtime.
 
 mod admission;
 mod answering;

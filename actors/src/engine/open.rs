@@ -44,7 +44,8 @@ use crate::shard::{
 use crate::verifier::{DamageNote, Unchecked, Verifier, before_serving};
 use crate::webhooks::Webhooks;
 
-/// Opens everything under `config.data_dir`, with the shards brought up to the end of the log. One of several engines begins without partitions.
+/// Opens everything under `config.data_dir`, with the shards brought up to the end of the log. A
+/// node of a cluster begins without partitions.
 pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Result<Opened, OpenError> {
     let dir = config.data_dir.clone();
     let lock = DirLock::acquire(&dir).map_err(directory)?;
@@ -130,12 +131,13 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
 fn starts(log: &EventLog, dir: &Path, incarnation: u128) -> Result<Starts, OpenError> {
     match log {
         EventLog::Local(log) => Starts::begin(dir, log.last_position()).map_err(directory),
-        // Brokers keep what they confirmed, so that each position means the same event, until they are restored from copies.
+        // Brokers keep confirmed messages, so a position means the same event until the brokers are
+        // restored from copies.
         EventLog::Shared(_) => Ok(Starts::one(incarnation as u64)),
     }
 }
 
-/// Opens the registry, and what records and reads events.
+/// Opens the registry, and the recording and reading of events.
 fn open_log(config: &EngineConfig, membership: Option<Membership>) -> Result<(Arc<Registry>, EventLog, LoggedEvents), OpenError> {
     let dir = &config.data_dir;
     if let Some(Membership { registry, log, commit, .. }) = membership {
@@ -153,7 +155,7 @@ fn open_log(config: &EngineConfig, membership: Option<Membership>) -> Result<(Ar
     Ok((registry, EventLog::Local(Box::new(log)), logged))
 }
 
-/// When the last event of this machine's log was received, if it has one and can be read.
+/// Returns the time of the last event in this machine's log, if it has one and can be read.
 fn last_received(log: &EventLog, logged: &LoggedEvents) -> Option<Instant> {
     let EventLog::Local(_) = log else { return None };
     let wanted = |partition| Wanted::partition(partition, logged.last_position(partition).saturating_sub(1));
@@ -166,7 +168,7 @@ fn last_received(log: &EventLog, logged: &LoggedEvents) -> Option<Instant> {
     read.ok().and(received)
 }
 
-/// Opens what says which projects are being deleted, or may be on this machine's disk still.
+/// Opens the list of projects in deletion, or with data left on this machine's disk.
 fn open_deleted(dir: &Path, registry: &Registry, is_shared: bool) -> Result<DeletedProjects, OpenError> {
     match is_shared {
         true => Ok(DeletedProjects::shared(LocalRemains::open(dir, registry)?, registry)),
@@ -174,7 +176,8 @@ fn open_deleted(dir: &Path, registry: &Registry, is_shared: bool) -> Result<Dele
     }
 }
 
-/// Opens the list of erased identities; `shared` says what may be on the disk of one of several machines.
+/// Opens the list of erased identities. `shared` has the data that may be on the disk of a machine
+/// in a cluster.
 fn open_erasures(secrets: &Secrets, registry: &Registry, shared: Option<&DeletedProjects>) -> Erasures {
     match shared {
         Some(deleted) => Erasures::shared(secrets.hasher().clone(), registry, &deleted.with_erased()),
@@ -220,7 +223,7 @@ fn check_log_is_whole(shards: &[Shard], history: &dyn History) -> Result<(), Ope
     Ok(())
 }
 
-/// Checks that the log has what follows the sealed events.
+/// Checks that the log reaches beyond the sealed events.
 pub(super) fn check_reaches(log: &Log, sealed_until: Position) -> Result<(), OpenError> {
     let last = log.last_position();
     if last >= sealed_until {
@@ -232,11 +235,11 @@ pub(super) fn check_reaches(log: &Log, sealed_until: Position) -> Result<(), Ope
     )))
 }
 
-/// Where events are recorded.
+/// The place where events are recorded.
 pub(crate) enum EventLog {
     /// On this machine's disk.
     Local(Box<Log>),
-    /// Elsewhere, by several engines.
+    /// On the brokers of a cluster.
     Shared(StartCommit),
 }
 
@@ -249,7 +252,7 @@ impl EventLog {
         }
     }
 
-    /// What reads and trims the log on this machine's disk.
+    /// Returns the reader and the trimmer of the log on this machine's disk.
     pub(super) fn local_parts(&self, data_dir: &Path) -> Option<(LocalLog, LogTrimmer)> {
         match self {
             Self::Local(log) => Some((LocalLog::new(log.reader(), data_dir), log.trimmer())),
@@ -258,11 +261,11 @@ impl EventLog {
     }
 }
 
-/// The archive of a data directory, and those that partitions of a member will have.
+/// The archive of a data directory, or those of a node's future partitions.
 pub(crate) struct OpenedArchive {
     pub(crate) sealed: Arc<SealedEvents>,
     pub(crate) archives: Arc<PartitionArchives>,
-    /// Keeps archives where all members reach them.
+    /// Stores archives for all nodes.
     pub(crate) shared: Option<Arc<dyn SharedArchive>>,
 }
 
@@ -338,8 +341,8 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    /// Opens all shards and replays the log into them, each on a thread of its own. On failure the store is closed on return,
-    /// so that it can be moved aside.
+    /// Opens all shards and replays the log into them, each on a new thread. On failure the store
+    /// is closed on return, so that it can be moved aside.
     fn state(&self, store: DiskStore, format: Format) -> Result<OpenedState, Fault> {
         let store = Arc::new(store);
         let shared: Arc<dyn Store> = Arc::<DiskStore>::clone(&store);
@@ -416,7 +419,7 @@ impl Opening<'_> {
         let shards: Result<Vec<Shard>, Fault> = std::thread::scope(|scope| {
             let spawn =
                 |shard| std::thread::Builder::new().name(format!("open-{shard}")).spawn_scoped(scope, move || open(shard));
-            // Start all threads before waiting for the first.
+            // Starts all threads before waiting for the first.
             let threads: Vec<_> = (0..map.shards()).map(spawn).collect();
             let opened = |thread: std::io::Result<ScopedJoinHandle<'_, Result<Shard, Fault>>>| match thread {
                 Ok(thread) => thread.join().unwrap_or_else(|_| Err(Fault::defect("a shard panicked at start"))),

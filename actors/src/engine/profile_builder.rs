@@ -1,4 +1,4 @@
-//! Building company profiles, on a thread of its own.
+//! Builds company profiles, on their own thread.
 
 use std::io;
 use std::sync::{Arc, Weak};
@@ -12,34 +12,36 @@ use tokio::task::JoinSet;
 use super::handle::{Engine, Inner};
 use crate::profiles::{BuildQueue, ResearchSettings, SiteFindings};
 
-/// How many websites are read at a time.
+/// The number of websites read at the same time.
 const MAX_RUNNING: usize = 8;
-/// How many for one organization, so that slow websites of one leave room for the others.
+/// The number of websites read for one organization, so that its slow websites leave room for
+/// others.
 const MAX_RUNNING_OF_ONE: usize = 2;
-/// How often a member looks for builds that others have begun or left.
+/// How often a node looks for builds that other nodes have begun or left.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// The pause after a failure to save a result.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
 impl Engine {
-    /// Whether a build is this engine's: each is that of the owner of one partition, which its id says.
+    /// Whether this engine works on a build. The owner of one partition does, which the build's id
+    /// selects.
     fn works_on(&self, run: &BuildRun) -> bool {
         let number = xxhash_rust::xxh3::xxh3_64(run.id.to_string().as_bytes()) % u64::from(PARTITIONS);
         self.owners().is_here(u16::try_from(number).unwrap_or(0))
     }
 
-    /// Begins to build, for as long as the engine is there.
+    /// Starts building, while the engine exists.
     pub(super) fn start_builds(&self) -> io::Result<()> {
         let Some(settings) = self.inner.config.research.clone().filter(|settings| settings.builds) else { return Ok(()) };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
-            // A website that takes longer than it may is left behind.
+            // A website that exceeds its time limit keeps its thread for a while.
             .max_blocking_threads(MAX_RUNNING * 2)
             .build()?;
         let builder = Builder { engine: Arc::downgrade(&self.inner), queue: Arc::clone(&self.inner.profiles.builds), settings };
         std::thread::Builder::new().name("builds".into()).spawn(move || {
             runtime.block_on(builder.run());
-            // Websites that are being read now are read again after the next start.
+            // Websites being read now are read again after the next start.
             runtime.shutdown_background();
         })?;
         Ok(())
@@ -68,13 +70,13 @@ impl Builder {
                     tracing::error!(%error, "the build of a company profile failed");
                 },
                 () = self.queue.work.notified() => {}
-                // Others begin builds, and leave some.
+                // Other nodes begin builds, and leave some.
                 () = tokio::time::sleep(LOOK_EVERY), if !is_alone => {}
             }
         }
     }
 
-    /// The engine, for a moment: it is not held while a website is read.
+    /// The engine, for a moment. Nothing holds it while a website is read.
     fn engine(&self) -> Option<Engine> {
         let inner = self.engine.upgrade().filter(|inner| !self.queue.is_stopped() && !inner.admission.is_closing())?;
         Some(Engine { inner })
@@ -92,7 +94,8 @@ impl Builder {
         self.queue.end(&run.id, changed.as_ref());
     }
 
-    /// Changes a run, until that can be saved. `None` if the building ends, or another member works on the run: it reads the website again.
+    /// Changes a run, and retries until that is saved. Returns `None` if building ends, or another
+    /// node works on the run and reads the website again.
     async fn change(
         &self,
         run: &BuildRun,

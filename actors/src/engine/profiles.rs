@@ -7,7 +7,8 @@ use super::handle::Engine;
 use crate::profiles::{CompanyProfile, NewCompanyProfile, ProfilePage, ProfilePatch, ProfileQuery};
 
 impl Engine {
-    /// Applies what other members have changed of company profiles and webhooks up to now. Returns the numbers of the last changes. Blocking; asks the brokers.
+    /// Applies the changes of company profiles and webhooks by other nodes up to now. Returns the
+    /// numbers of the last changes. Blocking; asks the brokers.
     ///
     /// # Errors
     /// [`RegistryError::Storage`]: they can't be read, or not written here.
@@ -15,21 +16,23 @@ impl Engine {
         Ok((self.inner.profiles.follow()?, self.inner.webhooks.follow()?))
     }
 
-    /// As [`Self::propagate_company_profiles_with`], for webhooks.
+    /// Like [`Self::propagate_company_profiles_with`], for webhooks.
     pub fn propagate_webhooks_with(&self, propagate: impl Fn(u64) + Send + Sync + 'static) {
         self.inner.webhooks.propagate_with(propagate);
     }
 
-    /// Has each change of a company profile wait until `propagate` returns. It gets the number of the change, and waits until all other members that answer requests have applied
-    /// it. The first call counts.
+    /// Makes each change of a company profile wait until `propagate` returns. `propagate` gets the
+    /// number of the change, and waits until all other nodes that answer requests have applied it.
+    /// Only the first call counts.
     pub fn propagate_company_profiles_with(&self, propagate: impl Fn(u64) + Send + Sync + 'static) {
         self.inner.profiles.propagate_with(propagate);
     }
 
-    /// Makes a profile of a target account. The caller checks the capability.
+    /// Creates a profile of a target account. The caller checks the capability.
     ///
     /// # Errors
-    /// [`RegistryError::Invalid`]; [`RegistryError::Conflict`] `limit_reached` at [`MAX_COMPANY_PROFILES`](crate::profiles::MAX_COMPANY_PROFILES), `website_taken`;
+    /// Returns [`RegistryError::Invalid`]; [`RegistryError::Conflict`] `limit_reached` at
+    /// [`MAX_COMPANY_PROFILES`](crate::profiles::MAX_COMPANY_PROFILES), `website_taken`;
     /// [`RegistryError::Storage`].
     pub fn create_company_profile(
         &self,
@@ -40,10 +43,11 @@ impl Engine {
         self.inner.profiles.create(self.registry(), organization, new, &by.into())
     }
 
-    /// A company profile, read from its file.
+    /// Returns a company profile from its file.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`], also if it is another organization's; [`RegistryError::Storage`].
+    /// Returns [`RegistryError::NotFound`] if the organization doesn't have the profile;
+    /// [`RegistryError::Storage`].
     pub fn company_profile(&self, organization: OrganizationId, id: &CompanyProfileId) -> Result<CompanyProfile, RegistryError> {
         self.inner.profiles.get(organization, id)
     }
@@ -51,7 +55,8 @@ impl Engine {
     /// Returns company profiles of an organization, newest first.
     ///
     /// # Errors
-    /// [`RegistryError::Invalid`] `starting_after` for a profile that is not there; [`RegistryError::Storage`].
+    /// Returns [`RegistryError::Invalid`] `starting_after` if that profile doesn't exist;
+    /// [`RegistryError::Storage`].
     pub fn company_profiles(&self, organization: OrganizationId, query: &ProfileQuery) -> Result<ProfilePage, RegistryError> {
         self.inner.profiles.page(organization, query)
     }
@@ -59,7 +64,8 @@ impl Engine {
     /// Changes a company profile: all fields of the patch, or none.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`]; [`RegistryError::Invalid`]; [`RegistryError::Conflict`] `website_taken`; [`RegistryError::Storage`].
+    /// Returns [`RegistryError::NotFound`]; [`RegistryError::Invalid`]; [`RegistryError::Conflict`]
+    /// `website_taken`; [`RegistryError::Storage`].
     pub fn change_company_profile(
         &self,
         organization: OrganizationId,
@@ -73,7 +79,7 @@ impl Engine {
     /// Removes a company profile.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
+    /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`].
     pub fn remove_company_profile(
         &self,
         organization: OrganizationId,

@@ -1,7 +1,8 @@
 //! Refuses events that exceed a quota of their project.
 //!
-//! Whether a quota is reached is known after an event is applied, and checked before one is logged. So a project can exceed a
-//! quota by what was under way when it was reached; the admission gate bounds that. Logged events always count.
+//! Whether a quota is reached is known after an event is applied, and checked before an event is
+//! logged. So a project can exceed a quota by the events in flight when it was reached, which the
+//! admission gate bounds. Logged events always count.
 
 use headcount_common::partition_of;
 use headcount_domain::ids::ProjectId;
@@ -13,7 +14,7 @@ use crate::ingest::{QuotaExceeded, TrackError};
 use crate::shard::AskError;
 use crate::shard::QuotaCheck;
 
-/// Maximum number of events of one request, so that a shard can do other work in between.
+/// The maximum number of events in one request, so that a shard can do other work in between.
 const TOGETHER: usize = 256;
 
 impl Engine {
@@ -23,24 +24,26 @@ impl Engine {
         self.inner.quotas.of(project)
     }
 
-    /// Applies the quotas that the registry has of a project, from the next event on.
+    /// Applies a project's quotas from the registry, from the next event on.
     ///
     /// # Errors
-    /// See [`AskError`]. The quotas hold as soon as the project's numbers change, or with the next start.
+    /// See [`AskError`]. The quotas still apply as soon as the project's numbers change, or after
+    /// the next start.
     pub async fn apply_quotas(&self, project: ProjectId) -> Result<(), AskError> {
         let Some(config) = self.registry().policy(project) else { return Ok(()) };
         self.inner.quotas.set_own(project, config.quotas);
         if !self.owners().is_here(partition_of(project)) {
-            // Its owner follows.
+            // The owner applies them.
             return Ok(());
         }
         self.ask_shard(project, move |shard| shard.recount(project)).await
     }
 
-    /// Returns the events, by index, that would exceed a quota of their project. All `events` are of one project.
+    /// Returns the events, by index, that would exceed a quota of their project. All `events`
+    /// belong to one project.
     ///
     /// # Errors
-    /// The quotas can't be checked now; nothing may be recorded.
+    /// The quotas can't be checked now, so nothing may be recorded.
     pub(crate) async fn over_quota(&self, events: &[Box<Event>]) -> Result<Vec<(usize, QuotaExceeded)>, TrackError> {
         let Some(project) = events.first().map(|event| event.project) else { return Ok(Vec::new()) };
         let reached = self.reached(project).await;
@@ -56,7 +59,8 @@ impl Engine {
         Ok(refused)
     }
 
-    /// Returns the checks that are needed: none for events that mention nothing of the kinds that are `reached`.
+    /// Returns the necessary checks. Events that mention no new value of a `reached` kind need
+    /// none.
     fn to_ask(&self, events: &[Box<Event>], reached: Reached) -> Vec<QuotaCheck> {
         let hasher = self.hasher();
         let mut asked = Vec::new();

@@ -7,7 +7,8 @@ use super::handle::Engine;
 use crate::shard::AskError;
 use crate::shard::Condition;
 
-/// Checkpoints that don't fail may hang: that is assumed after this many intervals without one, and at least this time.
+/// A checkpoint may hang without failing. This is assumed after this many intervals without a
+/// checkpoint, and at least this time.
 const HANGING_AFTER_INTERVALS: u32 = 15;
 const MIN_HANGING: Duration = Duration::from_secs(15 * 60);
 
@@ -17,12 +18,13 @@ fn doubted(ahead: Duration) -> String {
 }
 
 impl Engine {
-    /// Makes `/readyz` fail from now on, so that nobody sends new work here; what comes is still done.
+    /// Makes `/readyz` fail from now on, so that load balancers send no new work here. Work that
+    /// arrives is still done.
     pub fn begin_drain(&self) {
         self.inner.admission.draining.store(true, Ordering::SeqCst);
     }
 
-    /// Checks that every shard answers and events can be taken: what `/readyz` reports.
+    /// Checks that every shard answers and events can be taken, for `/readyz`.
     ///
     /// # Errors
     /// The reason, in words.
@@ -54,12 +56,13 @@ impl Engine {
         })
     }
 
-    /// Whether a shard fails to answer although its turn has come. Unlike the reasons of [`Engine::ready`], a restart cures that.
+    /// Whether a shard fails to answer although its turn has come. A restart cures that, unlike the
+    /// reasons of [`Engine::ready`].
     pub async fn is_stalled(&self) -> bool {
         !matches!(self.questions.shards.check().await, Ok(()) | Err(AskError::Busy))
     }
 
-    /// Why the next start would have more to replay than it should, if so.
+    /// Returns the reason why the next start would have too much to replay, if there is one.
     fn late_checkpoints(&self) -> Option<String> {
         let progress = &self.inner.admission.checkpoints;
         let failing = progress.failing();

@@ -1,8 +1,10 @@
-//! Counts the days of an organization anew, in another timezone.
+//! Counts the days of an organization again in another timezone.
 //!
-//! The day of an event is decided when it is recorded, and everything is counted by it. So all events are sealed, the files of the archive are written anew with other
-//! days, and the store is discarded: the next start rebuilds it. A file in the data directory says so from the first change to the last, and nothing
-//! else opens the directory meanwhile. Each attempt may end anywhere; the next one repeats it.
+//! The day of an event is decided when it is recorded, and all figures use it. So reindexing seals
+//! all events, rewrites the files of the archive with other days, and discards the store. The next
+//! start rebuilds it. From the first change to the last, a file in the data directory records the
+//! reindexing, and nothing else opens the directory. An attempt may end anywhere; the next one
+//! repeats it.
 
 use std::path::Path;
 
@@ -28,19 +30,19 @@ use super::open::store_options;
 use crate::archiver::writer_options;
 use crate::fault;
 
-/// Why days were not counted anew.
+/// The reason why days were not counted again.
 #[derive(Debug, Error)]
 pub enum ReindexError {
     /// The data directory can't be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// Something of it can't be used or changed.
+    /// A part of it can't be used or changed.
     #[error("{0}; nothing was removed")]
     Directory(String),
-    /// A project no longer keeps the events that its figures of early days are computed from.
+    /// The project no longer keeps the events behind its figures of early days.
     #[error("{0} has figures of days whose events it no longer keeps, which can't be counted in another timezone")]
     LacksEvents(ProjectId),
-    /// Another organization's reindex was interrupted.
+    /// The reindexing of another organization was interrupted.
     #[error("the reindex {0:?} was interrupted: finish it first")]
     Other(String),
     /// The organization can't be changed.
@@ -60,19 +62,21 @@ impl From<ArchiveError> for ReindexError {
     }
 }
 
-/// What was counted anew.
+/// The result of counting days again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reindexed {
-    /// Files of the archive that were written anew.
+    /// The number of rewritten files of the archive.
     pub files: u64,
-    /// Their events.
+    /// The number of their events.
     pub events: u64,
 }
 
-/// Makes the days of `organization` those of `timezone`. The directory must be closed, and the next start takes as long as a rebuild.
+/// Changes the days of `organization` to those of `timezone`. The directory must be closed. The
+/// next start takes as long as a rebuild.
 ///
 /// # Errors
-/// [`ReindexError`]. If days are counted in two timezones by then, nothing opens the directory until this is repeated.
+/// Returns a [`ReindexError`]. If some days are already counted in the new timezone, nothing opens
+/// the directory until this call is repeated.
 pub async fn reindex(
     config: EngineConfig,
     organization: OrganizationId,
@@ -122,7 +126,7 @@ async fn seal(engine: &Engine, organization: OrganizationId, timezone: Timezone)
     }
 }
 
-/// Writes what is being done. A former attempt may have been for another timezone.
+/// Records the reindexing. A former attempt may have been for another timezone.
 fn begin(dir: &Path, organization: OrganizationId, timezone: Timezone) -> Result<(), ReindexError> {
     let path = dir.join(REINDEXING_NAME);
     let found = files::read_if_there(&path).map_err(ReindexError::of)?;
@@ -141,7 +145,8 @@ struct Archives {
 }
 
 impl Archives {
-    /// Opens them. All files were read, and the log has nothing that they lack.
+    /// Opens the archives. All their files were read before, and the log has no events that they
+    /// lack.
     fn open(config: &EngineConfig, registry: &Registry, organization: OrganizationId) -> Result<Self, ReindexError> {
         let dir = &config.data_dir;
         let catalog = Catalog::read(&dir.join("archive"))?;
@@ -168,7 +173,7 @@ impl Archives {
         Ok(Self { archives, options: SealOptions { writer, file_rows: config.archive.file_rows.unwrap_or(MAX_FILE_ROWS) } })
     }
 
-    /// Writes all files anew, one after another.
+    /// Rewrites all files, one after another.
     fn rewrite(self, timezone: Timezone) -> Result<Reindexed, ReindexError> {
         let mut done = Reindexed::default();
         for mut archive in self.archives {

@@ -1,5 +1,8 @@
-//! Removes what this machine has of deleted projects, and of erased identities, whose partitions it does not have (ADR 13, ADR 27). The owner of a partition removes what all machines reach, and what it
-//! has itself: `archiver/deletions.rs`, `archiver/shared_erasures.rs`.
+//! Removes this machine's data of deleted projects and erased identities, for partitions of other
+//! machines (ADR 13, ADR 27).
+//!
+//! The owner of a partition removes the shared data and its own: `archiver/deletions.rs`,
+//! `archiver/shared_erasures.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +19,7 @@ use crate::fault;
 use crate::shard::AskError;
 use crate::unfinished_erasures::erased_keys_of;
 
-/// Why what is left of deleted projects is not removed yet.
+/// The reason why the data of deleted projects are not removed yet.
 #[derive(Debug, thiserror::Error)]
 pub enum RemainsError {
     /// The partition's shard can't be asked.
@@ -25,37 +28,40 @@ pub enum RemainsError {
     /// The files can't be removed.
     #[error("{0}")]
     Files(Fault),
-    /// The partition is here, so that its owner removes it.
+    /// This machine owns the partition, and the owner removes the data.
     #[error("the partition is not given up yet")]
     Here,
 }
 
-/// What a machine may have that is removed, of one partition.
+/// The data of one partition that this machine may have and must remove.
 #[derive(Debug, Default)]
 struct Remaining {
     /// Deleted projects.
     deleted: BTreeSet<ProjectId>,
-    /// Projects with an erased identity, as [`DeletedProjects::erased_here`](crate::deleted_projects::DeletedProjects::erased_here) takes them.
+    /// Projects with an erased identity, in the format of
+    /// [`DeletedProjects::erased_here`](crate::deleted_projects::DeletedProjects::erased_here).
     erased: BTreeMap<ProjectId, u64>,
 }
 
 impl Engine {
-    /// Removes what this machine's disk has of deleted projects and erased identities of a partition that is not here, if there is something: a checkpoint of the whole partition, since that
-    /// would bring them back, and the projects' own files. The partition must not be taken over meanwhile.
+    /// Removes this machine's data of deleted projects and erased identities in a partition of
+    /// another machine, if there are any: the checkpoint of the whole partition, which would bring
+    /// them back, and the projects' own files. The partition must not be taken over meanwhile.
     ///
     /// # Errors
-    /// [`RemainsError`]: some may be left.
+    /// Returns a [`RemainsError`]: some data may be left.
     pub async fn remove_remains(&self, partition: u16) -> Result<(), RemainsError> {
         let deleted = self.inner.deleted.remaining_of(partition);
         let erased = self.inner.deleted.with_erased_of(partition);
         self.remove_remains_of(partition, Remaining { deleted, erased }).await
     }
 
-    /// As [`Engine::remove_remains`], before the partition is taken over. What belongs to deletions and erasures that are under way stays: whoever has the partition goes on with them,
-    /// as with all that may be left here. States with an identity whose erasure is under way are folded anew when they are opened.
+    /// Like [`Engine::remove_remains`], before the partition is taken over. Data of deletions and
+    /// erasures in progress stay: the owner of the partition continues with them, including the
+    /// data left here. States with an identity in erasure are folded again when they are opened.
     ///
     /// # Errors
-    /// [`RemainsError`]: the partition must not be taken over.
+    /// Returns a [`RemainsError`]: the partition must not be taken over.
     pub async fn remove_ended_remains(&self, partition: u16) -> Result<(), RemainsError> {
         let mut deleted = self.inner.deleted.remaining_of(partition);
         if !deleted.is_empty() {
@@ -69,7 +75,8 @@ impl Engine {
     }
 
     async fn remove_remains_of(&self, partition: u16, mut remaining: Remaining) -> Result<(), RemainsError> {
-        // Its events that were admitted before the deletion must stay events of a deleted project, whoever gets the partition meanwhile.
+        // Events admitted before the deletion must stay events of a deleted project, whichever
+        // machine gets the partition meanwhile.
         remaining.deleted.retain(|project| !self.inner.admission.gate.has(Holder::Project(*project)));
         if remaining.deleted.is_empty() && remaining.erased.is_empty() {
             return Ok(());
@@ -78,7 +85,8 @@ impl Engine {
         self.discard_and(partition, move || engine.remove_files_of(partition, &remaining)).await
     }
 
-    /// Removes the state of a partition that is not here, and does something else before the partition can be taken over.
+    /// Removes the state of a partition of another machine, and then does something else before the
+    /// partition can be taken over.
     pub(super) async fn discard_and(
         &self,
         partition: u16,
@@ -112,7 +120,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Removes what was set aside of erased identities, also of those whose erasure has ended.
+    /// Removes the dead letters of erased identities, including those whose erasure has ended.
     fn remove_erased_letters(&self, erased: &BTreeMap<ProjectId, u64>) -> Result<(), Fault> {
         let failed = |error: std::io::Error| Fault::io(format!("events that were set aside could not be removed: {error}"));
         if erased.is_empty() {

@@ -13,9 +13,9 @@ use super::handle::Engine;
 use crate::admission_gate::Holder;
 use crate::ingest::TrackError;
 
-/// When it is tried again after a failure.
+/// The pause after a failure.
 const PAUSE: Duration = Duration::from_secs(60);
-/// What the record of a floor takes of the admission limit.
+/// The bytes of a floor's record in the admission limit.
 const RECORD_BYTES: usize = 64;
 
 impl Engine {
@@ -26,19 +26,20 @@ impl Engine {
 
     /// Raises the floor of a project to what its retention leaves. Returns its floor, which never falls.
     ///
-    /// The record of the floor is admitted on a nearly full disk: removing events frees space.
+    /// The record of the floor is admitted on a nearly full disk, since removing events frees
+    /// space.
     ///
     /// # Errors
-    /// [`TrackError`]: the record could not be written, or it is not known whether it was.
+    /// Returns a [`TrackError`]: the record could not be written, or the outcome is unknown.
     pub async fn apply_retention(&self, project: ProjectId) -> Result<Option<Day>, TrackError> {
         let Some(config) = self.registry().policy(project) else { return Ok(None) };
         if !self.owners().is_here(partition_of(project)) {
-            // Its owner follows.
+            // The owner applies it.
             return Ok(None);
         }
         let known = self.floor(project).await.map_err(|error| TrackError::Unavailable(error.to_string()))?;
         let Some(days) = config.retention_days else { return Ok(known) };
-        // A clock that is far ahead raises none: what is below a floor is lost.
+        // A clock that is far ahead raises no floor, because the data below a floor are lost.
         let now = self.inner.clock_guard.now_for(days);
         let Window { start: day, .. } = Window::last_days(days, config.policy.timezone, now);
         if known.is_some_and(|known| known >= day) {
@@ -47,7 +48,7 @@ impl Engine {
         let holder = [Some(Holder::Project(project)), None];
         let permit = self.inner.admission.gate.take_for(holder, RECORD_BYTES);
         let permit = permit.map_err(|refused| TrackError::Unavailable(refused.to_string()))?;
-        // A deletion waits for the permits of its project, and none is given afterwards.
+        // A deletion waits for the permits of its project. No further permit is given.
         if self.is_deleted(project) {
             return Ok(None);
         }
@@ -55,7 +56,7 @@ impl Engine {
         Ok(Some(day))
     }
 
-    /// Raises the floors of all projects that are wanted. Returns whether all succeeded.
+    /// Raises the floors of the projects that `is_wanted` selects. Returns whether all succeeded.
     async fn apply_retentions(&self, is_wanted: impl Fn(ProjectId) -> bool) -> bool {
         let mut succeeded = true;
         for (project, _) in self.registry().retentions().into_iter().filter(|(project, _)| is_wanted(*project)) {
@@ -70,7 +71,8 @@ impl Engine {
         succeeded
     }
 
-    /// Applies the quotas of some projects, which were changed elsewhere, and raises the floors of all once, besides.
+    /// Applies the quotas of some projects, which other machines changed, and raises all floors
+    /// once.
     pub(super) fn apply_changes_soon(&self, quotas: Vec<ProjectId>) {
         let engine = Arc::downgrade(&self.inner);
         let threads = self.inner.threads.lock();
@@ -82,24 +84,25 @@ impl Engine {
                     tracing::warn!(%project, %error, "the quotas of a project hold as soon as its numbers change");
                 }
             }
-            // What fails is tried again with the others.
+            // Failures are retried with the other floors.
             let _succeeded = engine.apply_retentions(|_| true).await;
         });
     }
 
-    /// Raises the floors of the projects of a partition that was taken over, soon: their retention may have changed while nobody had it.
+    /// Raises the floors of a partition's projects soon after its takeover: their retention may
+    /// have changed while it had no owner.
     pub fn apply_retentions_of(&self, partition: u16) {
         let engine = Arc::downgrade(&self.inner);
         let threads = self.inner.threads.lock();
         let Some(threads) = threads.as_ref() else { return };
         threads.arbiter().spawn(async move {
             let Some(engine) = engine.upgrade().map(|inner| Self { inner }) else { return };
-            // What fails is tried again with the others.
+            // Failures are retried with the other floors.
             let _succeeded = engine.apply_retentions(|project| partition_of(project) == partition).await;
         });
     }
 
-    /// Begins to raise floors, now and at every interval, for as long as the engine is there.
+    /// Raises floors now and at every interval, while the engine exists.
     pub(super) fn start_retention(&self) {
         let engine = Arc::downgrade(&self.inner);
         let interval = self.inner.config.retention_interval;

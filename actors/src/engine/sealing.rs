@@ -14,12 +14,13 @@ use tokio::task::JoinSet;
 use super::handle::Engine;
 use crate::archiver::Sealed;
 
-/// The tag of the request to seal what a node has.
+/// The tag of the request to seal a node's events.
 pub(super) const SEAL: u16 = 1010;
-/// How long a node may take for that: it waits for checkpoints, and writes as much as is not sealed.
+/// How long a node may take to seal its events: it waits for checkpoints, and writes all unsealed
+/// events.
 const SEAL_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-/// What a node has sealed.
+/// The partitions that a node has sealed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct SealedPartitions {
     partitions: BTreeSet<u16>,
@@ -29,33 +30,34 @@ struct SealedPartitions {
     waiting: Vec<ProjectId>,
 }
 
-/// Why not everything is sealed.
+/// The reason why not everything is sealed.
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
-    /// This machine can't seal what it has.
+    /// This machine can't seal its events.
     #[error("{0}")]
     Here(Fault),
-    /// The nodes of the cluster have no place for files.
+    /// The cluster has no place for files.
     #[error("nodes that have no place for files (--files) seal no events")]
     NoFiles,
-    /// Another node gives no answer. What the others have is sealed.
+    /// Another node gives no answer. The events of the other nodes are sealed.
     #[error("the node at {address} has not sealed what it has: {reason}")]
     Node {
-        /// Where it answers.
+        /// The address of the node.
         address: String,
-        /// Why.
+        /// The error.
         reason: AskNodeError,
     },
-    /// Some partitions are on no node, or moved to another one meanwhile. The others are sealed.
+    /// Some partitions have no known owner, or moved meanwhile. All others are sealed.
     #[error("the partitions {0:?} are on no node that is known, or moved meanwhile")]
     Partitions(Vec<u16>),
 }
 
 impl Engine {
-    /// Seals everything that was recorded before the call into the archive, after checkpoints of it were written.
+    /// Seals all events recorded before the call into the archive, after writing checkpoints of
+    /// them.
     ///
     /// # Errors
-    /// The cause. What was not sealed is still in the log.
+    /// The cause. Unsealed events are still in the log.
     pub async fn seal_archive(&self) -> Result<Sealed, Fault> {
         let archiver = Arc::clone(&self.inner.archiver);
         match tokio::task::spawn_blocking(move || archiver.seal_all()).await {
@@ -64,10 +66,11 @@ impl Engine {
         }
     }
 
-    /// As [`Engine::seal_archive`], on all machines. Positions of their partitions say nothing of each other: `sealed_until` is the highest one.
+    /// Like [`Engine::seal_archive`], on all machines. Positions of different partitions are
+    /// unrelated: `sealed_until` is the highest one.
     ///
     /// # Errors
-    /// [`SealError`]. What other machines have may be sealed all the same.
+    /// Returns a [`SealError`]. Events of other machines may still be sealed.
     pub async fn seal_everywhere(&self) -> Result<Sealed, SealError> {
         if self.owners().is_alone() {
             return self.seal_archive().await.map_err(SealError::Here);
@@ -87,7 +90,7 @@ impl Engine {
         let mut sum = self.seal_partitions().await.map_err(SealError::Here);
         while let Some(sealed) = asked.join_next().await {
             let sealed = sealed.unwrap_or_else(|_| Err(SealError::Here(Fault::io("the engine is shutting down"))));
-            // All are waited for, so that nothing goes on after the answer.
+            // Waits for all answers, so that no work continues after the return.
             sum = sum.and_then(|sum| sealed.map(|sealed| sum.and(sealed)));
         }
         let SealedPartitions { partitions, sealed_until, events, waiting } = sum?;
@@ -98,7 +101,7 @@ impl Engine {
         }
     }
 
-    /// The other nodes that have partitions.
+    /// The addresses of the other nodes with partitions.
     fn other_owners(&self) -> Result<BTreeSet<Arc<str>>, SealError> {
         let (mut nodes, mut lost) = (BTreeSet::new(), Vec::new());
         for partition in 0..PARTITIONS {
@@ -111,13 +114,14 @@ impl Engine {
         if lost.is_empty() { Ok(nodes) } else { Err(SealError::Partitions(lost)) }
     }
 
-    /// Seals what is in the partitions that are here, and says which those are: what one of them had when this was called is sealed, whoever has it afterwards.
+    /// Seals the events of the partitions on this machine, and returns these partitions. Their
+    /// events at the time of the call are sealed, even if they move afterwards.
     async fn seal_partitions(&self) -> Result<SealedPartitions, Fault> {
         let Sealed { sealed_until, events, waiting, partitions } = self.seal_archive().await?;
         Ok(SealedPartitions { partitions: partitions.into_iter().collect(), sealed_until, events, waiting })
     }
 
-    /// Seals what another node wants to be sealed.
+    /// Seals the events that another node asks for.
     pub(super) async fn answer_seal(&self) -> Result<Vec<u8>, AskNodeError> {
         let sealed = self.seal_partitions().await.map_err(|fault| {
             tracing::warn!(%fault, "another node wanted the archives to be sealed, which they could not be");
@@ -126,8 +130,9 @@ impl Engine {
         encode_answer(SEAL, &sealed)
     }
 
-    /// Merges the sorted files of the store now, which happens by itself where nothing changes for a minute. Returns `false` if some are left as they are:
-    /// the disk has too little room, a merge failed, or the engine stops.
+    /// Merges the sorted files of the store now. Usually this happens when nothing changes for a
+    /// minute. Returns `false` if some files are left: the disk has too little room, a merge
+    /// failed, or the engine stops.
     pub async fn merge_tables(&self) -> bool {
         let archiver = Arc::clone(&self.inner.archiver);
         tokio::task::spawn_blocking(move || archiver.merge_tables()).await.unwrap_or(false)

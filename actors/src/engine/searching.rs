@@ -1,4 +1,4 @@
-//! The search for what is left of erased identities, in a data directory that no process has open.
+//! Searches a data directory that no process has open for data of erased identities.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,10 +23,11 @@ use crate::history::SealedEvents;
 use crate::privacy::EXPORTS_DIR;
 use crate::verify::VerifyError;
 
-/// Looks for erased ids and for `texts` in a data directory that no process has open. Nothing but an unfinished write at the end of the log is changed in it.
+/// Searches a data directory that no process has open for erased ids and for `texts`. Changes
+/// nothing in it, except an unfinished write at the end of the log.
 ///
 /// # Errors
-/// [`VerifyError`]: something could not be read, or it was stopped.
+/// Returns a [`VerifyError`]: some data could not be read, or the search was stopped.
 pub fn search_erased(config: &EngineConfig, texts: &[String], stop: &AtomicBool) -> Result<ErasedSearch, VerifyError> {
     let dir = &config.data_dir;
     for name in ["FORMAT", "keys/hash.key"] {

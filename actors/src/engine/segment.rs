@@ -1,4 +1,4 @@
-//! Segment's messages: from JSON to what is recorded.
+//! Converts Segment's messages from JSON to events.
 
 use headcount_domain::agent::Hints;
 use headcount_domain::intake::client_address::ClientAddress;
@@ -11,20 +11,22 @@ use crate::ingest::{Origin, Prepared, Refusal};
 /// The request that carried messages.
 #[derive(Debug, Clone, Copy)]
 pub struct SegmentRequest<'a> {
-    /// Where it came from.
+    /// The origin of the request.
     pub origin: Origin<'a>,
-    /// Whether a page sent it, so that its address and agent are the visitor's. Those of a server are nobody's.
+    /// Whether a page sent the request, so that its address and agent are the visitor's. With a
+    /// server's request, no visitor has them.
     pub is_of_page: bool,
-    /// What its messages share.
+    /// The fields that its messages share.
     pub envelope: Envelope<'a>,
 }
 
 impl Engine {
-    /// Parses one of Segment's messages and applies the project's policy, as [`Engine::prepare`] does with an event. Without `call`, the message
-    /// says what it is.
+    /// Parses one of Segment's messages and applies the project's policy, like [`Engine::prepare`].
+    /// Without `call`, the message names its type.
     ///
     /// # Errors
-    /// As [`Engine::prepare`]. Errors and warnings name the message's own fields.
+    /// Returns the same errors as [`Engine::prepare`]. Errors and warnings name the message's own
+    /// fields.
     pub fn prepare_segment(
         &self,
         policy: &Policy,
@@ -46,7 +48,7 @@ impl Engine {
         }
         let stated = mapped.user_agent().or(origin.user_agent);
         if stated != origin.user_agent {
-            // They are of the program that sent the message.
+            // The hints describe the program that sent the message.
             origin.hints = Hints::NONE;
         }
         origin.user_agent = stated;

@@ -18,11 +18,13 @@ use crate::shard::AskError;
 use crate::shard::Shard;
 
 const POLL: Duration = Duration::from_millis(10);
-/// How long until checkpoints are asked for again: once is not enough if a round was under way.
+/// The time before checkpoints are requested again: one request is not enough if a round was in
+/// progress.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Engine {
-    /// Returns the position up to which what is saved of a partition on this machine reflects everything; 0 if nothing is. The partition need not be here.
+    /// Returns the position up to which the saved state of a partition on this machine reflects all
+    /// events; 0 without a saved state. The partition need not be on this machine.
     ///
     /// Blocking; reads the disk.
     ///
@@ -34,7 +36,8 @@ impl Engine {
         Ok(meta.unwrap_or_default().position)
     }
 
-    /// Returns the highest position of which something is saved on this machine; 0 if nothing is.
+    /// Returns the highest position that the saved state on this machine reflects in any part; 0
+    /// without a saved state.
     ///
     /// Blocking; reads the disk.
     ///
@@ -46,7 +49,7 @@ impl Engine {
         Ok(highest.unwrap_or_default().max(self.saved_position(partition)?))
     }
 
-    /// Returns the mark that the log had at [`Engine::saved_reflected`], if it had one.
+    /// Returns the mark of the log at [`Engine::saved_reflected`], if it had one.
     ///
     /// Blocking; reads the disk.
     ///
@@ -54,26 +57,28 @@ impl Engine {
     /// The store can't be read.
     pub fn saved_mark(&self, partition: u16) -> Result<Option<LogMark>, Fault> {
         let store = self.inner.damage.store().ok_or_else(|| Fault::io("the engine is closed"))?;
-        // In this order: a checkpoint that is written meanwhile only has a later one.
+        // Read in this order: a checkpoint written meanwhile only has a later mark.
         let mark: Option<LogMark> = read_meta(&*store, &mark_key(partition))?;
         let reflected = self.saved_reflected(partition)?;
         Ok(mark.filter(|mark| mark.position == reflected))
     }
 
-    /// Removes what is saved on this machine of a partition that is not here. When this returns, taking it over means reading all of its events.
+    /// Removes the saved state of a partition of another machine. Afterwards, taking it over means
+    /// reading all of its events.
     ///
     /// # Errors
-    /// [`RemainsError`]: a part may be left. It may be repeated.
+    /// Returns a [`RemainsError`]: a part may be left. The call can be repeated.
     pub async fn discard(&self, partition: u16) -> Result<(), RemainsError> {
         self.discard_and(partition, || Ok(())).await
     }
 
-    /// Returns the saved state of a partition that is here. `None`: it has none that can be copied, since it is being rebuilt or taken over, or is not here.
+    /// Returns the saved state of a partition on this machine. `None` if no state can be copied,
+    /// because the partition is being rebuilt or taken over, or is not here.
     ///
     /// Blocking; reads the disk.
     ///
     /// # Errors
-    /// [`AskError`]: the state can't be read, or the shard does not answer.
+    /// Returns an [`AskError`]: the state can't be read, or the shard does not answer.
     pub fn saved_state(&self, partition: u16) -> Result<Option<SavedState>, AskError> {
         let stored_as = self.questions.shards.ask_partition(partition, move |shard| Ok(shard.stored_as(partition)))?;
         let store = self.inner.damage.store().ok_or(AskError::NoAnswer)?;
@@ -82,7 +87,7 @@ impl Engine {
         }
         let snapshot = store.snapshot(PartitionId(partition)).map_err(fault::of_store).map_err(AskError::Lost)?;
         let position = saved_position(&snapshot).map_err(AskError::Lost)?;
-        // What was set aside up to there is in no state of this partition, since it was taken over.
+        // Dead letters up to there are in no state of this partition since its takeover.
         let reflected = saved_reflected(&snapshot).map_err(AskError::Lost)?;
         let letters = self.inner.dead.within(partition, 0..=reflected).len();
         // After the state: external ids that are ahead of it are no harm.
@@ -93,10 +98,11 @@ impl Engine {
         Ok(Some(SavedState { position, mark, letters, small, tables: snapshot.files(), external_ids }))
     }
 
-    /// Has everything saved that is applied of a partition that is here, and waits until it is.
+    /// Saves all applied events of a partition on this machine, and waits for it.
     ///
     /// # Errors
-    /// [`AskError`]: it is not here, is being rebuilt, or the shard does not answer.
+    /// Returns an [`AskError`]: the partition is not here or is being rebuilt, or the shard does
+    /// not answer.
     pub async fn save(&self, partition: u16) -> Result<(), AskError> {
         let applied = self.ask_about(partition, move |shard| shard.applied_until_of(partition)).await?;
         let applied = applied.ok_or(AskError::NoAnswer)?;
@@ -113,10 +119,12 @@ impl Engine {
         }
     }
 
-    /// The same of several partitions, for a caller that may block, until `is_over`. A partition that another machine gets meanwhile is not waited for.
+    /// Like [`Engine::save`], for several partitions and a caller that may block, unless `is_over`
+    /// becomes true. Does not wait for a partition that moves to another machine meanwhile.
     ///
     /// # Errors
-    /// [`AskError::NoAnswer`]: one is not here any more, is being rebuilt at the call, its shard does not answer, or `is_over`.
+    /// [`AskError::NoAnswer`]: a partition is no longer here, is being rebuilt at the call, its
+    /// shard does not answer, or `is_over`.
     pub(super) fn save_blocking(
         &self,
         partitions: impl IntoIterator<Item = u16>,
@@ -128,7 +136,7 @@ impl Engine {
         let mut left = applied.ok_or(AskError::NoAnswer)?;
         let mut asked = None::<Stopwatch>;
         loop {
-            // Without an answer it may be saved in a moment.
+            // Without an answer, it may still be saved in a moment.
             left.retain(|(partition, applied)| shards.durable_until_of(*partition).is_none_or(|until| until < *applied));
             if left.is_empty() {
                 return Ok(());

@@ -1,4 +1,5 @@
-//! The engine's threads: an actix system with one arbiter per shard, and the sink of the log's thread.
+//! The engine's threads: an actix system with one arbiter per shard, and the sink of the log's
+//! thread.
 
 use std::collections::BTreeMap;
 use std::panic::catch_unwind;
@@ -52,7 +53,7 @@ impl Threads {
         Self { actors, writer, writer_thread, verifier, archiver, archiver_thread, _lock: lock }
     }
 
-    /// Where tasks of the engine run.
+    /// The arbiter for tasks of the engine.
     pub(super) fn arbiter(&self) -> &ArbiterHandle {
         self.actors.system.arbiter()
     }
@@ -60,7 +61,7 @@ impl Threads {
     /// Stops all threads and waits for them, unless the caller is a task of the engine.
     pub(super) fn stop(self) {
         if Handle::try_current().is_ok_and(|current| current.id() == self.actors.runtime) {
-            // The system ends when all its tasks have, and this one would wait for the system.
+            // The system ends after all its tasks, and this task would wait for the system.
             let stopping = std::thread::Builder::new().name("close".into()).spawn(|| self.stop());
             if let Err(error) = stopping {
                 tracing::warn!(%error, "the threads of the engine are left behind");
@@ -74,9 +75,9 @@ impl Threads {
         drop(writer);
         actors.system.stop();
         let _ = actors.thread.join();
-        // Shards that are gone answer nothing, so that it does not wait for them.
+        // The shards are gone and answer nothing, so the archiver does not wait for them.
         let _ = archiver_thread.join();
-        // The writer ends when the shards, which hold its other handles, are gone.
+        // The writer ends after the shards, which hold its other handles.
         let _ = writer_thread.join();
     }
 }
@@ -109,8 +110,8 @@ pub(super) fn start_system(shards: Vec<Shard>) -> Result<(ActorSystem, Vec<Addr<
     Ok((ActorSystem { system, runtime, thread }, addresses))
 }
 
-/// Starts `count` threads. Returns `None`, with no thread left, if the operating system refuses one: actix panics then, and
-/// does not stop the earlier ones.
+/// Starts `count` threads. Returns `None`, with no thread left, if the operating system refuses
+/// one: actix would panic then, and not stop the earlier ones.
 fn arbiters(count: usize) -> Option<Vec<Arbiter>> {
     let mut arbiters: Vec<Arbiter> = Vec::with_capacity(count);
     for _ in 0..count {
@@ -135,9 +136,11 @@ pub(crate) fn start_tracker(system: &System, gathering: Gathering, timeout: Dura
     wait.recv().map_err(|_| OpenError::Start("the tracker did not start".into()))
 }
 
-/// Returns the sink of the log's thread, which passes committed events to their shards, and refusals back.
+/// Returns the sink of the log's thread. It passes committed events to their shards, and refusals
+/// back.
 ///
-/// `delivered` is the position up to which everything has been passed on. `unknown` notes what may be in the log.
+/// `delivered` is the position up to which all events have been passed on. `unknown` records
+/// appends whose outcome is unknown.
 pub(crate) fn sink(
     shards: Vec<Addr<ShardActor>>,
     map: ShardMap,
@@ -161,7 +164,8 @@ pub(crate) fn sink(
                 }
                 LogOutcome::Refused(refused) => refused.ticket.back.refuse(refused.reason),
                 LogOutcome::Undecided(ticket) => {
-                    // Before its permits are dropped: who waits for all that was admitted waits for these.
+                    // Recorded before its permits are dropped: a job that waits for all admitted
+                    // events then finds it.
                     unknown.note(partition_of(ticket.project));
                     // Dropping the ticket reports that the outcome is unknown.
                     drop(ticket);
@@ -177,7 +181,7 @@ pub(crate) fn sink(
             )]
             shards[shard].do_send(Apply(works));
         }
-        // Whoever reads it finds the events in the shards' mailboxes.
+        // A reader of this position finds the events in the shards' mailboxes.
         delivered.fetch_max(last, Ordering::Release);
     }
 }

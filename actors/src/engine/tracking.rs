@@ -25,25 +25,25 @@ use crate::ingest::{
 };
 use crate::intake_counts::DropCounts;
 
-/// The rest of a user agent is neither parsed nor stored; the longest honest ones have some 400 bytes.
+/// A longer user agent is cut off here. The longest honest ones have some 400 bytes.
 const MAX_AGENT_BYTES: usize = 512;
 
-/// The events of a batch that are to be recorded, and where in the batch each is.
+/// The events of a batch to record, with their indexes in the batch.
 #[derive(Default)]
 pub(super) struct KeptEvents {
     pub(super) events: Events,
     pub(super) places: Vec<BatchPlace>,
 }
 
-/// The largest event that is not a row of an export. A row has more fields.
+/// The maximum size of an event that is not a row of an export. A row has more fields.
 const MAX_EVENT_BYTES: usize = 64 << 10;
 
 impl Engine {
-    /// Admits `bytes` of events that another node records. They count against the admission limit, and against the parts of
-    /// `holder` and the address, until they are sent.
+    /// Admits `bytes` of events that another node records. They count against the admission limit,
+    /// and against the shares of `holder` and the address, until they are sent.
     ///
     /// # Errors
-    /// Nothing of this can be taken now.
+    /// The events can't be taken now.
     pub fn admit_forwarded(&self, holder: Holder, address: Option<IpAddr>, bytes: usize) -> Result<Permit, Refused> {
         let permit = self.inner.admission.gate.take_for([Some(holder), address.map(Holder::of_address)], bytes)?;
         match holder {
@@ -53,15 +53,17 @@ impl Engine {
         }
     }
 
-    /// Admits `bytes` of a body without events, which has a pool of its own. They count against the parts of `holder` and the address.
+    /// Admits `bytes` of a body without events. Such bodies have their own pool. They count against
+    /// the shares of `holder` and the address.
     ///
     /// # Errors
-    /// Too many such bytes are under way.
+    /// Too many such bytes are in flight.
     pub fn admit_without_events(&self, holder: Option<Holder>, address: Option<IpAddr>, bytes: usize) -> Result<Permit, Refused> {
         self.inner.admission.others.take_for([holder, address.map(Holder::of_address)], bytes)
     }
 
-    /// Parses one event and applies the project's policy. Pure but for the clock and today's salt.
+    /// Parses one event and applies the project's policy. Depends on nothing but its arguments, the
+    /// clock and today's salt.
     ///
     /// # Errors
     /// The event is invalid, or today's salt could not be made durable.
@@ -69,7 +71,7 @@ impl Engine {
         Submission::read(body, |submission| self.prepare_submission(policy, submission, origin))?
     }
 
-    /// As [`Engine::prepare`], of an event that was read already.
+    /// Like [`Engine::prepare`], for a parsed event.
     pub(super) fn prepare_submission(
         &self,
         policy: &Policy,
@@ -79,7 +81,8 @@ impl Engine {
         self.prepare_visit(policy, submission, origin, &ImportedVisitor::default())
     }
 
-    /// As [`Engine::prepare_submission`]. What is known about an imported visitor wins over what the request says.
+    /// Like [`Engine::prepare_submission`]. The visitor's properties in an import take precedence
+    /// over the request's.
     fn prepare_visit(
         &self,
         policy: &Policy,
@@ -94,7 +97,7 @@ impl Engine {
                 tracing::error!(%error, "no salt for today's visitors");
                 return Err(TrackError::Unavailable("today's visitor salt is not there".into()).into());
             }
-            // Nobody is counted with it.
+            // The event counts for no visitor.
             Err(_) => None,
         };
         let (user_agent, address, country) = match origin.sender {
@@ -119,11 +122,13 @@ impl Engine {
         Ok(Prepared { verdict: verdict? })
     }
 
-    /// Prepares an event to be imported. A row of an export keeps what was decided about it when it was recorded; no policy applies to it again.
-    /// Anything else is an event that a server sends, and may say in `_import` what is known about its visitor.
+    /// Prepares an event for import. A row of an export keeps the decisions from when it was
+    /// recorded, and no policy applies again. Any other event is an event from a server, and
+    /// `_import` may have properties of its visitor.
     ///
     /// # Errors
-    /// As [`Engine::prepare`], and if the row doesn't fit the project's timezone or currencies.
+    /// Returns the same errors as [`Engine::prepare`], and if the row doesn't fit the project's
+    /// timezone or currencies.
     pub fn prepare_import(&self, policy: &Policy, json: &[u8]) -> Result<Prepared, Refusal> {
         let Some(row) = parse_row(json, policy.project)? else {
             return match json.len() {
@@ -190,7 +195,8 @@ impl Engine {
         Ok(Receipt::of(project, external_id.as_deref(), *outcome, clamped))
     }
 
-    /// Records a batch of one project. Events that are invalid or exceed a quota are reported; the others are recorded.
+    /// Records a batch of one project. Events that are invalid or exceed a quota are reported, and
+    /// all others are recorded.
     ///
     /// # Errors
     /// See [`TrackError`].
@@ -231,10 +237,10 @@ impl Engine {
         Ok(receipt)
     }
 
-    /// Returns the events of a batch that are to be recorded, and a receipt of the others.
+    /// Returns the events of a batch to record, and a receipt of the others.
     ///
     /// # Errors
-    /// None of the batch can be recorded.
+    /// No event of the batch can be recorded.
     pub(super) fn keep(
         &self,
         prepared: impl IntoIterator<Item = Result<Prepared, Refusal>>,
@@ -263,14 +269,15 @@ impl Engine {
         Ok((kept, receipt))
     }
 
-    /// Whether the identity of an event was erased. Removes an erased id from the event of another one.
+    /// Whether the identity of an event was erased. If only another id of the event was erased,
+    /// removes that id.
     fn is_suppressed(&self, event: &mut Event) -> bool {
         let project = event.project;
         let organization = || self.registry().policy(project).map(|config| config.policy.organization);
         self.inner.erasures.suppresses(organization, event)
     }
 
-    /// Returns the events of a batch that exceed no quota. The others become errors of `receipt`.
+    /// Returns the events of a batch that exceed no quota. All others become errors of `receipt`.
     async fn within_quota(&self, kept: KeptEvents, receipt: &mut BatchReceipt) -> Result<KeptEvents, TrackError> {
         let refused = self.over_quota(&kept.events).await?;
         if refused.is_empty() {
@@ -288,8 +295,9 @@ impl Engine {
         Ok(KeptEvents { events, places })
     }
 
-    /// Evaluates events with the project's policy. Before a project's first event is recorded, its calendar and currencies are
-    /// pinned (durably), and the event is evaluated again with the pinned configuration.
+    /// Evaluates events with the project's policy. Before a project's first event is recorded, its
+    /// calendar and currencies are pinned (durably), and the event is evaluated again with the
+    /// pinned configuration.
     ///
     /// # Errors
     /// The pin could not be made durable.
@@ -315,7 +323,8 @@ impl Engine {
         }
     }
 
-    /// Records one event of `project`, and returns when it is durable and counted. Part of the embedded API.
+    /// Records one event of `project`, and returns when it is durable and counted. Part of the
+    /// embedded API.
     ///
     /// # Errors
     /// See [`Refusal`].
@@ -356,7 +365,7 @@ impl Engine {
     }
 }
 
-/// Whether an event asks to notify.
+/// Whether an event asks for a notification.
 pub(super) fn has_notification(events: &[Box<Event>]) -> bool {
     events.iter().any(|event| event.details.notify == Some(true))
 }

@@ -1,4 +1,4 @@
-//! Lets one verification run at a time, and ends it when the engine closes.
+//! Allows one verification at a time, and ends it when the engine closes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,14 +9,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::foreign_verification::ForeignVerification;
 use crate::verify::VerifyError;
 
-/// The one verification of an engine that may run at a time.
+/// The permit for the verification of an engine.
 #[derive(Debug)]
 pub(super) struct Verifications {
     permits: Arc<Semaphore>,
-    /// Ends the one that is under way.
+    /// Stops the verification in progress.
     stop: Mutex<Arc<AtomicBool>>,
     is_closed: AtomicBool,
-    /// The one that another node wants.
+    /// The verification for another node.
     pub(super) foreign: Mutex<Option<ForeignVerification>>,
 }
 
@@ -32,24 +32,24 @@ impl Default for Verifications {
 }
 
 impl Verifications {
-    /// Begins one that ends when `stop` is set.
+    /// Begins a verification that ends when `stop` is set.
     pub(super) fn begin(&self, stop: &Arc<AtomicBool>) -> Result<OwnedSemaphorePermit, VerifyError> {
         let permit = Arc::clone(&self.permits).try_acquire_owned().map_err(|_| VerifyError::Running)?;
         *self.stop.lock() = Arc::clone(stop);
         if self.is_closed() { Err(VerifyError::Stopped) } else { Ok(permit) }
     }
 
-    /// Whether what another node wants is this.
+    /// Whether the verification for another node has this number.
     pub(super) fn is_foreign(&self, run: u64) -> bool {
         self.foreign.lock().as_ref().is_some_and(|foreign| foreign.run == run)
     }
 
-    /// Whether no more can begin.
+    /// Whether no more verifications can begin.
     pub(super) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// Ends the one that is under way, allows no more, and waits until it has ended.
+    /// Stops the verification in progress, allows no more, and waits until it has ended.
     pub(super) async fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
         self.stop.lock().store(true, Ordering::Relaxed);

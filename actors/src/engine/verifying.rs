@@ -1,4 +1,4 @@
-//! Verifications, of a running engine and of a data directory that no process has open.
+//! Verifications of a running engine, and of a data directory that no process has open.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -35,25 +35,27 @@ use crate::verify::{HeldCheck, StoredPlaces, VerifiedEvents, VerifyError, Verify
 /// How long a verification waits for checkpoints.
 const CHECKPOINTS_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
-/// How long until checkpoints are asked for again.
+/// The time before checkpoints are requested again.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Engine {
-    /// Recomputes the state of each project from its recorded events and compares it with the stored one, after saving what was
-    /// recorded before the call. Events are recorded meanwhile. `quick`: only checks files. It ends early when `stop` is set.
+    /// Recomputes the state of each project from its recorded events and compares it with the
+    /// stored state, after saving the events recorded before the call. Recording continues
+    /// meanwhile. `quick` checks only files. It ends early when `stop` is set.
     ///
-    /// A node of a cluster verifies the partitions that it has. [`Engine::verify_everywhere`] has all of them do so.
+    /// A node of a cluster verifies its own partitions. [`Engine::verify_everywhere`] verifies
+    /// those of all nodes.
     ///
     /// Blocking; takes as long as replaying all events, on threads of the lowest priority.
     ///
     /// # Errors
-    /// [`VerifyError::Running`] while another one is under way; others if it could not be found out whether everything is as it should
-    /// be.
+    /// Returns [`VerifyError::Running`] while another verification is in progress; others if the
+    /// data could not be checked.
     pub fn verify(&self, quick: bool, stop: &Arc<AtomicBool>) -> Result<VerifyReport, VerifyError> {
         Ok(self.verify_held(quick, stop)?.1)
     }
 
-    /// As [`Engine::verify`]. Returns the partitions that were verified, too.
+    /// Like [`Engine::verify`], and also returns the verified partitions.
     pub(super) fn verify_held(&self, quick: bool, stop: &Arc<AtomicBool>) -> Result<(BTreeSet<u16>, VerifyReport), VerifyError> {
         let _permit = self.inner.verifications.begin(stop)?;
         let partitions: Vec<u16> = (0..PARTITIONS).filter(|number| self.owners().is_here(*number)).collect();
@@ -73,7 +75,7 @@ impl Engine {
             dead: Arc::clone(&self.inner.dead),
             deleted: Arc::clone(&self.inner.deleted),
             hasher: self.hasher().clone(),
-            // Without it, the engine is closing.
+            // Without a store, the engine is closing.
             store: Some(self.inner.damage.store().ok_or(VerifyError::Stopped)?),
             places: self,
             projects: projects(self.registry())?,
@@ -83,7 +85,7 @@ impl Engine {
         };
         let report = std::thread::scope(|scope| {
             let work = || {
-                // On Linux this is the priority of the thread, and of those that it starts.
+                // On Linux this is the priority of the thread, and of the threads that it starts.
                 if let Err(error) = rustix::process::setpriority_process(None, LOWEST_PRIORITY) {
                     tracing::debug!(%error, "the verification runs at the usual priority");
                 }
@@ -98,11 +100,12 @@ impl Engine {
         Ok((verified, report))
     }
 
-    /// Says whether partitions are here that were at this moment, and have been all the time.
+    /// Returns a check whether partitions have been on this machine ever since this call.
     fn held_check(&self, partitions: &[u16]) -> HeldCheck {
         let (archives, owners) = (Arc::clone(&self.inner.archives), Arc::clone(&self.inner.config.owners));
         let given_up: BTreeMap<u16, u64> = partitions.iter().map(|number| (*number, archives.times_given_up(*number))).collect();
-        // A lease may be over for a moment, and renewed. Whatever looked at it in that moment has stopped.
+        // A lease may expire for a moment before it is renewed. Work that checked it in that moment
+        // has stopped.
         let lost = Mutex::new(BTreeSet::new());
         Arc::new(move |number| {
             let is_unchanged = || given_up.get(&number).is_some_and(|times| *times == archives.times_given_up(number));
@@ -114,7 +117,8 @@ impl Engine {
         })
     }
 
-    /// Waits until what is applied now of partitions of a node is saved, unless they are given up or rebuilt.
+    /// Waits until all applied events of partitions are saved, unless these are given up or
+    /// rebuilt.
     fn save_partitions(&self, partitions: &[u16]) -> Result<(), VerifyError> {
         let shards = &self.questions.shards;
         let applied = |number: &u16| Some((*number, shards.applied_until_of(*number)?));
@@ -128,12 +132,13 @@ impl Engine {
         })
     }
 
-    /// Has checkpoints written until `is_saved`.
+    /// Requests checkpoints until `is_saved`.
     fn save_until(&self, is_saved: &mut dyn FnMut() -> bool) -> Result<(), VerifyError> {
         let began = Stopwatch::now();
         let mut asked: Option<Stopwatch> = None;
         loop {
-            // Once is not enough: a round saves nothing of what is still queued when it begins.
+            // Once is not enough: a round does not save events that are still queued when it
+            // begins.
             if asked.is_none_or(|at| at.elapsed() >= ASK_AGAIN) {
                 self.questions.shards.want_checkpoints();
                 asked = Some(Stopwatch::now());
@@ -172,7 +177,7 @@ impl StoredPlaces for Engine {
     }
 
     fn stored_as(&self, partition: u16) -> Result<Option<u16>, VerifyError> {
-        // History is read without erased identities, which a state may still have.
+        // History is read without erased identities, but a state may still have them.
         if self.is_rebuilding(partition) || !self.inner.erasures.stale(partition).is_empty() {
             return Ok(None);
         }
@@ -205,11 +210,11 @@ impl StoredPlaces for Engine {
     }
 }
 
-/// Verifies a data directory that no process has open, as [`Engine::verify`] does. Nothing but an unfinished write at the end of the log is
-/// changed in it.
+/// Verifies a data directory that no process has open, like [`Engine::verify`]. Changes nothing in
+/// it, except an unfinished write at the end of the log.
 ///
 /// # Errors
-/// [`VerifyError`]: it could not be found out whether everything is as it should be.
+/// Returns a [`VerifyError`]: the data could not be checked.
 pub fn verify_directory(config: &EngineConfig, quick: bool, stop: &Arc<AtomicBool>) -> Result<VerifyReport, VerifyError> {
     let dir = config.data_dir.clone();
     for name in ["FORMAT", "keys/hash.key"] {
@@ -267,7 +272,7 @@ pub fn verify_directory(config: &EngineConfig, quick: bool, stop: &Arc<AtomicBoo
     verify(&sources, quick)
 }
 
-/// Takes what could be opened; damage goes to the report.
+/// Returns the opened value; damage goes to the report.
 fn found<T>(opened: Result<T, Fault>, file: &str, report: &mut VerifyReport) -> Result<Option<T>, VerifyError> {
     match opened {
         Ok(opened) => Ok(Some(opened)),

@@ -1,6 +1,8 @@
-//! Verifications of all nodes of a cluster: the node that is asked asks the others, and sums their reports up.
+//! Verifications of all nodes of a cluster. The node that is asked asks all others, and adds up
+//! their reports.
 //!
-//! A verification takes long, so that it is begun at another node, and then asked for again and again. It ends there when nobody asks for it any more.
+//! A verification takes long, so it is started on another node, and then its result is asked for
+//! repeatedly. It ends there when the questions stop.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,26 +21,27 @@ use super::handle::Engine;
 use crate::questions::Node;
 use crate::verify::{UnverifiedPartition, VerifyError, VerifyReport};
 
-/// The tag of requests about a verification of what a node has.
+/// The tag of requests about a verification.
 pub(super) const VERIFY: u16 = 1030;
-/// How long a node may take to answer one.
+/// How long a node may take to answer such a request.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long a node waits for the end before it says that the verification is under way.
+/// How long a node waits for the end before it answers that the verification is in progress.
 const PATIENCE: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(50);
-/// How long a node may be out of reach.
+/// How long a node may be unreachable.
 const LOST_TIMEOUT: Duration = Duration::from_secs(20);
 /// The pause after a node could not be reached.
 const PAUSE: Duration = Duration::from_millis(500);
-/// Why a partition was not verified that no report has.
+/// The reason for a partition that is in no report.
 const NOWHERE: &str = "no node had it, as far as the one knew that was asked";
 const MOVED: &str = "it moved to another node meanwhile";
 
 impl Engine {
-    /// Verifies what all machines have, as [`Engine::verify`] does what this one has. Partitions of which not everything could be verified are in the report.
+    /// Verifies the partitions of all machines, as [`Engine::verify`] does for this one. The report
+    /// names partitions that could not be verified completely.
     ///
     /// # Errors
-    /// As [`Engine::verify`].
+    /// Returns the same errors as [`Engine::verify`].
     pub async fn verify_everywhere(&self, quick: bool, stop: &Arc<AtomicBool>) -> Result<VerifyReport, VerifyError> {
         if self.owners().is_alone() {
             return Ok(self.verify_on_thread(quick, stop).await?.report);
@@ -52,7 +55,7 @@ impl Engine {
             is_over.store(true, Ordering::Relaxed);
         }
         let mut sum = VerifySum::default();
-        // All are waited for, so that nothing goes on after the answer.
+        // Waits for all answers, so that no work continues after the return.
         while let Some(answer) = asked.join_next().await {
             let (address, found) = answer.map_err(|_| VerifyError::Stopped)?;
             sum.take(&address, found);
@@ -65,7 +68,7 @@ impl Engine {
         if stop.load(Ordering::Relaxed) { Err(VerifyError::Stopped) } else { Ok(sum.report(&owners, &address)) }
     }
 
-    /// Verifies what is here on a thread of its own.
+    /// Verifies the partitions of this machine on a new thread.
     fn verify_on_thread(
         &self,
         quick: bool,
@@ -83,7 +86,7 @@ impl Engine {
         }
     }
 
-    /// Has the other nodes that have partitions verify them.
+    /// Makes the other nodes with partitions verify them.
     fn ask_for_verification(
         &self,
         owners: &BTreeMap<u16, Owner>,
@@ -108,7 +111,7 @@ impl Engine {
         asked
     }
 
-    /// Begins a verification for another node, or says how far it is.
+    /// Begins a verification for another node, or returns its progress.
     pub(super) async fn answer_verify(&self, request: &[u8]) -> Result<Vec<u8>, AskNodeError> {
         let VerifyQuestion { run, quick, step } = NodeRequest::<VerifyQuestion>::decode(request)?.question;
         let progress = match step {
@@ -145,7 +148,7 @@ impl Engine {
             if let Some(foreign) = engine.inner.verifications.foreign.lock().as_mut().filter(|foreign| foreign.run == run) {
                 foreign.ended = Some(ended);
             }
-            // What nobody fetches is not kept.
+            // A result that is not fetched is not kept.
             while !engine.inner.verifications.is_closed() && engine.inner.verifications.is_foreign(run) {
                 tokio::time::sleep(PAUSE).await;
                 engine.end_foreign(|foreign| foreign.run == run && foreign.is_forgotten());
@@ -183,7 +186,7 @@ impl Engine {
     }
 }
 
-/// Has a node verify what it has, and waits for what it finds.
+/// Makes a node verify its partitions, and waits for the result.
 async fn verify_there(node: &Node, quick: bool, is_stopped: &(dyn Fn() -> bool + Sync)) -> Result<NodeReport, String> {
     let run = random().map_err(|error| error.to_string())?;
     let ask = |step| {
@@ -206,7 +209,7 @@ async fn verify_there(node: &Node, quick: bool, is_stopped: &(dyn Fn() -> bool +
             Err(error) => break Err(error.to_string()),
         }
     };
-    // Without that, the node ends it by itself after a while.
+    // Without that, the node ends it after a while.
     if let Err(error) = ask(VerifyStep::End).await {
         tracing::debug!(%error, "a node does not know yet that a verification is over");
     }
@@ -219,12 +222,12 @@ fn random() -> Result<u64, getrandom::Error> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// What nodes have found.
+/// The results of the nodes.
 #[derive(Debug, Default)]
 struct VerifySum {
     report: VerifyReport,
     verified: BTreeSet<u16>,
-    /// The nodes that have made no report, and why.
+    /// The nodes without a report, and the errors.
     failed: BTreeMap<String, String>,
 }
 
@@ -242,7 +245,7 @@ impl VerifySum {
         }
     }
 
-    /// The report of all: a partition is verified if one node has done it.
+    /// Returns the combined report. A partition is verified if one node has verified it.
     fn report(self, owners: &BTreeMap<u16, Owner>, own: &str) -> VerifyReport {
         let Self { mut report, verified, failed } = self;
         report.not_verified.retain(|partition, _| !verified.contains(partition));
@@ -269,7 +272,7 @@ mod tests {
         moved.is_not_verified(2, "it moved");
         moved.is_not_verified(3, "it moved");
         sum.take("http://a", Ok(NodeReport { verified: BTreeSet::from([0, 1]), report: moved }));
-        // It had it before, or after.
+        // It had the partition before or after.
         sum.take("http://b", Ok(NodeReport { verified: BTreeSet::from([2]), report: VerifyReport::default() }));
         sum.take("http://c", Err("it is gone".to_owned()));
         let there = |address: &str| Owner::There(address.into());

@@ -17,13 +17,14 @@ use crate::webhooks::WebhookFigures;
 pub struct Vitals {
     /// The position of the last durable event.
     pub log_position: Position,
-    /// Bytes of events under way.
+    /// Bytes of events in flight.
     pub admitted_bytes: usize,
-    /// Maximum bytes of events under way.
+    /// Maximum bytes of events in flight.
     pub admission_limit_bytes: usize,
-    /// Number of events that were set aside.
+    /// Number of dead letters.
     pub dead_letters: usize,
-    /// Whether damage was found in the store or the index of external ids. The next start rebuilds them.
+    /// Whether damage was found in the store or the index of external ids. The next start rebuilds
+    /// them.
     pub damage_found: bool,
     /// Free space on the data directory's disk in bytes.
     pub free_disk_bytes: u64,
@@ -35,8 +36,8 @@ pub struct Vitals {
     pub checkpoints_failing: usize,
     /// Number of partitions that refuse events until their checkpoints can be written.
     pub partitions_refusing: usize,
-    /// Age of the oldest change that is in no durable checkpoint: the next start replays what was recorded since then. Zero if
-    /// there is none.
+    /// Age of the oldest change that is in no durable checkpoint. The next start replays all events
+    /// since then. Zero if there is none.
     pub unsaved_for: Duration,
     /// Number of files of the archive.
     pub archive_files: u64,
@@ -46,25 +47,25 @@ pub struct Vitals {
     pub archive_damaged_files: usize,
     /// Number of projects whose events can't be sealed, because their list of files can't be used.
     pub seal_waiting_projects: u64,
-    /// Number of projects that may have events of days that they no longer keep.
+    /// Number of projects that may have events of days beyond their retention.
     pub retention_pending: u64,
     /// How far the clock is ahead of the known time, if it is not believed.
     pub clock_ahead: Duration,
     /// Number of projects whose floors wait for a confirmation of the clock.
     pub floors_held: usize,
-    /// Age of the oldest event that is not sealed; zero if all are.
+    /// Age of the oldest unsealed event; zero if all are sealed.
     pub seal_lag: Duration,
     /// Bytes that scans have written to temporary files since the start.
     pub scan_spilled_bytes: u64,
-    /// Webhooks.
+    /// Figures about webhooks.
     pub webhooks: WebhookFigures,
-    /// Builds of company profiles.
+    /// Figures about builds of company profiles.
     pub builds: BuildFigures,
-    /// Kept answers.
+    /// Figures about kept answers.
     pub views: ViewFigures,
     /// Number of deleted projects whose data is not yet removed.
     pub deletions_pending: usize,
-    /// Number of projects that have reached a quota, of those that were used since the start.
+    /// Number of projects that have reached a quota, among those used since the start.
     pub projects_at_quota: usize,
     /// Number of events that each quota refused since the start.
     pub quota_refusals: [(Quota, u64); Quota::ALL.len()],

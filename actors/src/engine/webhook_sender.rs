@@ -1,4 +1,4 @@
-//! Sending the notifications of webhooks, on a thread of its own.
+//! Sends the notifications of webhooks, on its own thread.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
@@ -18,17 +18,18 @@ use crate::scans::FirstEvents;
 use crate::shard::AskError;
 use crate::webhooks::{DeliveryAttempt, Notification, Outlook, SignedRequest, WebhookSettings, Webhooks, signature};
 
-/// How many webhooks send at a time.
+/// The number of webhooks that send at the same time.
 const MAX_SENDING: usize = 16;
-/// How many of one organization, so that slow receivers of one leave room for the others.
+/// The number for one organization, so that its slow receivers leave room for others.
 const MAX_SENDING_OF_ONE: usize = 4;
-/// How long wake-ups are collected, so that many notifications are one.
+/// How long wake-ups are collected, so that many notifications cause one.
 const COLLECT: Duration = Duration::from_millis(20);
-/// How long a webhook sends before another one has its turn.
+/// How long a webhook sends before the next one has its turn.
 const TURN: Duration = Duration::from_secs(2);
 /// The pause after a failure of the server itself.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
-/// How long nothing may be looked at: a project may have an event whose sender was gone when it was recorded.
+/// The maximum time between two checks: a project may have an event whose sender was gone when it
+/// was recorded.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 /// How often progress is written.
 const SAVE_EVERY: Duration = Duration::from_secs(1);
@@ -43,7 +44,7 @@ fn notification(position: Position, event: &Event) -> Option<(Notification, usiz
 }
 
 impl Engine {
-    /// Begins to send, for as long as the engine is there.
+    /// Starts sending, while the engine exists.
     pub(super) fn start_webhooks(&self) -> io::Result<()> {
         let Some(settings) = self.inner.config.webhooks.clone() else { return Ok(()) };
         self.remove_orphaned_webhooks();
@@ -56,18 +57,18 @@ impl Engine {
         let sender = Sender { engine: Arc::downgrade(&self.inner), webhooks, settings: Arc::new(settings) };
         std::thread::Builder::new().name("webhooks".into()).spawn(move || {
             runtime.block_on(Turns::new(sender).run());
-            // A receiver that is slow to answer delays nothing: its notification is sent again at the next start.
+            // A slow receiver delays nothing. Its notification is sent again after the next start.
             runtime.shutdown_background();
         })?;
         Ok(())
     }
 }
 
-/// When a webhook has its next turn.
+/// The time of a webhook's next turn.
 enum NextTurn {
-    /// At once, after the others.
+    /// At once, after the other webhooks.
     Again,
-    /// After this, unless it is changed before.
+    /// After this time, unless it is changed before.
     After(Duration),
     /// With the next notification.
     Woken,
@@ -75,14 +76,14 @@ enum NextTurn {
 
 type WebhookTurn = (WebhookId, OrganizationId, NextTurn);
 
-/// Decides whose turn it is.
+/// Decides which webhook has the next turn.
 struct Turns {
     sender: Sender,
     due: BTreeMap<WebhookId, (OrganizationId, Stopwatch)>,
-    /// Those whose last try failed: news of a project don't shorten their wait.
+    /// Webhooks whose last try failed. New events of a project don't shorten their wait.
     waiting: HashSet<WebhookId>,
     sending: HashMap<WebhookId, OrganizationId>,
-    /// Those that were woken while they sent.
+    /// Webhooks that were woken while they sent.
     again: HashSet<WebhookId>,
     turns: JoinSet<WebhookTurn>,
 }
@@ -122,7 +123,7 @@ impl Turns {
         }
     }
 
-    /// Makes webhooks due whose projects have news, or all.
+    /// Makes the webhooks of projects with new events due, or all webhooks.
     fn note_woken(&mut self, all: bool) {
         let woken = self.sender.webhooks.take_woken();
         if woken.is_empty() && !all {
@@ -143,7 +144,7 @@ impl Turns {
         }
     }
 
-    /// The webhook that is due `now`, of the organization with the fewest that send.
+    /// Returns the webhook that is due `now`, of the organization with the fewest sending webhooks.
     fn next_turn(&self, now: Stopwatch) -> Option<WebhookId> {
         if self.sending.len() >= MAX_SENDING {
             return None;
@@ -182,7 +183,8 @@ impl Turns {
         }
     }
 
-    /// How long nothing more is due than was `looked` for: what was due then, and did not begin, waits for another one's end.
+    /// Returns the time until another webhook is due. Webhooks that were due at `looked` and did
+    /// not begin wait for the end of another one.
     fn pause(&self, looked: Stopwatch, is_unsaved: bool) -> Duration {
         let free = self.sending.len() < MAX_SENDING;
         let later = self.due.values().map(|(_, at)| *at).filter(|at| *at > looked).min().filter(|_| free);
@@ -199,7 +201,7 @@ struct Sender {
     settings: Arc<WebhookSettings>,
 }
 
-/// Why a turn ended early.
+/// The reason why a turn ended early.
 enum Ended {
     /// The engine stops.
     Stopped,
@@ -214,7 +216,7 @@ impl From<AskError> for Ended {
 }
 
 impl Sender {
-    /// The engine, for a moment: it is not held while a receiver is waited for.
+    /// The engine, for a moment. Nothing holds it while a receiver is awaited.
     fn engine(&self) -> Result<Engine, Ended> {
         let inner = self.engine.upgrade().filter(|inner| !inner.admission.is_closing()).ok_or(Ended::Stopped)?;
         Ok(Engine { inner })
@@ -272,7 +274,7 @@ impl Sender {
                 return Ok(NextTurn::Again);
             }
             let engine = self.engine()?;
-            // What was read may have been erased since.
+            // The notifications may have been erased since they were read.
             if engine.version(project, &Depends::Everything).await?.0 != incarnation {
                 return Ok(NextTurn::Again);
             }
@@ -287,13 +289,15 @@ impl Sender {
         Ok(if has_more { NextTurn::Again } else { NextTurn::Woken })
     }
 
-    /// How long the next try has to wait. The clock may have been set back since the last one.
+    /// Returns how long the next try has to wait. The clock may have been set back since the last
+    /// one.
     fn wait(&self, outlook: &Outlook, now: Instant) -> Option<Duration> {
         let wait_ms = u64::try_from(outlook.next_at?.0.saturating_sub(now.0)).ok().filter(|wait| *wait > 0)?;
         Some(Duration::from_millis(wait_ms).min(self.settings.wait_after(u32::MAX)))
     }
 
-    /// Goes on from where the former owner of the project had come. Costs nothing if that is known, or there is no other owner.
+    /// Continues from the progress of the project's former owner. Costs nothing if that is known,
+    /// or there is no other owner.
     async fn load(&self, id: &WebhookId, outlook: Outlook) -> Result<Outlook, Ended> {
         if !self.webhooks.is_to_load(id) {
             return Ok(outlook);
@@ -305,7 +309,7 @@ impl Sender {
 
     /// Tries a notification once.
     async fn deliver(&self, id: &WebhookId, generation: u64, notification: Notification) -> Result<DeliveryAttempt, Ended> {
-        // As it is now: it may have been paused, and its secret be another one.
+        // The current webhook: it may have been paused, or have a new secret.
         let outlook = self.webhooks.outlook(id).filter(|outlook| outlook.generation == generation);
         let Some(Outlook { webhook, .. }) = outlook else { return Ok(DeliveryAttempt::Outdated) };
         let now = self.engine()?.clock().now();
@@ -321,12 +325,12 @@ impl Sender {
                 Err("internal_error")
             }
         };
-        // What is given up is lost.
+        // A notification that is given up is lost.
         let now = self.engine()?.known_now();
         Ok(self.webhooks.tried((id, generation), &notification, outcome, &self.settings, now))
     }
 
-    /// After an erasure, forgets deliveries of events that are gone.
+    /// After an erasure, forgets deliveries of removed events.
     async fn forget_erased(&self, engine: &Engine, outlook: &Outlook) -> Result<(), Ended> {
         let (id, project) = (&outlook.webhook.id, outlook.webhook.project);
         let reflected = engine.inner.erasures.reflected(project);

@@ -1,4 +1,4 @@
-//! Webhooks: their management.
+//! The management of webhooks.
 
 use headcount_common::{ControlError, NOT_HERE, partition_of};
 use headcount_control::{Author, RegistryError, Secret, WebhookId};
@@ -12,11 +12,13 @@ use crate::webhooks::{
 };
 
 impl Engine {
-    /// Makes a webhook. It sends the notifications that are recorded from now on. The secret is returned this once.
+    /// Creates a webhook. It sends notifications recorded from now on. The secret is returned only
+    /// here.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`] if the organization has no such project; [`RegistryError::Invalid`] `url` and `events`; [`RegistryError::Conflict`]
-    /// `limit_reached` at [`MAX_WEBHOOKS`](crate::webhooks::MAX_WEBHOOKS); [`RegistryError::Storage`].
+    /// Returns [`RegistryError::NotFound`] if the organization has no such project;
+    /// [`RegistryError::Invalid`] `url` and `events`; [`RegistryError::Conflict`] `limit_reached`
+    /// at [`MAX_WEBHOOKS`](crate::webhooks::MAX_WEBHOOKS); [`RegistryError::Storage`].
     pub fn create_webhook(
         &self,
         organization: OrganizationId,
@@ -33,10 +35,10 @@ impl Engine {
         Ok(made)
     }
 
-    /// A webhook.
+    /// Returns a webhook.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`], also if it is another organization's.
+    /// Returns [`RegistryError::NotFound`] if the organization doesn't have the webhook.
     pub fn webhook(&self, organization: OrganizationId, id: &WebhookId) -> Result<Webhook, RegistryError> {
         self.inner.webhooks.get(organization, id)
     }
@@ -44,7 +46,7 @@ impl Engine {
     /// Returns webhooks of an organization, newest first.
     ///
     /// # Errors
-    /// [`RegistryError::Invalid`] `starting_after` for a webhook that is not there.
+    /// Returns [`RegistryError::Invalid`] `starting_after` if that webhook doesn't exist.
     pub fn webhooks(&self, organization: OrganizationId, query: &WebhookQuery) -> Result<WebhookPage, RegistryError> {
         self.inner.webhooks.page(organization, query)
     }
@@ -52,7 +54,8 @@ impl Engine {
     /// Changes a webhook: all fields of the patch, or none.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`]; [`RegistryError::Invalid`] `url` and `events`; [`RegistryError::Storage`].
+    /// Returns [`RegistryError::NotFound`]; [`RegistryError::Invalid`] `url` and `events`;
+    /// [`RegistryError::Storage`].
     pub fn change_webhook(
         &self,
         organization: OrganizationId,
@@ -67,7 +70,7 @@ impl Engine {
     /// Removes a webhook.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
+    /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`].
     pub fn remove_webhook(
         &self,
         organization: OrganizationId,
@@ -77,10 +80,11 @@ impl Engine {
         self.inner.webhooks.remove(self.registry(), organization, id, &by.into())
     }
 
-    /// Gives a webhook a new secret, which is returned this once. For a day the former one signs, too.
+    /// Gives a webhook a new secret, which is returned only here. For a day the former secret
+    /// signs, too.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
+    /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`].
     pub fn rotate_webhook_secret(
         &self,
         organization: OrganizationId,
@@ -93,7 +97,8 @@ impl Engine {
     /// Returns deliveries of a webhook, latest first.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`]; [`RegistryError::Invalid`] `starting_after` for a delivery that is not there.
+    /// Returns [`RegistryError::NotFound`]; [`RegistryError::Invalid`] `starting_after` if that
+    /// delivery doesn't exist.
     pub fn webhook_deliveries(
         &self,
         organization: OrganizationId,
@@ -104,10 +109,10 @@ impl Engine {
         self.inner.webhooks.deliveries(organization, id, query)
     }
 
-    /// Has a webhook send all notifications from a position on again, with the same ids.
+    /// Makes a webhook send all notifications from a position on again, with the same ids.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
+    /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`].
     pub fn replay_webhook(
         &self,
         organization: OrganizationId,
@@ -119,7 +124,8 @@ impl Engine {
         self.inner.webhooks.replay(self.registry(), (organization, id), (from, to), &by.into())
     }
 
-    /// The last position that a notification of a project may have now: positions of members are those of a partition.
+    /// The last position that a notification of a project can have now. In a cluster, positions
+    /// belong to a partition.
     fn last_position_for(&self, project: ProjectId) -> Result<Position, RegistryError> {
         if self.owners().is_alone() {
             return Ok(last_position(&*self.inner.history));
@@ -136,13 +142,13 @@ impl Engine {
         Err(ControlError::Documents(NOT_HERE.to_owned()).into())
     }
 
-    /// Returns the project of a webhook, whoever has it.
+    /// Returns the project of a webhook of any organization.
     #[must_use]
     pub fn project_of_webhook(&self, id: &WebhookId) -> Option<ProjectId> {
         self.inner.webhooks.project_of(id)
     }
 
-    /// Removes the webhooks of projects that were deleted. What fails is repeated at the next start.
+    /// Removes the webhooks of deleted projects. Failures are retried at the next start.
     pub(super) fn remove_orphaned_webhooks(&self) {
         if let Err(error) = self.inner.webhooks.remove_orphans(self.registry(), &self.clock().now().into()) {
             tracing::warn!(%error, "the webhooks of a deleted project could not be removed; the next start tries again");

@@ -1,4 +1,4 @@
-//! Looks into events, wherever they are decoded.
+//! Searches decoded events.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind};
@@ -35,7 +35,7 @@ fn look(needles: &Needles, place: &str, position: Position, event: &Event, found
     }
 }
 
-/// Looks into the events of the log.
+/// Searches the events of the log.
 pub(crate) fn search_log(
     log: &dyn ReadLog,
     needles: &Needles,
@@ -60,7 +60,7 @@ pub(crate) fn search_log(
     undecoded
 }
 
-/// Looks into the files and bases of the archive in `root`.
+/// Searches the files and bases of the archive in `root`.
 pub(crate) fn search_archive(
     root: &Path,
     catalog: &Catalog,
@@ -105,11 +105,11 @@ struct DeadLetter {
     event: Event,
 }
 
-/// Looks into the events that were set aside.
+/// Searches the dead letters.
 pub(crate) fn search_dead_letters(path: &Path, needles: &Needles, found: &mut ErasedSearch) -> io::Result<()> {
     let Some(lines) = lines(path)? else { return Ok(()) };
     for line in lines {
-        // A torn last line is no event; its bytes are looked at with those of all files.
+        // A torn last line is no event. Its bytes are searched with those of all files.
         if let Ok(DeadLetter { position, event }) = serde_json::from_slice(&line?) {
             look(needles, "dead-letters.ndjson", position, &event, found);
         }
@@ -129,14 +129,14 @@ struct ExportedEvent {
 }
 
 impl ExportedEvent {
-    /// The address that it reports.
+    /// The address that the event reports.
     fn email(&self) -> Option<&str> {
         let is_trait = self.name == "identify" || self.user_id.is_some();
         self.metadata.as_ref().filter(|_| is_trait)?.get("email")?.as_str()
     }
 }
 
-/// Looks into the events of the artifacts in `dir`: one a line.
+/// Searches the events of the artifacts in `dir`, one per line.
 pub(crate) fn search_exports(dir: &Path, needles: &Needles, found: &mut ErasedSearch) -> io::Result<()> {
     let entries = match std::fs::read_dir(dir) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -161,7 +161,7 @@ pub(crate) fn search_exports(dir: &Path, needles: &Needles, found: &mut ErasedSe
     Ok(())
 }
 
-/// The lines of a file, if it is there.
+/// The lines of a file, if it exists.
 fn lines(path: &Path) -> io::Result<Option<impl Iterator<Item = io::Result<Vec<u8>>>>> {
     match File::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

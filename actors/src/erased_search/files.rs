@@ -1,4 +1,4 @@
-//! Looks for texts in the bytes of files.
+//! Searches the bytes of files for texts.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,10 +7,10 @@ use std::path::Path;
 use super::needles::{Needles, text};
 use super::report::ErasedSearch;
 
-/// How much is looked at together.
+/// The number of bytes searched at once.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Looks into every file below `dir`.
+/// Searches every file below `dir`.
 pub(crate) fn search_files(
     root: &Path,
     dir: &Path,

@@ -1,7 +1,12 @@
-//! The search for what is left of erased identities in a data directory that no process has open.
+//! The search for data of erased identities in a data directory that no process has open.
 //!
-//! Two things are looked for. The keyed hashes of suppressed ids and addresses, in everything that is decoded: events of log, archive, dead letters and exports, and pairs of
-//! the store. And texts that the operator names, in the same and in the bytes of every file. `needles` is what is looked for, `events`, `pairs` and `files` look.
+//! It searches for two things:
+//!
+//! - The keyed hashes of suppressed ids and addresses, in all decoded data: events of log, archive,
+//!   dead letters and exports, and pairs of the store.
+//! - Texts that the operator names, in the same data and in the bytes of every file.
+//!
+//! `needles` has the hashes and texts to find; `events`, `pairs` and `files` search for them.
 
 mod events;
 mod files;

@@ -1,4 +1,4 @@
-//! What is looked for.
+//! The hashes and texts to find.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,9 +16,9 @@ pub(crate) struct Needles {
     /// The erased users of each organization, with the last positions of their erased events.
     users: HashMap<(OrganizationId, RecordKey), Ends>,
     others: HashMap<(ProjectId, RecordKey), Position>,
-    /// The erased e-mail addresses of each organization, likewise.
+    /// The same for erased e-mail addresses.
     emails: HashMap<(OrganizationId, RecordKey), Ends>,
-    /// The suppressed ones: nothing may have their hashes, at any position.
+    /// The suppressed keys. No data may have their hashes, at any position.
     suppressed: Vec<RecordKey>,
     hashes: Option<AhoCorasick>,
     texts: Option<AhoCorasick>,
@@ -35,7 +35,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// Adds those of an erasure. Ids that are still suppressed have none.
+    /// Adds the keys of an erasure. It has no positions while its ids are only suppressed.
     fn add(&mut self, erasure: &Erasure) {
         match &erasure.until {
             _ if !erasure.is_lifted => self.everywhere = Position::MAX,
@@ -55,7 +55,8 @@ impl Ends {
 }
 
 impl Needles {
-    /// Looks for the ids of `erasures`, and for `texts`, in any of the forms in which they are stored.
+    /// Creates the search for the ids of `erasures`, and for `texts`, in all forms in which they
+    /// are stored.
     pub(crate) fn new(
         hasher: &KeyHasher,
         organizations: HashMap<ProjectId, OrganizationId>,
@@ -107,12 +108,12 @@ impl Needles {
         self.longest
     }
 
-    /// Whose event it is, if it is an erased one's, or names one.
+    /// Returns a description if an event belongs to an erased identity, or names one.
     pub(super) fn of_event(&self, position: Position, event: &Event) -> Option<&'static str> {
         self.of_ids(event.project, position, &event.who, event.details.email.as_deref())
     }
 
-    /// As [`Needles::of_event`], by its ids and the address that it reports.
+    /// Like [`Needles::of_event`], for the ids and the reported address of an event.
     pub(super) fn of_ids(
         &self,
         project: ProjectId,
@@ -136,7 +137,7 @@ impl Needles {
         addresses.any(|email| is_erased(&self.emails, email)).then_some("an erased e-mail address")
     }
 
-    /// Whether bytes that belong to a project have the keyed hash of a suppressed id or address.
+    /// Whether bytes of a project contain the keyed hash of a suppressed id or address.
     pub(super) fn has_hash(&self, project: ProjectId, bytes: &[u8]) -> bool {
         let Some(hashes) = &self.hashes else { return false };
         let is_its = |pattern: usize| {
@@ -149,19 +150,19 @@ impl Needles {
         hashes.find_overlapping_iter(bytes).any(|found| is_its(found.pattern().as_usize()))
     }
 
-    /// The number of the first text that the bytes have.
+    /// The number of the first text that the bytes contain.
     pub(super) fn text_in(&self, bytes: &[u8]) -> Option<usize> {
         let found = self.texts.as_ref()?.find(bytes)?;
         self.numbers.get(found.pattern().as_usize()).copied()
     }
 
-    /// Whether there are texts to look for.
+    /// Whether there are texts to find.
     pub(super) fn has_texts(&self) -> bool {
         self.texts.is_some()
     }
 }
 
-/// The bytes of a key, as keys and as values have them.
+/// The bytes of a key, in keys and in values.
 fn forms_of(RecordKey(hash): RecordKey) -> [[u8; 16]; 2] {
     [hash.to_be_bytes(), hash.to_le_bytes()]
 }
@@ -180,7 +181,7 @@ mod tests {
     use super::*;
     use headcount_control::{ErasureEnd, ErasureStage};
 
-    /// Who has opted in again is found up to where the erasure ends in each project.
+    /// After an opt-in, data are found up to the end of the erasure in each project.
     #[test]
     fn ids_that_are_recorded_again_are_looked_for_up_to_the_ends_of_their_erasure() {
         let [first, second, third] = [1, 2, 3].map(ProjectId);

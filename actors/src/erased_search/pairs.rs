@@ -1,4 +1,4 @@
-//! Looks into the pairs of the store, and of bases.
+//! Searches the pairs of the store, and of bases.
 
 use std::ops::ControlFlow;
 
@@ -12,7 +12,7 @@ use super::needles::{Needles, text};
 use super::report::ErasedSearch;
 use crate::fault;
 
-/// Looks into a pair. A base has no partitions in its keys.
+/// Searches a pair. A base has no partitions in its keys.
 pub(super) fn look(needles: &Needles, place: &str, key: &[u8], value: &[u8], found: &mut ErasedSearch) {
     found.pairs += 1;
     let project = match Key::decode(key) {
@@ -27,7 +27,7 @@ pub(super) fn look(needles: &Needles, place: &str, key: &[u8], value: &[u8], fou
     }
 }
 
-/// Looks into the current pairs of sled and tables, and into all pairs of all tables.
+/// Searches the current pairs of sled and tables, and all pairs of all tables.
 pub(crate) fn search_pairs(
     store: &DiskStore,
     needles: &Needles,

@@ -1,44 +1,44 @@
-//! What a search found.
+//! The result of a search for erased identities.
 
-/// The most findings that a report lists.
+/// The maximum number of findings in a report.
 const MAX_FINDINGS: usize = 1_000;
 
-/// A place with something of an erased identity.
+/// A place with data of an erased identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErasedFinding {
-    /// The file, in the data directory, and the place in it.
+    /// The file in the data directory, and the place in it.
     pub place: String,
-    /// What it has. A text is named by its number.
+    /// The data. A text is named by its number.
     pub what: String,
 }
 
-/// What a search found, and what it read.
+/// The findings of a search, and the data that it read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ErasedSearch {
-    /// The erasures whose ids were looked for.
+    /// The number of erasures whose ids were searched for.
     pub erasures: u64,
-    /// Those of them that are not done: their events are somewhere still.
+    /// The number of these that are not done: their events still exist somewhere.
     pub unfinished: u64,
-    /// The ids and e-mail addresses whose keyed hashes were looked for.
+    /// The number of ids and e-mail addresses whose keyed hashes were searched for.
     pub ids: u64,
-    /// The texts that were looked for.
+    /// The number of texts searched for.
     pub texts: u64,
-    /// The files that were read byte by byte.
+    /// The number of files read byte by byte.
     pub files: u64,
-    /// Their bytes.
+    /// The bytes of these files.
     pub bytes: u64,
-    /// The events that were decoded.
+    /// The number of decoded events.
     pub events: u64,
-    /// The pairs of the store, and of bases in the archive, that were decoded.
+    /// The number of decoded pairs of the store, and of bases in the archive.
     pub pairs: u64,
-    /// What was found, at most 1,000 places.
+    /// The findings, at most 1,000 places.
     pub findings: Vec<ErasedFinding>,
     /// Whether there are more places.
     pub has_more: bool,
 }
 
 impl ErasedSearch {
-    /// Whether nothing was found, and no erasure is under way.
+    /// Whether nothing was found, and no erasure is in progress.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty() && self.unfinished == 0

@@ -1,4 +1,5 @@
-//! The archives of an engine: one of all partitions, or, where partitions move between machines, one of each that is here.
+//! The archives of an engine: one for all partitions, or, in a cluster, one for each owned
+//! partition.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,13 +11,13 @@ use parking_lot::{Mutex, RwLock};
 use super::Wanted;
 use super::sealed::SealedEvents;
 
-/// See the module.
+/// The archives of an engine.
 #[derive(Debug)]
 pub(crate) struct PartitionArchives {
-    /// That of the partitions that have none of their own.
+    /// The archive of the partitions without their own.
     common: Arc<SealedEvents>,
     own: RwLock<BTreeMap<u16, Arc<SealedEvents>>>,
-    /// How often each partition was given up.
+    /// The number of times that each partition was given up.
     given_up: Vec<AtomicU64>,
     /// Locked while the work on the archive of a partition begins or ends.
     moving: Vec<Mutex<()>>,
@@ -39,13 +40,15 @@ impl PartitionArchives {
         self.own.write().remove(&partition);
     }
 
-    /// Begins the work on the archive of a partition with `begin`, which was asked for when the partition had been given up `times`. `None`: it was given up again since.
+    /// Begins the work on the archive of a partition with `begin`. The partition had been given up
+    /// `times` when the work was requested. Returns `None` if it was given up again since.
     pub(crate) fn begin_work<R>(&self, partition: u16, times: u64, begin: impl FnOnce() -> R) -> Option<R> {
         let _moving = self.moving.get(usize::from(partition)).map(Mutex::lock);
         (self.times_given_up(partition) == times).then(begin)
     }
 
-    /// Ends the work on the archive of a partition with `end`. Work that was asked for before does not begin any more.
+    /// Ends the work on the archive of a partition with `end`. Work requested before does not begin
+    /// any more.
     pub(crate) fn end_work(&self, partition: u16, end: impl FnOnce()) {
         let _moving = self.moving.get(usize::from(partition)).map(Mutex::lock);
         if let Some(times) = self.given_up.get(usize::from(partition)) {
@@ -54,24 +57,25 @@ impl PartitionArchives {
         end();
     }
 
-    /// How often a partition was given up: it has not been here all the time if that changes.
+    /// The number of times that a partition was given up. If it changes, the partition was not here
+    /// all the time.
     pub(crate) fn times_given_up(&self, partition: u16) -> u64 {
         self.given_up.get(usize::from(partition)).map_or(0, |times| times.load(Ordering::Acquire))
     }
 
-    /// The archive that has the sealed events of a partition.
+    /// The archive with the sealed events of a partition.
     pub(crate) fn of(&self, partition: u16) -> Arc<SealedEvents> {
         Arc::clone(self.own.read().get(&partition).unwrap_or(&self.common))
     }
 
-    /// All archives, each with the partition that it is of; `None`: of all others.
+    /// All archives, each with its partition; `None` for the archive of all others.
     pub(super) fn all(&self) -> Vec<(Option<u16>, Arc<SealedEvents>)> {
         let own = self.own.read();
         let own = own.iter().map(|(partition, archive)| (Some(*partition), Arc::clone(archive)));
         own.chain([(None, Arc::clone(&self.common))]).collect()
     }
 
-    /// Divides what is wanted by the archive that has it.
+    /// Divides the wanted events by archive.
     pub(super) fn divide(&self, wanted: &[Wanted]) -> Vec<(Arc<SealedEvents>, Vec<Wanted>)> {
         let own = self.own.read();
         let (mut parts, mut common) = (Vec::new(), Vec::new());

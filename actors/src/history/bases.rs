@@ -14,14 +14,14 @@ use super::sealed::SealedEvents;
 use super::{Bases, PartitionArchives};
 use crate::erasures::Erasures;
 
-/// The bases of the projects in the archive, which stay as they are while this exists.
+/// The bases of the projects in the archive. They don't change while this exists.
 pub(super) struct HeldBases {
     archives: Vec<HeldArchive>,
     erasures: Arc<Erasures>,
 }
 
 struct HeldArchive {
-    /// `None`: all partitions that have no archive of their own.
+    /// The partition; `None` for all partitions without their own archive.
     partition: Option<u16>,
     sealed: Arc<SealedEvents>,
     _unchanged: ArcRwLockReadGuard<RawRwLock, ()>,
@@ -35,7 +35,7 @@ impl HeldBases {
     }
 
     fn sealed(&self, partition: u16) -> Option<&SealedEvents> {
-        // The last one is that of all others.
+        // The last archive is that of all other partitions.
         let mut archives = self.archives.iter();
         archives.find(|held| held.partition.is_none_or(|of| of == partition)).map(|held| &*held.sealed)
     }

@@ -12,7 +12,8 @@ pub(crate) enum HistoryError {
     /// The log can't be read.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// A record of the log can't be decoded although its checksum holds: another version wrote it.
+    /// A record of the log can't be decoded although its checksum is right: another version wrote
+    /// it.
     #[error("an event in the log can't be decoded: {0}")]
     Decode(#[from] CodecError),
     /// The archive can't be read.

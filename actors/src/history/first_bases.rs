@@ -1,32 +1,35 @@
 //! Whether projects may get their first bases.
 //!
-//! Once a project has a base, events that the base has may be removed. A backup of several machines reads the events of projects without one, so it holds their first bases back.
+//! Once a project has a base, the events in it may be removed. A backup of a cluster reads the
+//! events of projects without a base, so it holds their first bases back.
 
 use std::time::{Duration, Instant as Stopwatch};
 
 use parking_lot::{Mutex, MutexGuard};
 
-/// See the module.
+/// Holds first bases back.
 #[derive(Debug, Default)]
 pub(crate) struct FirstBases {
     held_until: Mutex<Option<Stopwatch>>,
 }
 
 impl FirstBases {
-    /// Holds first bases back for `time` from now on. One that is being listed is listed before this returns.
+    /// Holds first bases back for `time` from now on. If a base is being listed, this returns after
+    /// that.
     pub(crate) fn hold(&self, time: Duration) {
         let until = Stopwatch::now() + time;
         let mut held = self.held_until.lock();
         *held = Some(held.map_or(until, |other| other.max(until)));
     }
 
-    /// Allows a first base to be listed while the result exists. `None`: they are held back.
+    /// Allows a first base to be listed while the result exists. Returns `None` if they are held
+    /// back.
     pub(crate) fn allow(&self) -> Option<MutexGuard<'_, Option<Stopwatch>>> {
         let held = self.held_until.lock();
         held.is_none_or(|until| Stopwatch::now() >= until).then_some(held)
     }
 
-    /// Whether they are held back.
+    /// Whether first bases are held back.
     pub(crate) fn are_held(&self) -> bool {
         self.allow().is_none()
     }

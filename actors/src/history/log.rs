@@ -27,7 +27,7 @@ impl LoggedEvents {
         Self { log }
     }
 
-    /// The first position of a partition that the log has, or will have next.
+    /// The first position of a partition in the log, or the next one if the log has none.
     pub(crate) fn first_position(&self, partition: u16) -> Position {
         self.log.first_position(partition)
     }
@@ -37,7 +37,7 @@ impl LoggedEvents {
         self.log.last_position(partition)
     }
 
-    /// About how many events a read of a partition after a position passes over.
+    /// The approximate number of events that a read of a partition after a position passes.
     pub(crate) fn events_after(&self, partition: u16, position: Position) -> u64 {
         self.log.events_after(partition, position)
     }

@@ -1,4 +1,4 @@
-//! The archive, then the log.
+//! Reads the archive, then the log.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -26,12 +26,12 @@ pub(crate) struct Past {
 }
 
 impl Past {
-    /// The events of identities that are being erased are left out, wherever they still are.
+    /// Creates a history without the events of identities in erasure, wherever they still are.
     pub(crate) fn new(archives: Arc<PartitionArchives>, logged: LoggedEvents, erasures: Arc<Erasures>) -> Self {
         Self { archives, logged, erasures }
     }
 
-    /// Reads what one archive, and the log, have of what is wanted.
+    /// Reads the wanted events of one archive, and of the log.
     fn read_part(
         &self,
         sealed: &SealedEvents,
@@ -57,7 +57,8 @@ fn read_sealed(
         let part = Wanted { until, ..*wanted };
         let is_wanted = |(project, last): &(ProjectId, Position)| *last > wanted.after && concerns(wanted, *project);
         for (project, last) in catalog.projects().filter(is_wanted) {
-            // A read of a whole partition leaves out deleted projects. A scan of a deleted project gets an error.
+            // A read of a whole partition leaves out deleted projects. A scan of a deleted project
+            // gets an error.
             if sealed.is_deleted(project) && wanted.project.is_none() {
                 continue;
             }
@@ -91,7 +92,7 @@ fn concerns(wanted: &Wanted, project: ProjectId) -> bool {
     wanted.project.map_or_else(|| partition_of(project) == wanted.partition, |one| one == project)
 }
 
-/// The position up to which the wanted events are in the archive. Those after it are read from the log.
+/// The position up to which the archive has the wanted events. Later ones are read from the log.
 fn sealed_until(catalog: &Catalog, wanted: &Wanted) -> Position {
     catalog.sealed_until_of(|project| concerns(wanted, project))
 }
@@ -153,7 +154,7 @@ impl History for Past {
 /// Reads sealed events up to the position of the last one of the project.
 type SealedReading<'r> = dyn FnMut(Position, &Wanted) -> Result<ControlFlow<()>, ArchiveError> + 'r;
 
-/// Passes what is sealed of the wanted events of one project to `read`, if there is anything.
+/// Passes the sealed part of one project's wanted events to `read`, if there is any.
 fn sealed_parts(
     sealed: &SealedEvents,
     project: ProjectId,
@@ -164,7 +165,7 @@ fn sealed_parts(
     let Some(last) = catalog.last_of(project).filter(|last| *last > wanted.after) else {
         return Ok(ControlFlow::Continue(()));
     };
-    // The project's list may have more files by now, whose events the log has too.
+    // The project's list may have more files by now, whose events are also in the log.
     let part = Wanted { until: wanted.until.min(sealed_until(catalog, wanted)), ..*wanted };
     read(last, &part).map_err(|error| match sealed.is_deleted(project) {
         true => HistoryError::Deleted { project },
@@ -173,7 +174,7 @@ fn sealed_parts(
 }
 
 impl Past {
-    /// Passes the wanted events of one project that are not sealed to `visit`.
+    /// Passes the unsealed part of one project's wanted events to `visit`.
     fn logged_parts(
         &self,
         wanted: &Wanted,
@@ -189,7 +190,7 @@ impl Past {
         outcome.map_err(|error| HistoryError::Archive { partition: wanted.partition, error })
     }
 
-    /// Passes the wanted events that are not sealed to `visit`.
+    /// Passes the unsealed part of the wanted events to `visit`.
     fn read_logged(
         &self,
         wanted: &[Wanted],

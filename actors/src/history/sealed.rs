@@ -1,4 +1,4 @@
-//! The archive of all projects, as its readers see it.
+//! The archive of all projects, for its readers.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -23,12 +23,12 @@ use super::first_bases::FirstBases;
 use super::{HistoryPart, HistoryPiece, LatestVisitor, PartVisitor, PieceOrigin, SealedColumns, Wanted};
 use crate::deleted_projects::DeletedProjects;
 
-/// How many events are passed on together.
+/// The number of events passed on together.
 const PIECE_EVENTS: usize = 256;
-/// About how many bytes an event takes without its longest texts.
+/// The approximate size of an event without its longest texts, in bytes.
 const EVENT_BYTES: usize = 200;
 
-/// See the module. Shared by its readers and by the thread that seals.
+/// The archive of all projects. Its readers and the sealing thread share it.
 #[derive(Debug)]
 pub(crate) struct SealedEvents {
     root: PathBuf,
@@ -36,10 +36,11 @@ pub(crate) struct SealedEvents {
     /// The files that were found damaged, and not intact since.
     damaged: Mutex<BTreeSet<(ProjectId, String)>>,
     deleted: Arc<DeletedProjects>,
-    /// Read-locked by replays, which need the bases and all events after them as they were when they began.
+    /// Read-locked by replays: the bases and all events after them must not change from the start
+    /// of a replay on.
     bases: Arc<RwLock<()>>,
     first_bases: FirstBases,
-    /// Has the files that are not in `root`.
+    /// The source of files that are not in `root`.
     source: Source,
 }
 
@@ -66,7 +67,8 @@ impl Drop for Hold<'_> {
 }
 
 impl SealedEvents {
-    /// Opens the archive in the directory `root`. It need not exist. `deleted` projects are being removed from it.
+    /// Opens the archive in the directory `root`, which need not exist. `deleted` projects are
+    /// being removed from it.
     ///
     /// # Errors
     /// The catalog is damaged, or can't be read.
@@ -83,12 +85,12 @@ impl SealedEvents {
         })
     }
 
-    /// Has files fetched from `source` that are not in the directory.
+    /// Fetches files that are not in the directory from `source`.
     pub(crate) fn with_source(self, source: Source) -> Self {
         Self { source, ..self }
     }
 
-    /// Where files come from that are not in the directory.
+    /// The source of files that are not in the directory.
     pub(crate) fn source(&self) -> Source {
         self.source.clone()
     }
@@ -103,13 +105,14 @@ impl SealedEvents {
         self.deleted.contains(project)
     }
 
-    /// Keeps bases, and events that they have, as they are while the result exists.
+    /// Keeps bases and their events from changing while the result exists.
     pub(super) fn keep_bases(&self) -> ArcRwLockReadGuard<RawRwLock, ()> {
-        // Nobody waits to write, so a thread can hold it twice.
+        // No writer waits, so a thread can lock it twice.
         self.bases.read_arc_recursive()
     }
 
-    /// Allows to replace bases and to remove events that they have, while the result exists. `None`: a replay needs them as they are.
+    /// Allows to replace bases and to remove their events, while the result exists. Returns `None`
+    /// if a replay needs them unchanged.
     pub(crate) fn change_bases(&self) -> Option<RwLockWriteGuard<'_, ()>> {
         self.bases.try_write()
     }
@@ -124,12 +127,12 @@ impl SealedEvents {
         Arc::clone(&self.lock().catalog)
     }
 
-    /// Uses a catalog that is durable.
+    /// Uses a durable catalog.
     pub(crate) fn publish(&self, catalog: Catalog) {
         self.lock().catalog = Arc::new(catalog);
     }
 
-    /// The position up to which nobody reads the log any more.
+    /// The position up to which no reader reads the log any more.
     pub(crate) fn unread_until(&self) -> Position {
         let shared = self.lock();
         let logged_after = shared.catalog.logged_after();
@@ -181,7 +184,8 @@ impl SealedEvents {
         self.shared.lock()
     }
 
-    /// Passes the wanted events of a project to `visit`. Its last sealed event has the position `last`.
+    /// Passes the wanted events of a project to `visit`. Its last sealed event has the position
+    /// `last`.
     pub(super) fn read(
         &self,
         project: ProjectId,
@@ -190,7 +194,7 @@ impl SealedEvents {
         visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, ArchiveError> {
         let archive = self.list(project, last)?;
-        // A replay has loaded the base, which stays the same until its end.
+        // A replay has loaded the base, which does not change until its end.
         let base = archive.manifest().base().filter(|_| wanted.project.is_none()).map_or(0, |base| base.position());
         let (after, until) = (Cell::new(wanted.after.max(base)), Cell::new(wanted.until));
         // Later lists have the same floors up to `last`.
@@ -235,7 +239,8 @@ impl SealedEvents {
         })
     }
 
-    /// Passes the row groups of a project's files to `visitor`, those of a file together, the last file first. Skips files that it does not want.
+    /// Passes the row groups of a project's files to `visitor`, those of a file together, the last
+    /// file first. Skips files that it does not want.
     pub(super) fn read_latest(
         &self,
         project: ProjectId,
@@ -257,7 +262,8 @@ impl SealedEvents {
         })
     }
 
-    /// Passes the files for which `is_wanted`, with positions after `after` and up to `until`, to `visit`, which advances one of them.
+    /// Passes each file that `is_wanted` selects, with positions after `after` and up to `until`,
+    /// to `visit`, which advances one of them.
     fn for_each_file(
         &self,
         project: ProjectId,
@@ -275,7 +281,7 @@ impl SealedEvents {
             }
             let is_left = |entry: &FileEntry| entry.name.last > after.get() && entry.name.first <= until.get();
             match self.read_files(&archive, project, &entries, &|entry| is_left(entry) && is_wanted(entry), visit) {
-                // A merge has removed it: the files of the new list have its events.
+                // A merge has removed the file. The files of the new list have its events.
                 Err(ArchiveError::Damaged { reason: Damage::Missing, .. })
                     if Archive::existing(&self.root, project)?.manifest() != archive.manifest() => {}
                 outcome => return outcome,
@@ -286,7 +292,8 @@ impl SealedEvents {
     /// Opens the archive of a project that has sealed events up to the position `last`.
     ///
     /// # Errors
-    /// [`ArchiveError::Damaged`] if the list of files is missing, damaged or a former one; [`ArchiveError::Io`].
+    /// Returns [`ArchiveError::Damaged`] if the list of files is missing, damaged or a former one;
+    /// [`ArchiveError::Io`].
     pub(crate) fn list(&self, project: ProjectId, last: Position) -> Result<Archive, ArchiveError> {
         self.note(project, MANIFEST_NAME, self.read_list(project, last))
     }
@@ -330,7 +337,8 @@ enum Order {
     LastFirst,
 }
 
-/// The row groups of a file with positions after `after` and up to `until`, and with events on `days`.
+/// The row groups of a file with positions after `after` and up to `until`, and with events on
+/// `days`.
 fn wanted_groups(file: &ArchiveFile, days: Option<Window>, after: Position, until: Position) -> Vec<SealedColumns<'_>> {
     let is_wanted = |reader: &GroupReader<'_>| {
         let (positions, on) = (reader.positions(), reader.days());
@@ -344,7 +352,7 @@ fn overlaps(days: Option<Window>, first: Day, last: Day) -> bool {
     days.is_none_or(|window| last >= window.start && first <= window.end)
 }
 
-/// Reading of one project's events.
+/// A read of one project's events.
 struct SealedRead<'v> {
     wanted: Wanted,
     events: Vec<(Position, Box<Event>)>,

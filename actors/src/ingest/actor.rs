@@ -1,7 +1,9 @@
-//! The ingest actor: answers senders on their own thread, and submits what a turn of that thread has gathered.
+//! The ingest actor: answers senders on their own thread, and submits the events that one turn of
+//! that thread has gathered.
 //!
-//! There is one per HTTP worker (and one for the embedded API), so that an answer wakes only the sender's own thread, once for
-//! all senders of a submission. Its mailbox needs no bound of its own: senders pass the engine's [`Gate`](crate::ingest::Gate) first.
+//! There is one per HTTP worker (and one for the embedded API), so that an answer wakes only the
+//! sender's own thread, once for all senders of a submission. Its mailbox needs no bound, since
+//! senders pass the engine's [`Gate`](crate::ingest::Gate) first.
 
 use std::sync::Arc;
 
@@ -11,7 +13,7 @@ use super::answers::{Done, Flush, IngestAddresses, Unsettled, Waiting, refuse};
 use super::gathering::Gathering;
 use super::refusal::TrackError;
 
-/// See the module.
+/// The ingest actor of one thread.
 pub(crate) struct IngestActor {
     gathering: Arc<Gathering>,
 }
@@ -22,7 +24,7 @@ impl IngestActor {
     }
 }
 
-/// Returns the addresses that senders and submissions need.
+/// Returns the addresses for senders and submissions.
 pub(super) fn addresses(ingest: &Addr<IngestActor>) -> Arc<IngestAddresses> {
     Arc::new(IngestAddresses { flush: ingest.clone().recipient(), done: ingest.clone().recipient() })
 }
@@ -37,7 +39,8 @@ impl Actor for IngestActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        // Senders pass a gate of bytes first; the capacity only has to exceed what fits through it.
+        // Senders pass a gate of bytes first. The capacity only has to exceed the number of
+        // requests that fit through the gate.
         ctx.set_mailbox_capacity(1 << 16);
     }
 }

@@ -1,4 +1,5 @@
-//! The way back to senders: what they wait for, and the messages that bring it to their thread.
+//! The way back to senders: the outcomes that they wait for, and the messages that carry them to
+//! their thread.
 
 use std::sync::Arc;
 
@@ -19,16 +20,16 @@ pub(super) struct Waiting {
     pub(super) answer: Answer,
 }
 
-/// Submit what was gathered.
+/// Submits the gathered events.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Flush(pub(super) Arc<IngestAddresses>);
 
-/// Why a submission has no outcomes.
+/// The reason why a submission has no outcomes.
 pub(super) enum Unsettled {
     /// The log refused it: nothing was recorded.
     Refused(Arc<LogError>),
-    /// It may be in the log.
+    /// The events may be in the log.
     Unknown,
 }
 
@@ -48,7 +49,7 @@ pub(super) struct IngestAddresses {
 
 /// The way back to the senders of a submission. Dropping it reports that the outcome is unknown.
 pub(crate) struct Return {
-    /// `None` once the result was returned.
+    /// The senders; `None` after the result was returned.
     way: Option<(Arc<IngestAddresses>, Vec<Waiting>)>,
 }
 
@@ -67,7 +68,8 @@ impl Return {
         self.send(Err(Unsettled::Refused(reason)));
     }
 
-    /// Answers on the calling thread that nothing was recorded, for what never came to the log.
+    /// Answers on the calling thread that nothing was recorded, for events that never reached the
+    /// log.
     pub(super) fn unavailable(mut self, why: &str) {
         if let Some((_, waiting)) = self.way.take() {
             refuse(waiting, why);
@@ -80,7 +82,7 @@ impl Return {
         ingest.done.do_send(Done { waiting, result });
     }
 
-    /// Returns made-up outcomes; the real ones will find nobody waiting.
+    /// Returns made-up outcomes. The real ones will find no receiver.
     #[cfg(feature = "fault-injection")]
     pub(crate) fn finish_early(&mut self, outcomes: Vec<Outcome>) {
         self.send(Ok(outcomes));

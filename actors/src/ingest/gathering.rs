@@ -1,4 +1,5 @@
-//! Gathers the events of senders, and submits them to the log: few submissions when senders are many, and no wait when they are few.
+//! Gathers the events of senders, and submits them to the log: few submissions when there are many
+//! senders, and no delay when there are few.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,8 +18,9 @@ use crate::event_codec::{self, Events, LogRecord};
 use crate::import_mark::ImportMark;
 use crate::shard::PartitionHealth;
 
-/// From this many events on, what a project has gathered is submitted at once. The log and the shard work on them while the
-/// thread parses the next ones; with all that a turn brings in one submission, each would wait for the others.
+/// From this many events on, a project's events are submitted at once. The log and the shard work
+/// on them while the thread parses the next ones. In a single submission per turn, each event would
+/// wait for all others.
 const SUBMITTED_AT_ONCE: usize = 16;
 
 const SHUTTING_DOWN: &str = "the engine is shutting down";
@@ -34,7 +36,7 @@ pub struct Ticket {
 /// The senders of a submission.
 #[derive(Default)]
 struct Senders {
-    /// Kept until the events are applied, whether or not anybody waits for that.
+    /// Kept until the events are applied, even if their senders have left.
     permits: Vec<Permit>,
     waiting: Vec<Waiting>,
 }
@@ -55,9 +57,9 @@ struct Gathered {
 #[derive(Default)]
 struct GatheredByProject {
     by_project: HashMap<ProjectId, Gathered>,
-    /// Whether a [`Flush`] is on its way.
+    /// Whether a [`Flush`] is scheduled.
     flushing: bool,
-    /// Whether the actor is gone, so that nobody would submit what is gathered.
+    /// Whether the actor is gone, so that gathered events would never be submitted.
     closed: bool,
 }
 
@@ -73,7 +75,8 @@ impl Gathering {
         Self { log, health, state: Mutex::default() }
     }
 
-    /// Takes the events of one sender, all of one project, and answers when they are durable and applied.
+    /// Takes the events of one sender and one project, and answers when they are durable and
+    /// applied.
     pub(super) fn add(&self, events: Events, permit: Permit, answer: Answer, ingest: &Arc<IngestAddresses>) {
         let Some(project) = events.first().map(|event| event.project) else {
             let _ = answer.send(Ok(Vec::new()));
@@ -104,14 +107,14 @@ impl Gathering {
         }
     }
 
-    /// Records a floor of a project. Events that were sent before may come after it.
+    /// Records a floor of a project. Events sent before may come after it.
     pub(super) fn raise_floor(&self, floor: FloorMove, permit: Permit, answer: Answer, ingest: &Arc<IngestAddresses>) {
         let mut from = Senders::default();
         from.add(1, permit, answer);
         self.submit(floor.project, LogRecord::Floor(floor), from, ingest);
     }
 
-    /// Records a part of an import, and its mark if it has one, after all parts that were sent before.
+    /// Records a part of an import, with its mark if it has one, after all parts sent before.
     pub(super) fn add_part(
         &self,
         events: Events,
@@ -128,7 +131,7 @@ impl Gathering {
         self.submit_encoded(project, (record, payload), from, ingest);
     }
 
-    /// Submits what was gathered.
+    /// Submits the gathered events.
     pub(super) fn flush(&self, ingest: &Arc<IngestAddresses>) {
         let mut state = self.state.lock();
         state.flushing = false;
@@ -139,7 +142,7 @@ impl Gathering {
         }
     }
 
-    /// Refuses what was gathered, and all that follows. Called when the actor is gone.
+    /// Refuses the gathered events, and all later ones. Called when the actor is gone.
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
@@ -166,7 +169,8 @@ impl Gathering {
     ) {
         let Senders { permits, waiting } = from;
         let back = Return::new(Arc::clone(ingest), waiting);
-        // The last check before the log: logged events are applied, at the latest by the next start.
+        // The last check before the log: logged events are applied, at the latest by the next
+        // start.
         if let Err(why) = self.health.check_project(project) {
             return back.unavailable(why);
         }

@@ -1,14 +1,15 @@
-//! User agents that were parsed before.
+//! A cache of parsed user agents.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 
 use headcount_domain::agent::{self, Agent, Hints, MAX_HINT_BYTES};
 
-/// How many bytes of user agents with their hints, and of their parsed values, each thread remembers.
+/// The bytes of user agents with their hints and parsed values that each thread caches.
 const AGENTS_BYTES: usize = 1 << 20;
 
-/// Calls `use_it` with the parsed `user_agent`. Parsing costs microseconds, and few different agents are frequent.
+/// Calls `use_it` with the parsed `user_agent`. Parsing costs microseconds, and few different
+/// agents are frequent.
 pub(crate) fn with_agent<R>(user_agent: &str, hints: &Hints<'_>, use_it: impl FnOnce(&Agent) -> R) -> R {
     thread_local! {
         static KNOWN: RefCell<KnownAgents> = RefCell::default();
@@ -37,7 +38,7 @@ impl KnownAgents {
         result
     }
 
-    /// Remembers a parsed agent.
+    /// Caches a parsed agent.
     fn learn(&mut self, agent: Agent) {
         let texts = [&agent.browser, &agent.browser_version, &agent.os].into_iter().flatten();
         let bytes = size_of::<(Box<str>, Agent)>() + self.key.len() + texts.map(|text| text.len()).sum::<usize>();
@@ -50,7 +51,8 @@ impl KnownAgents {
     }
 }
 
-/// Writes what an agent with its hints is known by: none is another's, since the fields of a header have no control characters.
+/// Writes the key of an agent with its hints. Different agents have different keys, since header
+/// fields have no control characters.
 fn write_key(key: &mut String, user_agent: &str, hints: &Hints<'_>) {
     key.clear();
     key.push(if *hints == Hints::NONE { 'a' } else { 'h' });

@@ -1,4 +1,4 @@
-//! Receiving events: admission, batching, and what senders hear.
+//! Receives events: admission, batching, and the answers to senders.
 
 mod actor;
 mod answers;
@@ -22,5 +22,5 @@ pub use receipt::{BatchReceipt, ImportReceipt, MAX_BATCH_WARNINGS, Receipt, Stat
 pub use refusal::{QuotaExceeded, Refusal, TrackError};
 pub use tracker::Tracker;
 
-/// How many events one batch may hold.
+/// The maximum number of events in a batch.
 pub const MAX_BATCH_EVENTS: usize = 5_000;

@@ -23,7 +23,7 @@ pub struct NewEvent {
 pub use headcount_domain::intake::submission::TextField as Field;
 
 impl NewEvent {
-    /// An event of this name, happening now.
+    /// Creates an event of this name, happening now.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
@@ -54,21 +54,23 @@ impl NewEvent {
         self.with(Field::ExternalId, external_id)
     }
 
-    /// Has the event notify: it is sent to the project's webhooks, and shown to those who watch the project.
+    /// Marks the event as a notification: it is sent to the project's webhooks, and shown to
+    /// watchers of the project.
     #[must_use]
     pub fn notify(mut self) -> Self {
         self.notify = true;
         self
     }
 
-    /// Sets the visitor's country, for those who know it. Else it is that of the field `ip`, if the engine has a database of countries.
+    /// Sets the visitor's country, if you know it. Otherwise it comes from the field `ip`, if the
+    /// engine has a database of countries.
     #[must_use]
     pub fn country(mut self, country: Country) -> Self {
         self.country = Some(country);
         self
     }
 
-    /// The request that it would have come with.
+    /// The origin of a request that would carry it.
     pub(crate) fn origin(&self) -> Origin<'static> {
         Origin { country: self.country, ..Origin::SERVER }
     }
@@ -83,17 +85,17 @@ impl NewEvent {
         Ok(self)
     }
 
-    /// Sets when it happened, in milliseconds since 1970.
+    /// Sets the time of the event, in milliseconds since 1970.
     #[must_use]
     pub fn at_ms(mut self, epoch_ms: i64) -> Self {
-        // A small number would be one of seconds.
+        // A small number would be taken for seconds.
         let is_small = (0..100_000_000_000).contains(&epoch_ms);
         let json = if is_small { format!("\"{}\"", Instant(epoch_ms)) } else { epoch_ms.to_string() };
         self.timestamp = RawValue::from_string(json).ok();
         self
     }
 
-    /// Sets the metadata: anything that serialises to JSON.
+    /// Sets the metadata: any value that serialises to JSON.
     ///
     /// # Errors
     /// It does not serialise.

@@ -1,4 +1,4 @@
-//! Events between their parsing and their recording.
+//! Parsed events before their recording.
 
 use headcount_domain::agent::Hints;
 use headcount_domain::intake::admission::{Sender, Verdict};
@@ -17,18 +17,19 @@ pub struct Origin<'a> {
     pub address: Option<ClientAddress<'a>>,
     /// The visitor's user agent. Never stored.
     pub user_agent: Option<&'a str>,
-    /// The client hints that came with it. Never stored.
+    /// The client hints of the request. Never stored.
     pub hints: Hints<'a>,
-    /// The visitor's country: as a proxy reports it, or that of the address ([`Engine::country_of`](crate::Engine::country_of)).
+    /// The visitor's country: from a proxy, or from the address
+    /// ([`Engine::country_of`](crate::Engine::country_of)).
     pub country: Option<Country>,
-    /// `Sec-GPC: 1` was sent.
+    /// Whether the request has `Sec-GPC: 1`.
     pub gpc: bool,
-    /// `DNT: 1` was sent.
+    /// Whether the request has `DNT: 1`.
     pub dnt: bool,
 }
 
 impl Origin<'_> {
-    /// A server, without a visitor's request.
+    /// The origin of a server, without a visitor's request.
     pub const SERVER: Origin<'static> = Origin {
         sender: Sender::Server,
         address: None,
@@ -40,14 +41,14 @@ impl Origin<'_> {
     };
 }
 
-/// An event that was parsed and admitted or dropped by the project's policy.
+/// A parsed event, which the project's policy admits or drops.
 #[derive(Debug)]
 pub struct Prepared {
     pub(crate) verdict: Verdict,
 }
 
 impl Prepared {
-    /// What was repaired, and what the sender probably did not intend. Nothing of an event that is dropped.
+    /// The repairs of the event, and probable mistakes of the sender. Empty for a dropped event.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         match &self.verdict {
@@ -62,7 +63,7 @@ impl Prepared {
         }
     }
 
-    /// Names the fields of warnings otherwise.
+    /// Changes the names of fields in warnings.
     pub(crate) fn rename_warnings(&mut self, rename: impl FnMut(Warning) -> Warning) {
         if let Verdict::Record { warnings, .. } = &mut self.verdict {
             *warnings = std::mem::take(warnings).into_iter().map(rename).collect();
@@ -73,7 +74,7 @@ impl Prepared {
         RepairCounts::of(self.warnings())
     }
 
-    /// Whether it is to be recorded; otherwise it is dropped.
+    /// Whether the event will be recorded; otherwise it is dropped.
     #[must_use]
     pub fn is_recorded(&self) -> bool {
         matches!(self.verdict, Verdict::Record { .. })

@@ -1,4 +1,4 @@
-//! What senders hear about their events.
+//! The answers to senders about their events.
 
 use headcount_domain::ids::{ProjectId, event_id};
 use headcount_domain::intake::admission::DropReason;
@@ -9,69 +9,73 @@ use headcount_domain::intake::warning::Warning;
 use crate::intake_counts::{DropCounts, RepairCounts};
 use crate::shard::Outcome;
 
-/// How many warnings the receipt of a batch has.
+/// The maximum number of warnings in the receipt of a batch.
 pub const MAX_BATCH_WARNINGS: usize = 100;
 
 /// The result of tracking one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
-    /// Its id; a duplicate has the id of the first. Absent if it was dropped.
+    /// The id of the event; a duplicate has the id of the first. Absent if it was dropped.
     pub id: Option<String>,
-    /// Whether it counts.
+    /// Whether the event counts.
     pub status: Status,
-    /// Its time lay too far ahead, and the time of receipt is used.
+    /// Whether its time was too far ahead, so that the time of receipt is used.
     pub clamped: bool,
-    /// Its position; a duplicate has that of the first. Absent if it was dropped.
+    /// The position of the event; a duplicate has the position of the first. Absent if it was
+    /// dropped.
     pub position: Option<Position>,
 }
 
 /// Whether an event counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// It is durable, and in every figure.
+    /// The event is durable, and in every figure.
     Recorded,
-    /// An event with its `external_id` is; this one changes nothing.
+    /// An earlier event has its `external_id`. This one changes nothing.
     Duplicate,
-    /// The project's policy is not to record it.
+    /// The project's policy drops the event.
     Dropped(DropReason),
 }
 
 /// The result of tracking a batch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BatchReceipt {
-    /// How many were recorded.
+    /// The number of recorded events.
     pub recorded: usize,
-    /// How many had an `external_id` that was there already.
+    /// The number of events with a known `external_id`.
     pub duplicates: usize,
-    /// How many were dropped by the project's policy, or since their days lie below its floor.
+    /// The number of events dropped by the project's policy, or because their days are below its
+    /// floor.
     pub dropped: usize,
-    /// The places in the batch of those that were recorded with the time of receipt, as their own lay too far ahead.
+    /// The indexes of the recorded events whose time was too far ahead, so that the time of receipt
+    /// is used.
     pub clamped: Vec<usize>,
-    /// What was repaired, by the place in the batch: the first [`MAX_BATCH_WARNINGS`].
+    /// The first [`MAX_BATCH_WARNINGS`] warnings, each with the index of its event.
     pub warnings: Vec<(usize, Warning)>,
-    /// The invalid ones and those that exceed a quota, by their place in the batch. All others need no resending.
+    /// The invalid events and those that exceed a quota, each with its index. All other events need
+    /// no resending.
     pub errors: Vec<(usize, Invalid)>,
 }
 
 /// The result of recording a part of an imported file.
 #[derive(Debug)]
 pub struct ImportReceipt {
-    /// What became of the lines.
+    /// The receipt of the lines.
     pub batch: BatchReceipt,
-    /// The position of the last event. Absent if the log has none of the part.
+    /// The position of the last event. Absent if the log has no event of the part.
     pub position: Option<Position>,
 }
 
-/// Where an event of a batch comes from.
+/// The place of an event in its batch.
 pub(crate) struct BatchPlace {
-    /// Its place in the batch.
+    /// The index of the event in its batch.
     pub(crate) index: usize,
-    /// Its time lay too far ahead.
+    /// Whether its time was too far ahead.
     pub(crate) is_clamped: bool,
 }
 
 impl BatchReceipt {
-    /// Counts what became of the events of a batch that were sent to the log.
+    /// Counts the outcomes of the events of a batch that were sent to the log.
     pub(crate) fn apply(&mut self, outcomes: Vec<Outcome>, places: &[BatchPlace], drops: &mut DropCounts) {
         for (outcome, place) in outcomes.into_iter().zip(places) {
             match outcome {
@@ -85,7 +89,7 @@ impl BatchReceipt {
         }
     }
 
-    /// Counts what was repaired of an event, and notes it while there is room.
+    /// Counts the repairs of an event, and keeps its warnings while there is room.
     pub(crate) fn warn(&mut self, index: usize, warnings: Vec<Warning>, drops: &mut DropCounts) {
         drops.repaired.add(&RepairCounts::of(&warnings));
         let room = MAX_BATCH_WARNINGS - self.warnings.len();
@@ -100,12 +104,12 @@ impl BatchReceipt {
 }
 
 impl Receipt {
-    /// The receipt of an event that is not recorded.
+    /// Returns the receipt of an event that is not recorded.
     pub(crate) fn dropped(reason: DropReason) -> Self {
         Self { id: None, status: Status::Dropped(reason), clamped: false, position: None }
     }
 
-    /// The receipt of an event that was applied.
+    /// Returns the receipt of an applied event.
     pub(crate) fn of(project: ProjectId, external_id: Option<&str>, outcome: Outcome, clamped: bool) -> Self {
         if outcome.is_dropped {
             return Self::dropped(DropReason::Retention);

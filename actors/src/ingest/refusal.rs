@@ -1,25 +1,27 @@
-//! Why events were not recorded.
+//! The reasons why events are not recorded.
 
 use std::fmt;
 
 use headcount_domain::intake::submission::Invalid;
 use headcount_domain::quota::Quota;
 
-/// Why events were not recorded, or why that is unknown.
+/// The reason why events were not recorded, or why the outcome is unknown.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum TrackError {
-    /// The engine can't take them now; nothing was recorded.
+    /// The engine can't take events now. Nothing was recorded.
     #[error("nothing was recorded: {0}")]
     Unavailable(String),
-    /// The event exceeds a quota of its project; nothing was recorded.
+    /// The event exceeds a quota of its project. Nothing was recorded.
     #[error("{0}")]
     QuotaExceeded(QuotaExceeded),
-    /// They may be in the log, and their shard did not answer: they may or may not be counted.
+    /// The events may be in the log, and their shard did not answer: they may or may not be
+    /// counted.
     #[error("the outcome is not known yet")]
     OutcomeUnknown,
 }
 
-/// An event would create a new item of a kind whose limit its project has reached. Nothing of the event was recorded.
+/// An event would create a new item of a kind whose quota its project has reached. Nothing of the
+/// event was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuotaExceeded {
     /// The kind.
@@ -40,16 +42,16 @@ impl fmt::Display for QuotaExceeded {
     }
 }
 
-/// Why events were not taken.
+/// The reason why events were not taken.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Refusal {
-    /// The event itself.
+    /// The event is invalid.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// There is no such project.
+    /// The project does not exist.
     #[error("unknown project")]
     UnknownProject,
-    /// The engine.
+    /// The engine did not record the event.
     #[error(transparent)]
     Track(#[from] TrackError),
 }

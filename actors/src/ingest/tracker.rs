@@ -16,7 +16,7 @@ use crate::event_codec::Events;
 use crate::import_mark::ImportMark;
 use crate::shard::Outcome;
 
-/// A handle for tracking from one thread of an actix system: answers wake that thread only.
+/// A handle for tracking from one thread of an actix system. Answers wake only that thread.
 #[derive(Clone)]
 pub struct Tracker {
     gathering: Arc<Gathering>,
@@ -34,15 +34,15 @@ impl std::fmt::Debug for Tracker {
 impl Tracker {
     /// Starts an actor in the calling thread's actix system.
     ///
-    /// A sender that waits longer than `timeout` hears [`TrackError::OutcomeUnknown`].
+    /// A sender that waits longer than `timeout` gets [`TrackError::OutcomeUnknown`].
     pub(crate) fn start(gathering: Gathering, timeout: Duration) -> Self {
         let gathering = Arc::new(gathering);
         let ingest = addresses(&IngestActor::new(Arc::clone(&gathering)).start());
         Self { gathering, ingest, timeout }
     }
 
-    /// Records events of one project; answers when they are durable and applied. The [`Permit`] for them is kept until then,
-    /// even if nobody waits any more.
+    /// Records events of one project, and answers when they are durable and applied. Their
+    /// [`Permit`] is kept until then, even if the sender has left.
     ///
     /// # Errors
     /// See [`TrackError`].
@@ -50,7 +50,7 @@ impl Tracker {
         self.answered(|answer| self.gathering.add(events, permit, answer, &self.ingest)).await
     }
 
-    /// Records a floor of a project; answers when it is durable and applied.
+    /// Records a floor of a project, and answers when it is durable and applied.
     ///
     /// # Errors
     /// See [`TrackError`].
@@ -58,7 +58,8 @@ impl Tracker {
         self.answered(|answer| self.gathering.raise_floor(floor, permit, answer, &self.ingest)).await.map(drop)
     }
 
-    /// Records a part of an import, whether or not the returned future is polled; answers as [`Self::record`], after whatever time.
+    /// Records a part of an import, even if the returned future is not polled. Answers like
+    /// [`Self::record`], without a time limit.
     pub(crate) fn record_part(
         &self,
         events: Events,

@@ -1,7 +1,8 @@
 //! The events of watched projects, on their way from the shards to the watches.
 //!
-//! A shard that applies an event of a watched project adds what a watch counts of it to the project's feed: a few words, and no look-up. For other projects it
-//! reads one number. A watch that falls behind loses its feed, and reads what it missed from the history.
+//! A shard that applies an event of a watched project adds the few words that a watch counts to the
+//! project's feed, without a lookup. For other projects it reads a single number. A watch that
+//! falls behind loses its feed, and reads the missed events from the history.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -15,12 +16,13 @@ use parking_lot::{Mutex, RwLock};
 
 use super::frame::LiveNotification;
 
-/// How many events wait in a feed: those of half a second at the highest rates. Those with long texts count as several.
+/// The maximum number of events waiting in a feed: half a second's at the highest rates. An event
+/// with long texts counts as several.
 const MAX_WAITING: usize = 1 << 16;
-/// How many events wait in all feeds: some 25 MB.
+/// The maximum number of events waiting in all feeds: some 25 MB.
 const MAX_WAITING_IN_ALL: usize = 1 << 18;
 
-/// What a watch counts of an event.
+/// The part of an event that a watch counts.
 #[derive(Debug, Clone)]
 pub(crate) struct LiveEvent {
     pub(crate) position: Position,
@@ -32,12 +34,12 @@ pub(crate) struct LiveEvent {
 }
 
 impl LiveEvent {
-    /// How many events without texts take as much memory.
+    /// The number of events without texts that take as much memory.
     fn weight(&self) -> usize {
         1 + self.notification.as_ref().map_or(0, |notification| notification.bytes().div_ceil(size_of::<Self>()))
     }
 
-    /// What a watch counts of an event.
+    /// Returns the part of an event that a watch counts.
     pub(crate) fn new(event: &Event, position: Position, subject: EventSubject) -> Self {
         Self {
             position,
@@ -53,7 +55,7 @@ impl LiveEvent {
 /// The feeds of watched projects.
 #[derive(Debug, Default)]
 pub(crate) struct Feeds {
-    /// The number of feeds: without any, nothing else is looked at.
+    /// The number of feeds. Without any, nothing else is read.
     open: AtomicUsize,
     waiting: AtomicUsize,
     feeds: RwLock<HashMap<ProjectId, Arc<Mutex<Feed>>>>,
@@ -62,9 +64,9 @@ pub(crate) struct Feeds {
 #[derive(Debug, Default)]
 struct Feed {
     events: VecDeque<LiveEvent>,
-    /// The sum of their weights.
+    /// The sum of the events' weights.
     weight: usize,
-    /// The last event that was offered. A replay offers events again.
+    /// The last event offered. A replay offers events again.
     last: Position,
     /// Whether events did not fit.
     has_lost: bool,
@@ -72,7 +74,7 @@ struct Feed {
     is_over: bool,
 }
 
-/// The reading end of a feed, which ends with it.
+/// The reading end of a feed. Dropping it ends the feed.
 #[derive(Debug)]
 pub(crate) struct FeedReader {
     feeds: Arc<Feeds>,
@@ -81,7 +83,8 @@ pub(crate) struct FeedReader {
 }
 
 impl Feeds {
-    /// Begins the feed of a project: it gets the events that are applied from now on. Another reader of the project begins anew.
+    /// Begins the feed of a project, with the events applied from now on. Replaces an earlier
+    /// reader of the project, which has to begin again.
     pub(crate) fn begin(self: &Arc<Self>, project: ProjectId) -> FeedReader {
         FeedReader { feeds: Arc::clone(self), project, feed: self.register(project) }
     }
@@ -96,7 +99,7 @@ impl Feeds {
         feed
     }
 
-    /// Adds an event that was applied, if its project is watched.
+    /// Adds an applied event, if its project is watched.
     pub(crate) fn offer(&self, event: &Event, position: Position, subject: EventSubject) {
         if self.open.load(Ordering::SeqCst) == 0 {
             return;
@@ -129,7 +132,8 @@ impl Feeds {
 }
 
 impl FeedReader {
-    /// Takes the events that wait, in order. `None`: events were lost, up to the last one that was applied.
+    /// Takes the waiting events, in order. Returns `None` if events were lost, up to the last one
+    /// that was applied.
     pub(crate) fn take(&mut self) -> Option<VecDeque<LiveEvent>> {
         let mut feed = self.feed.lock();
         let events = self.feeds.empty(&mut feed);
@@ -141,7 +145,7 @@ impl FeedReader {
         (!std::mem::take(&mut feed.has_lost)).then_some(events)
     }
 
-    /// As if there had been no room for an event.
+    /// Acts as if there had been no room for an event.
     #[cfg(test)]
     pub(crate) fn lose(&self) {
         self.feed.lock().has_lost = true;
@@ -155,7 +159,7 @@ impl Drop for FeedReader {
             feeds.remove(&self.project);
             self.feeds.open.fetch_sub(1, Ordering::SeqCst);
         }
-        // A shard that has the feed still could add one more: it is not counted for ever.
+        // A shard that still has the feed could add one more event, which must not count forever.
         let mut feed = self.feed.lock();
         drop(self.feeds.empty(&mut feed));
         feed.last = Position::MAX;

@@ -1,4 +1,4 @@
-//! What watchers of a project see.
+//! The frames that watchers of a project see.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::money::Amount;
 use headcount_domain::time::{Day, Instant};
 
-/// A project at one moment. All values are absolute.
+/// The figures of a project at one moment. All values are absolute.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveFrame {
-    /// The incarnation of the data directory, without which the position means nothing.
+    /// The incarnation of the data directory, without which the position has no meaning.
     pub incarnation: u128,
     /// The number of erasures that the figures reflect.
     pub erasures: u64,
@@ -31,11 +31,11 @@ pub struct LiveFigures {
     pub day: Day,
     /// The events of the day.
     pub events: u64,
-    /// Its unique users.
+    /// The unique users of the day.
     pub unique_users: u64,
-    /// The sessions that began on it.
+    /// The sessions that began on the day.
     pub sessions: u64,
-    /// Its pageviews.
+    /// The pageviews of the day.
     pub pageviews: u64,
     /// Orders less refunds, in the project's currency.
     pub revenue: Amount,
@@ -43,14 +43,14 @@ pub struct LiveFigures {
     pub orders: i64,
     /// The distinct identities with an event in the last five minutes.
     pub users_5m: u64,
-    /// The last minutes, the running one last.
+    /// The last minutes, ending with the current one.
     pub minutes: Vec<LiveMinute>,
 }
 
 /// A minute in UTC, by the time of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LiveMinute {
-    /// Its beginning.
+    /// The beginning of the minute.
     pub minute: Instant,
     /// The number of events.
     pub events: u64,
@@ -58,20 +58,20 @@ pub struct LiveMinute {
     pub users: u64,
 }
 
-/// An event that asked to notify.
+/// An event with `notify: true`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveNotification {
-    /// Its position.
+    /// The position of the event.
     pub position: Position,
-    /// Its id.
+    /// The id of the event.
     pub event_id: String,
-    /// Its name.
+    /// The name of the event.
     pub name: String,
-    /// Its text.
+    /// The text of the notification.
     pub message: Option<String>,
-    /// Its channel.
+    /// The channel of the notification.
     pub channel: Option<String>,
-    /// When it happened.
+    /// The time of the event.
     pub at: Instant,
 }
 
@@ -82,7 +82,7 @@ impl LiveNotification {
         self.event_id.len() + self.name.len() + texts.sum::<usize>()
     }
 
-    /// The notification of an event, if it asked for one.
+    /// Returns the notification of an event, if it has one.
     pub(crate) fn of(position: Position, event: &Event) -> Option<Self> {
         let text = |text: Option<&str>| text.map(str::to_owned);
         event.details.notify.filter(|notify| *notify)?;

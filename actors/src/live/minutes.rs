@@ -11,16 +11,17 @@ use super::feeds::LiveEvent;
 use super::frame::{LiveMinute, LiveNotification};
 
 const MINUTE_MS: i64 = 60_000;
-/// How many minutes are shown, the running one included.
+/// The number of minutes shown, including the current one.
 const MINUTES: i64 = 30;
-/// For how long somebody counts as present.
+/// How long a person counts as present.
 const PRESENT_MS: i64 = 5 * MINUTE_MS;
-/// How long ago an event of the shown minutes can have been received at most: its time may lie ahead of its receipt.
+/// How long ago an event of the shown minutes can have been received: its time may be ahead of its
+/// receipt.
 pub(crate) const RECENT_MS: i64 = MINUTES * MINUTE_MS + MAX_AHEAD_MS;
-/// How many notifications are remembered.
+/// The maximum number of notifications kept.
 const MAX_NOTIFICATIONS: usize = 100;
-/// How many identities are counted exactly over all minutes. Of more, every second one is counted, and so on, and the counts are estimates: senders choose how
-/// many there are.
+/// The maximum number of identities counted exactly over all minutes. Beyond it, every second one
+/// is counted, and so on, and the counts are estimates, since senders decide how many there are.
 const MAX_KEYS: usize = 1 << 16;
 
 /// The events of the last minutes of a project.
@@ -31,9 +32,9 @@ pub(crate) struct RecentEvents {
     seen: HashMap<RecordKey, i64>,
     /// The number of keys in all minutes.
     keys: usize,
-    /// The number of low bits that must be zero in a key that is kept.
+    /// The number of low bits that must be zero in a kept key.
     sampled_bits: u32,
-    /// The last ones, each with when it was added.
+    /// The last notifications, each with the time when it was added.
     notifications: VecDeque<(Instant, Arc<LiveNotification>)>,
 }
 
@@ -47,7 +48,7 @@ impl RecentEvents {
     /// Adds an event.
     pub(crate) fn add(&mut self, event: &LiveEvent, now: Instant) {
         if let EventSubject { identity: Some(user), linked: Some(anonymous) } = event.subject {
-            // What the anonymous id did before it was linked.
+            // The anonymous id's events before it was linked.
             self.link(anonymous, user);
         }
         if let Some(notification) = &event.notification {
@@ -60,7 +61,7 @@ impl RecentEvents {
     }
 
     fn count(&mut self, at_ms: i64, identity: Option<RecordKey>, now: Instant) {
-        // The clock may have been set back, and events may lie ahead of it.
+        // The clock may have been set back, and events may be ahead of it.
         let minute = at_ms.div_euclid(MINUTE_MS);
         let running = now.0.div_euclid(MINUTE_MS);
         if minute <= running - MINUTES || minute > running + MINUTES {
@@ -70,7 +71,7 @@ impl RecentEvents {
         recent.events += 1;
         let Some(key) = identity.filter(|key| is_sampled(*key, self.sampled_bits)) else { return };
         self.keys += usize::from(recent.users.insert(key));
-        // Somebody whose clock is fast is present now.
+        // A person whose clock is ahead is present now.
         let at_ms = at_ms.min(now.0);
         let seen = self.seen.entry(key).or_insert(at_ms);
         *seen = at_ms.max(*seen);
@@ -87,7 +88,7 @@ impl RecentEvents {
         self.keys = self.minutes.values().map(|minute| minute.users.len()).sum();
     }
 
-    /// Lets what was counted for `from` belong to `to`: a link came.
+    /// Moves the counts of `from` to `to`, because a link joined them.
     fn link(&mut self, from: RecordKey, to: RecordKey) {
         let Some(seen) = self.seen.remove(&from) else { return };
         let is_kept = is_sampled(to, self.sampled_bits);
@@ -103,7 +104,7 @@ impl RecentEvents {
         self.keys = self.minutes.values().map(|minute| minute.users.len()).sum();
     }
 
-    /// Forgets what is no longer shown at `now`.
+    /// Forgets minutes that are no longer shown at `now`.
     pub(crate) fn forget_before(&mut self, now: Instant) {
         let first = now.0.div_euclid(MINUTE_MS) - MINUTES + 1;
         let before = self.minutes.len();
@@ -120,12 +121,13 @@ impl RecentEvents {
         }
     }
 
-    /// Whether fewer identities are kept than could be: there were more, and it is time to count anew.
+    /// Whether fewer identities are kept than fit: there were more, and they should be counted
+    /// again.
     pub(crate) fn is_too_coarse(&self) -> bool {
         self.sampled_bits > 0 && self.estimate(self.keys) <= MAX_KEYS as u64 / 2
     }
 
-    /// Returns the minutes up to `now`, the running one last.
+    /// Returns the minutes up to `now`, ending with the current one.
     pub(crate) fn minutes(&self, now: Instant) -> Vec<LiveMinute> {
         let running = now.0.div_euclid(MINUTE_MS);
         let minute = |number: i64| {

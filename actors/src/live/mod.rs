@@ -1,7 +1,8 @@
-//! What happens now in projects that somebody watches.
+//! The live figures of watched projects.
 //!
-//! Nothing is computed for other projects. A watched project is asked for its figures at most ten times a second, and its shard adds each of its events to a
-//! [feed](feeds), from which they are counted elsewhere.
+//! Nothing is computed for other projects. A watched project is asked for its figures at most ten
+//! times a second. Its shard adds each of its events to a [feed](feeds), from which another thread
+//! counts them.
 
 mod feeds;
 mod frame;

@@ -1,4 +1,4 @@
-//! Who watches which project.
+//! The watches of projects.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use tokio::sync::watch::{Receiver, Sender, channel};
 use super::feeds::{FeedReader, Feeds};
 use super::frame::LiveFrame;
 
-/// How many may watch a project at a time.
+/// The maximum number of simultaneous watches of a project.
 pub const MAX_WATCHES: usize = 256;
 
-/// Why no more frames come.
+/// The reason why no more frames come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LiveEnd {
     /// The project was deleted.
     Deleted,
-    /// The engine stops, or the watch failed: another one may be begun.
+    /// The engine stops, or the watch failed. You may begin another one.
     Stopped,
 }
 
@@ -48,7 +48,7 @@ struct WatchedProject {
     watchers: Arc<AtomicUsize>,
 }
 
-/// A watch of a project. Only the latest state is kept, however slowly it is read.
+/// A watch of a project. It keeps only the latest state, however slowly it is read.
 #[derive(Debug)]
 pub struct LiveWatch {
     states: Receiver<LiveState>,
@@ -74,7 +74,8 @@ impl Watches {
         self.feeds.begin(project)
     }
 
-    /// Begins a watch. The first one of a project gets the publisher, too. `None`: there are too many.
+    /// Begins a watch. The first watch of a project also gets the publisher. Returns `None` if
+    /// there are too many.
     pub(crate) fn begin(&self, project: ProjectId) -> Option<(LiveWatch, Option<Publisher>)> {
         let mut all = self.projects.lock();
         if let Some(WatchedProject { states, watchers }) = all.get(&project) {
@@ -93,13 +94,13 @@ impl Watches {
 }
 
 impl LiveWatch {
-    /// Waits for another state than the last one. `None`: nobody publishes any more.
+    /// Waits for a state other than the last one. Returns `None` if the publisher is gone.
     pub async fn changed(&mut self) -> Option<LiveState> {
         self.states.changed().await.ok()?;
         Some(self.states.borrow_and_update().clone())
     }
 
-    /// Returns the state, which counts as seen.
+    /// Returns the state, and marks it as seen.
     pub fn latest(&mut self) -> LiveState {
         self.states.borrow_and_update().clone()
     }
@@ -117,7 +118,7 @@ impl Publisher {
         self.project
     }
 
-    /// Whether anybody watches.
+    /// Whether the project has watchers.
     pub(crate) fn is_watched(&self) -> bool {
         self.watchers.load(Ordering::Acquire) > 0
     }
@@ -127,7 +128,7 @@ impl Publisher {
         self.states.send_replace(state);
     }
 
-    /// Ends, unless somebody watches again. Later watches get another publisher.
+    /// Ends, unless the project has watchers again. Later watches get another publisher.
     pub(crate) fn end_if_unwatched(self) -> Result<(), Self> {
         let all = Arc::clone(&self.all);
         let mut all = all.lock();

@@ -1,4 +1,5 @@
-//! What moves beside control data and events: company profiles, privacy requests and webhooks, as documents that several machines share.
+//! The data that move besides control data and events: company profiles, privacy requests and
+//! webhooks, as documents that the nodes share.
 
 use std::path::Path;
 
@@ -15,24 +16,24 @@ use crate::webhooks::MovedWebhook;
 pub struct MovedDocument {
     /// Its key.
     pub key: String,
-    /// What it is.
+    /// Its content.
     pub content: Vec<u8>,
 }
 
-/// What does not move: what can't be read, and events that were set aside.
+/// Data that do not move: unreadable documents, and dead letters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct LeftBehind {
-    /// Files of webhooks.
+    /// The number of files of webhooks.
     pub webhooks: usize,
-    /// Privacy requests.
+    /// The number of privacy requests.
     pub privacy_requests: usize,
-    /// Company profiles.
+    /// The number of company profiles.
     pub company_profiles: usize,
-    /// Events that made the server panic, and that it has set aside.
+    /// The number of dead letters.
     pub set_aside: usize,
 }
 
-/// What is read of them.
+/// The documents to move.
 pub(super) struct MovedItems {
     pub(super) profiles: Vec<MovedDocument>,
     pub(super) privacy: Vec<MovedDocument>,
@@ -40,7 +41,7 @@ pub(super) struct MovedItems {
 }
 
 impl MovedItems {
-    /// Reads everything. Also returns what can't be read, or would be too large.
+    /// Reads everything. Also returns the unreadable documents and those that would be too large.
     pub(super) fn read(from: &Path) -> Result<(Self, LeftBehind), MovingError> {
         let mut left = LeftBehind::default();
         let (profiles, unreadable) = documents::<CompanyProfile>(from, PROFILES_DIR)?;

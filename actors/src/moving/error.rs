@@ -1,4 +1,4 @@
-//! Why an installation can't move into a cluster.
+//! The errors of reading an installation that moves into a cluster.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ use headcount_storage::log::LogError;
 
 use crate::history::HistoryError;
 
-/// Why an installation can't move into a cluster.
+/// The reason why an installation can't move into a cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum MovingError {
-    /// It is neither a backup nor a data directory.
+    /// The path is neither a backup nor a data directory.
     #[error("{} is neither a backup (`headcount backup`) nor a data directory", .0.display())]
     Neither(PathBuf),
-    /// A project that has lost events has others that are not sealed, and count in its base.
+    /// A project has lost events, and has unsealed events that its base counts.
     #[error(
         "{0} has lost events by its retention, and not all others are sealed: start the server, seal its archive (`headcount archive seal`), and make another backup"
     )]
@@ -32,7 +32,7 @@ pub enum MovingError {
     /// Identities are being erased.
     #[error("{0} erasures are not finished: start the server, wait until they are, and make another backup")]
     Erasing(usize),
-    /// The backup is not sound.
+    /// The backup is damaged.
     #[error(transparent)]
     Backup(#[from] BackupError),
     /// The data directory is in use.
@@ -62,7 +62,7 @@ pub enum MovingError {
     /// The operating system refuses.
     #[error("could not {doing} {}: {source}", path.display())]
     Io {
-        /// What was to be done.
+        /// The operation.
         doing: &'static str,
         /// The file or directory.
         path: PathBuf,

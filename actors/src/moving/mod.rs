@@ -1,6 +1,9 @@
-//! What a single process has, for a cluster that it moves into: its control data as records, and the events of each partition in their order.
+//! Reads an installation that moves into a cluster: its control data as records, and the events of
+//! each partition in order.
 //!
-//! It is read from a backup, or from the data directory of a server that is stopped. Neither is changed: what opening would write to is copied to a scratch directory first. Of projects that have lost events, the sealed ones move as files (`retained`).
+//! The source is a backup, or the data directory of a stopped server. Neither is changed: files
+//! that opening would write are copied to a scratch directory first. If a project has lost events,
+//! its sealed events move as files (`retained`).
 
 mod documents;
 mod error;
@@ -43,19 +46,19 @@ const LOG_DIR: &str = "log";
 const ARCHIVE_DIR: &str = "archive";
 /// The directory of the scratch directory with the archives of partitions.
 const LAID_OUT_DIR: &str = "archives";
-/// Says in a directory that it is a backup.
+/// The file that marks a directory as a backup.
 const BACKUP_NAME: &str = "manifest.json";
-/// The most bytes of events that are encoded together, unless one event has more.
+/// The maximum bytes of events encoded together, unless a single event has more.
 const TOGETHER_BYTES: usize = 256 << 10;
 
-/// Events of a partition, or a floor, as the log of a partition has them.
+/// Events of a partition, or a floor, in the format of the partition's log.
 #[derive(Debug)]
 pub struct MovedEvents {
     /// The partition.
     pub partition: u16,
     /// Their project.
     pub project: ProjectId,
-    /// The positions that they had.
+    /// Their former positions.
     pub positions: Vec<Position>,
     /// The number of positions that they take.
     pub count: u32,
@@ -63,7 +66,7 @@ pub struct MovedEvents {
     pub payload: Vec<u8>,
 }
 
-/// See the module.
+/// An installation that moves into a cluster.
 pub struct MovingSource {
     from: PathBuf,
     registry: Registry,
@@ -74,15 +77,16 @@ pub struct MovingSource {
     left: LeftBehind,
     retained: RetainedProjects,
     scratch: PathBuf,
-    /// Of a data directory.
+    /// The lock of a data directory.
     _lock: Option<DirLock>,
 }
 
 impl MovingSource {
-    /// Opens a backup, all of whose files are checked, or a data directory that no process has open. `scratch` is an empty directory, which is needed as long as the result.
+    /// Opens a backup, checking all of its files, or a data directory that no process has open.
+    /// `scratch` must be an empty directory that exists as long as the result.
     ///
     /// # Errors
-    /// [`MovingError`]. Nothing has been written, except to `scratch`.
+    /// Returns a [`MovingError`]. Nothing has been written, except to `scratch`.
     pub fn open(from: &Path, scratch: &Path) -> Result<Self, MovingError> {
         let (lock, mut digest) = identify(from)?;
         copy_parts(from, scratch)?;
@@ -98,7 +102,7 @@ impl MovingSource {
         let dead = DeadLetters::open(&path).map_err(MovingError::io("read", &path))?;
         let (items, unreadable) = MovedItems::read(from)?;
         let left = LeftBehind { set_aside: dead.count(), ..unreadable };
-        // None is unfinished, so that nothing is hashed.
+        // No erasure is unfinished, so nothing is hashed with this key.
         let erasures = Arc::new(Erasures::none(KeyHasher::new([0; 16])));
         let past = Past::new(Arc::new(PartitionArchives::new(Arc::new(sealed))), LoggedEvents::new(log.reader()), erasures);
         let digest = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
@@ -106,13 +110,13 @@ impl MovingSource {
         Ok(Self { from, registry, past, dead, digest, items, left, retained, scratch, _lock: lock })
     }
 
-    /// Tells this backup or directory, as it is now, from all others.
+    /// Identifies the current contents of this backup or directory.
     #[must_use]
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// What does not move.
+    /// The data that do not move.
     #[must_use]
     pub fn left_behind(&self) -> LeftBehind {
         self.left
@@ -121,17 +125,18 @@ impl MovingSource {
     /// The numbers of organizations and projects.
     ///
     /// # Errors
-    /// [`MovingError::Control`].
+    /// Returns [`MovingError::Control`].
     pub fn counts(&self) -> Result<(usize, usize), MovingError> {
         let organizations = self.registry.organizations();
         let projects = organizations.iter().map(|one| Ok(self.registry.projects(one.id)?.len()));
         Ok((organizations.len(), projects.sum::<Result<usize, RegistryError>>()?))
     }
 
-    /// Returns the control data as the records of an empty control log, in their order: the same at each call.
+    /// Returns the control data as the records of an empty control log, in order. Every call
+    /// returns the same.
     ///
     /// # Errors
-    /// [`MovingError::Control`].
+    /// Returns [`MovingError::Control`].
     pub fn control_records(&self) -> Result<Vec<Vec<u8>>, MovingError> {
         Ok(self.registry.as_records()?)
     }
@@ -139,15 +144,16 @@ impl MovingSource {
     /// Copies the keys to a data directory, which must not have others.
     ///
     /// # Errors
-    /// [`MovingError::Secrets`].
+    /// Returns [`MovingError::Secrets`].
     pub fn bring_keys(&self, data_dir: &Path) -> Result<(), MovingError> {
         Ok(secrets::bring(&self.from, data_dir)?)
     }
 
-    /// Passes all events and floors to `visit` that do not move as files: those of each project in the order of their positions, and the same ones at each call.
+    /// Passes all events and floors that do not move as files to `visit`: those of each project in
+    /// the order of their positions. Every call passes the same.
     ///
     /// # Errors
-    /// [`MovingError`]. What came before has been visited.
+    /// Returns a [`MovingError`]. Events before the failure have been visited.
     pub fn events(&self, visit: &mut dyn FnMut(MovedEvents) -> ControlFlow<()>) -> Result<(), MovingError> {
         let wanted: Vec<Wanted> = (0..PARTITIONS).map(|partition| Wanted::partition(partition, 0)).collect();
         let mut failure = None;
@@ -201,7 +207,7 @@ impl MovingSource {
         &self.items.privacy
     }
 
-    /// Returns what asks for the positions of the events that move, before [`Self::webhooks`].
+    /// Returns a map that collects the positions for [`Self::webhooks`] while events move.
     #[must_use]
     pub fn positions(&self) -> PositionMap {
         let mut positions = PositionMap::default();
@@ -210,10 +216,10 @@ impl MovingSource {
         positions
     }
 
-    /// The webhooks, where events have these positions, and a value has at most `max_bytes`.
+    /// Returns the webhooks with the new positions of events. A value has at most `max_bytes`.
     ///
     /// # Errors
-    /// [`MovingError::Io`].
+    /// Returns [`MovingError::Io`].
     pub fn webhooks(&self, positions: &PositionMap, max_bytes: usize) -> Result<Vec<WebhookDocuments>, MovingError> {
         let documents = |webhook: &MovedWebhook| webhook.documents(positions, max_bytes);
         let all: io::Result<Vec<_>> = self.items.webhooks.iter().map(documents).collect();
@@ -222,12 +228,13 @@ impl MovingSource {
 }
 
 impl MovingSource {
-    /// Returns the projects that have lost events, of which files move.
+    /// Returns the projects that have lost events, whose files move.
     pub fn projects_with_files(&self) -> impl Iterator<Item = ProjectId> {
         self.retained.all().map(|(project, _)| project)
     }
 
-    /// Returns the partitions with such projects, each with the last position of their files. The log of such a partition has to begin behind it.
+    /// Returns the partitions with such projects, each with the last position of their files. The
+    /// log of such a partition must begin after it.
     #[must_use]
     pub fn partitions_with_files(&self) -> BTreeMap<u16, Position> {
         let mut partitions = BTreeMap::new();
@@ -238,10 +245,11 @@ impl MovingSource {
         partitions
     }
 
-    /// Makes a directory that is the archive of a partition, with everything up to `sealed_until` sealed, in the scratch directory: what lists it, and links to the files.
+    /// Creates a directory with the archive of a partition, with everything up to `sealed_until`
+    /// sealed, in the scratch directory. It has the lists, and links to the files.
     ///
     /// # Errors
-    /// [`MovingError::Archive`] and [`MovingError::Io`]. It can be called again.
+    /// Returns [`MovingError::Archive`] or [`MovingError::Io`]. The call can be repeated.
     pub fn lay_out_archive(&self, partition: u16, sealed_until: Position) -> Result<PathBuf, MovingError> {
         let root = self.scratch.join(LAID_OUT_DIR).join(format!("{partition:02}"));
         self.retained.lay_out(&self.from.join(ARCHIVE_DIR), &root, (partition, sealed_until))?;
@@ -280,7 +288,7 @@ fn pass_floor(
     Ok(visit(MovedEvents { partition, project, positions: vec![position], count: 1, payload }))
 }
 
-/// Finds out what a directory is, checks it, and begins the digest that names it.
+/// Identifies the kind of a directory, checks it, and begins its digest.
 fn identify(from: &Path) -> Result<(Option<DirLock>, Sha256), MovingError> {
     let mut digest = Sha256::new();
     let list = from.join(BACKUP_NAME);
@@ -298,7 +306,8 @@ fn identify(from: &Path) -> Result<(Option<DirLock>, Sha256), MovingError> {
     Ok((Some(lock), digest))
 }
 
-/// Copies what opening may write to: the description, the control data, and the last segment of the log. The other segments are links.
+/// Copies the files that opening may write: the format file, the control data, and the last segment
+/// of the log. The other segments become links.
 fn copy_parts(from: &Path, scratch: &Path) -> Result<(), MovingError> {
     copy(&from.join("FORMAT"), &scratch.join("FORMAT"))?;
     let control = from.join(CONTROL_DIR);
@@ -349,7 +358,7 @@ fn entries(dir: &Path) -> Result<Vec<PathBuf>, MovingError> {
     }
 }
 
-/// Refuses what is under way: a cluster would not go on with it.
+/// Refuses unfinished deletions and erasures, since a cluster would not continue them.
 fn refuse_unfinished(registry: &Registry) -> Result<(), MovingError> {
     match registry.deletions().len() {
         0 => {}

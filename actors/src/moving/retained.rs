@@ -1,6 +1,8 @@
-//! Projects that have lost events by their retention: what is sealed of them moves as the files of an archive, since their figures can't be made again from events.
+//! Projects that have lost events by their retention. Their sealed events move as the files of an
+//! archive, since their figures can't be computed from the remaining events.
 //!
-//! These events keep their positions, as a base has them. So the log of their partition begins behind these, as if what was before had been sealed and removed.
+//! These events keep their positions, which the base has, too. So the log of their partition begins
+//! after them, as if earlier messages had been sealed and removed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,12 +22,12 @@ use crate::history::SealedEvents;
 #[derive(Debug, Default)]
 pub(super) struct RetainedProjects(BTreeMap<ProjectId, Retained>);
 
-/// What is sealed of a project that has lost events.
+/// The sealed events of a project that has lost events.
 #[derive(Debug, Clone, Copy)]
 struct Retained {
     /// The position up to which its events are in its files.
     until: Position,
-    /// That of the last of them.
+    /// The position of the last of them.
     last: Position,
 }
 
@@ -44,7 +46,7 @@ impl RetainedProjects {
             if let Some(damage) = archive.damaged_files(true)?.into_iter().next() {
                 return Err(damage.into());
             }
-            // The list may be further than the catalog of the same backup.
+            // The list may be ahead of the catalog in the same backup.
             retained.insert(project, Retained { until, last: last.max(archive.manifest().sealed_until()) });
         }
         Ok(Self(retained))
@@ -60,7 +62,8 @@ impl RetainedProjects {
         self.0.get(&project).is_some_and(|retained| position <= retained.until)
     }
 
-    /// Makes a directory that is the archive of a partition, with everything up to `sealed_until` sealed: what lists it, and links to the files of the archive `from`.
+    /// Creates a directory with the archive of a partition, with everything up to `sealed_until`
+    /// sealed. It has the lists, and links to the files of the archive `from`.
     pub(super) fn lay_out(
         &self,
         from: &Path,
@@ -82,7 +85,7 @@ impl RetainedProjects {
     }
 }
 
-/// Makes a folder that lists what another one does, with links to its files.
+/// Creates a folder with the list of another one, and links to its files.
 fn lay_out(project: ProjectId, from: &Path, to: &Path) -> Result<(), MovingError> {
     let make = |dir: &Path| files::create_private_dir(dir).map_err(MovingError::io("create", dir));
     make(to)?;

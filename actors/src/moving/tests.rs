@@ -6,7 +6,7 @@ use super::*;
 
 const NOW: Instant = Instant(1_700_000_000_000);
 
-/// Makes a data directory with an organization.
+/// Creates a data directory with an organization.
 fn directory() -> (tempfile::TempDir, Registry, OrganizationId) {
     let dir = tempfile::tempdir().unwrap();
     Format::open(dir.path()).unwrap();

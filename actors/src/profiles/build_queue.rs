@@ -1,4 +1,4 @@
-//! Which builds are running.
+//! The queue of builds.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,24 +8,24 @@ use headcount_domain::ids::OrganizationId;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
-/// Builds since the start, and those under way.
+/// Builds since the start, and builds in progress.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BuildFigures {
-    /// How many succeeded.
+    /// The number of successful builds.
     pub succeeded: u64,
-    /// How many failed.
+    /// The number of failed builds.
     pub failed: u64,
-    /// How many are reading a website.
+    /// The number of builds that are reading a website.
     pub running: usize,
 }
 
-/// What of the runs is in memory alone: which are reading a website.
+/// The state of runs that is only in memory: the runs that are reading a website.
 #[derive(Debug, Default)]
 pub(crate) struct BuildQueue {
     /// Notified when a run may begin.
     pub(crate) work: Notify,
     stopped: AtomicBool,
-    /// Read while a result is saved.
+    /// Read-locked while a result is saved.
     saving: RwLock<()>,
     running: Mutex<HashMap<BuildRunId, OrganizationId>>,
     succeeded: AtomicU64,
@@ -33,18 +33,18 @@ pub(crate) struct BuildQueue {
 }
 
 impl BuildQueue {
-    /// Ends the building.
+    /// Ends building.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         self.work.notify_one();
     }
 
-    /// Waits for the results that are being saved. After [`BuildQueue::stop`], no more are saved.
+    /// Waits for results being saved. After [`BuildQueue::stop`], no more are saved.
     pub(crate) fn wait(&self) {
         drop(self.saving.write());
     }
 
-    /// Saves a result, unless the building has ended.
+    /// Saves a result, unless building has ended.
     pub(crate) fn save<R>(&self, save: impl FnOnce() -> R) -> Option<R> {
         let _saving = self.saving.read();
         (!self.is_stopped()).then(save)
@@ -58,9 +58,9 @@ impl BuildQueue {
         self.running.lock().contains_key(id)
     }
 
-    /// Takes the run that is next: of the organizations with the fewest that are running, the oldest. `None` if `most` are running, or `most_of_one` of each
-    /// organization that has more.
-    /// A member works on those that `is_own` alone.
+    /// Takes the next run: the oldest one of the organizations with the fewest running. Returns
+    /// `None` if `most` are running, or `most_of_one` of each organization that has more. A node
+    /// only takes runs that `is_own` selects.
     pub(crate) fn take_next(
         &self,
         registry: &Registry,
@@ -83,7 +83,7 @@ impl BuildQueue {
         Some(run)
     }
 
-    /// Notes the end of a run, if it ended.
+    /// Records the end of a run, if it ended.
     pub(crate) fn end(&self, id: &BuildRunId, ended: Option<&BuildRun>) {
         self.running.lock().remove(id);
         match ended.and_then(|run| run.outcome.as_ref()) {

@@ -1,7 +1,8 @@
-//! Builds: filling a profile with what a website tells.
+//! Builds: fills a profile with facts from a website.
 //!
-//! A run is a record of the control data, in one record with its payment. It is there before its website is read, and ends in one record with its refund if
-//! it failed; the profile is written before that. A run that a stop cut off is repeated: it fills what is still empty, and pays nothing again.
+//! A run is stored in a single record with its payment, before its website is read. It ends in a
+//! single record, with its refund if it failed. The profile is written before that. An interrupted
+//! run is repeated: it fills the fields that are still empty, and pays nothing again.
 
 use headcount_common::ControlError;
 use headcount_control::{Author, BuildError, BuildRun, CompanyProfileId, NewBuild, Registry, RegistryError, Website};
@@ -12,26 +13,26 @@ use super::profile::CompanyProfile;
 use super::research::SiteFindings;
 use super::store::{CompanyProfiles, Planned};
 
-/// What a build costs, in Actions. The first profile of an organization is free.
+/// The price of a build, in Actions. The first profile of an organization is free.
 const PRICE: u64 = 1;
 
-/// A build that is asked for.
+/// A request for a build.
 #[derive(Debug, Clone)]
 pub struct BuildRequest {
     /// The website: a URL, or a host.
     pub website: String,
-    /// The profile to fill. Default: the one with this website, else the organization's own.
+    /// The profile to fill. Default: the profile with this website, or else the organization's own.
     pub profile: Option<CompanyProfileId>,
 }
 
-/// A run, and what it led to.
+/// A run, and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileBuild {
     /// The run.
     pub run: BuildRun,
     /// Whether its website is being read.
     pub is_running: bool,
-    /// The profile as it is now, if the run succeeded and the profile is still there.
+    /// The current profile, if the run succeeded and the profile still exists.
     pub profile: Option<CompanyProfile>,
 }
 
@@ -44,11 +45,13 @@ fn other_website(of_profile: &Website) -> (&'static str, String) {
 }
 
 impl CompanyProfiles {
-    /// Begins a run, or returns the one for this profile that is under way.
+    /// Begins a run, or returns the run in progress for this profile.
     ///
     /// # Errors
-    /// [`RegistryError::Invalid`] `website`; [`RegistryError::NotFound`] without the profile; [`RegistryError::Conflict`] `website_mismatch`, `website_taken`,
-    /// `limit_reached`; [`RegistryError::Exhausted`] `actions_exhausted`; [`RegistryError::Storage`].
+    /// Returns [`RegistryError::Invalid`] `website`; [`RegistryError::NotFound`] if the profile
+    /// doesn't exist; [`RegistryError::Conflict`] `website_mismatch`, `website_taken`,
+    /// `limit_reached`; [`RegistryError::Exhausted`] `actions_exhausted`;
+    /// [`RegistryError::Storage`].
     pub(crate) fn begin_build(
         &self,
         registry: &Registry,
@@ -71,10 +74,10 @@ impl CompanyProfiles {
         registry.start_build(NewBuild { organization, website, profile, price }, author)
     }
 
-    /// Ends a run: fills the profile, or notes why that can't be.
+    /// Ends a run: fills the profile, or records the error.
     ///
     /// # Errors
-    /// [`RegistryError::Storage`]: the run is still under way, and the call can be repeated.
+    /// [`RegistryError::Storage`]: the run is still in progress, and the call can be repeated.
     pub(crate) fn end_build(
         &self,
         registry: &Registry,
@@ -105,7 +108,7 @@ impl CompanyProfiles {
         findings: &SiteFindings,
         now: Instant,
     ) -> Result<CompanyProfileId, RegistryError> {
-        // For each attempt the same one.
+        // Every attempt uses the same one.
         let own = CompanyProfileId::random()?;
         let plan = || self.plan_to_fill(run, findings, (&own, now)).map(Some);
         let filled = self.make(registry, &run.author(now), plan)?;
@@ -119,7 +122,7 @@ impl CompanyProfiles {
         (own, now): (&CompanyProfileId, Instant),
     ) -> Result<Planned, RegistryError> {
         let organization = run.organization;
-        // The own profile may have been made since, by a run of which the end was not noted.
+        // The own profile may have been created since, by a run whose end was not recorded.
         let id = run.profile.clone().or_else(|| self.at_place_or_own(organization, &run.website.place()));
         let current = id.map(|id| self.get(organization, &id)).transpose()?;
         let mut profile = match &current {
@@ -134,7 +137,7 @@ impl CompanyProfiles {
         Ok(Planned { action: planned.action.filter(|_| !planned.changes.is_empty()), ..planned })
     }
 
-    /// Gives a profile the website that it is built from, or checks that it is the one it has.
+    /// Gives a profile the website that it is built from, or checks that it already has it.
     fn take_website(&self, profile: &mut CompanyProfile, website: &Website) -> Result<(), RegistryError> {
         match &profile.website {
             Some(own) if own.place() == website.place() => Ok(()),
@@ -173,7 +176,8 @@ mod tests {
         SiteFindings { fields, ..SiteFindings::default() }
     }
 
-    /// Whatever fails while a profile is filled: the run is under way, and after a restart it ends, paid once, with its profile filled.
+    /// If anything fails while a profile is filled, the run is still in progress. After a restart
+    /// it ends, paid once, with its profile filled.
     #[test]
     fn every_operation_may_fail() {
         let mut failed = 0;

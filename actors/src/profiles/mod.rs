@@ -1,6 +1,7 @@
-//! Company profiles: what an organization knows of itself and of other companies.
+//! Company profiles: an organization's description of itself and of other companies.
 //!
-//! A profile is a file of its own, which is only ever replaced as a whole. In memory is what finds it: its website, its age.
+//! A profile is a file, which is only ever replaced as a whole. Memory holds the index to find it:
+//! its website and its age.
 
 mod build_queue;
 mod builds;

@@ -1,4 +1,4 @@
-//! A company profile, as stored and as shown, and what its fields may be.
+//! A company profile, as stored and as shown, and the limits of its fields.
 
 use std::collections::BTreeMap;
 
@@ -10,45 +10,46 @@ use headcount_domain::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The most entries of `social`, `emails` and `technologies`, each.
+/// The maximum number of entries in each of `social`, `emails` and `technologies`.
 pub const MAX_PROFILE_ENTRIES: usize = 50;
-/// The most characters of a label, a name, an industry, a technology, and of the key of a social link.
+/// The maximum length of a label, a name, an industry, a technology, and the key of a social link,
+/// in characters.
 const MAX_SHORT: usize = 200;
-/// The most characters of a description.
+/// The maximum length of a description, in characters.
 const MAX_DESCRIPTION: usize = 5_000;
-/// The most bytes of a URL.
+/// The maximum length of a URL, in bytes.
 const MAX_URL_BYTES: usize = 2_048;
-/// The most bytes of a value in the audit log.
+/// The maximum size of a value in the audit log, in bytes.
 const MAX_AUDITED_BYTES: usize = 1_000;
-/// The most bytes of an e-mail address.
+/// The maximum length of an e-mail address, in bytes.
 const MAX_EMAIL_BYTES: usize = 254;
 
 named_values! {
-    /// Whose profile it is.
+    /// The subject of a profile.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum ProfileKind by as_str {
-        /// The organization's own.
+        /// The organization itself.
         #[serde(rename = "self")]
         Own = "self",
-        /// A target account's.
+        /// A target account.
         Account = "account",
     }
 }
 
-/// What is known of a company.
+/// The facts about a company.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileFields {
     /// The company's name.
     pub name: Option<String>,
-    /// What it does.
+    /// A description of the company.
     pub description: Option<String>,
     /// Its industry.
     pub industry: Option<String>,
     /// The URL of its logo.
     pub logo_url: Option<String>,
-    /// Its pages elsewhere, by the name of the site.
+    /// Its pages on other sites, by the name of the site.
     pub social: BTreeMap<String, String>,
     /// Its e-mail addresses.
     pub emails: Vec<String>,
@@ -62,11 +63,11 @@ pub struct ProfileFields {
 pub struct ProfileSource {
     /// Its URL.
     pub url: String,
-    /// When.
+    /// The time of the fetch.
     pub fetched_at: Instant,
     /// The status of the answer, if there was one.
     pub status: Option<u16>,
-    /// What went wrong: a code.
+    /// The code of the error, if there was one.
     pub error: Option<String>,
 }
 
@@ -78,19 +79,19 @@ pub struct CompanyProfile {
     pub id: CompanyProfileId,
     /// The organization whose profile it is.
     pub organization: OrganizationId,
-    /// Whose profile it is.
+    /// The subject of the profile.
     pub kind: ProfileKind,
-    /// What the organization calls it.
+    /// The organization's name for the company.
     pub label: String,
     /// The website.
     pub website: Option<Website>,
-    /// What is known of the company.
+    /// The facts about the company.
     pub fields: ProfileFields,
-    /// The pages that were fetched for it by the last build.
+    /// The pages that the last build fetched.
     pub sources: Vec<ProfileSource>,
-    /// When it was made.
+    /// The time of creation.
     pub created_at: Instant,
-    /// When it was last changed.
+    /// The time of the last change.
     pub updated_at: Instant,
 }
 
@@ -103,7 +104,7 @@ impl DocumentItem for CompanyProfile {
     }
 }
 
-/// A change of a profile. What is absent stays; what is empty is removed.
+/// A change of a profile. Absent fields stay, and empty fields are removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProfilePatch {
     /// The label, which can't be empty.
@@ -112,13 +113,13 @@ pub struct ProfilePatch {
     pub website: Option<String>,
     /// The company's name.
     pub name: Option<String>,
-    /// What it does.
+    /// A description of the company.
     pub description: Option<String>,
     /// Its industry.
     pub industry: Option<String>,
     /// The URL of its logo.
     pub logo_url: Option<String>,
-    /// Its pages elsewhere.
+    /// Its pages on other sites.
     pub social: Option<BTreeMap<String, String>>,
     /// Its e-mail addresses.
     pub emails: Option<Vec<String>>,
@@ -134,7 +135,7 @@ fn invalid(param: impl Into<String>, message: impl Into<String>) -> RegistryErro
     RegistryError::Invalid { param: param.into(), message: message.into() }
 }
 
-/// A trimmed text; `None` if it is empty.
+/// Trims a text; `None` if it is empty.
 fn text(param: &str, text: &str, most: usize) -> Result<Option<String>, RegistryError> {
     let text = text.trim();
     if text.chars().count() > most {
@@ -146,7 +147,7 @@ fn text(param: &str, text: &str, most: usize) -> Result<Option<String>, Registry
     Ok((!text.is_empty()).then(|| text.to_owned()))
 }
 
-/// A URL of a page or an image; `None` if it is empty.
+/// Parses the URL of a page or an image; `None` if it is empty.
 fn url(param: &str, text: &str) -> Result<Option<String>, RegistryError> {
     let text = text.trim();
     if text.is_empty() {
@@ -179,7 +180,7 @@ fn social(links: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, 
     Ok(checked)
 }
 
-/// A list without repetitions, in its order.
+/// Returns a list without repetitions, in order.
 fn entries(
     param: &str,
     list: &[String],
@@ -202,7 +203,7 @@ fn email(param: &str, text: &str) -> Result<Option<String>, RegistryError> {
     email.map(Some).ok_or_else(|| invalid(param, "must be an e-mail address"))
 }
 
-/// The entries that can be, without repetitions, as many as there can be.
+/// Returns the valid entries without repetitions, up to the limit.
 fn valid(found: &[String], read: impl Fn(&str) -> Result<Option<String>, RegistryError>) -> Vec<String> {
     let mut kept = Vec::new();
     for entry in found.iter().filter_map(|entry| read(entry).ok().flatten()) {
@@ -213,7 +214,8 @@ fn valid(found: &[String], read: impl Fn(&str) -> Result<Option<String>, Registr
     kept
 }
 
-/// The value in the audit log, where entries stay for long: the size of one that is long.
+/// Returns the value for the audit log, where entries are kept for long. A long value is replaced
+/// by its size.
 fn short(value: &Value) -> Value {
     let bytes = value.to_string().len();
     if bytes > MAX_AUDITED_BYTES { json!(format!("{bytes} bytes")) } else { value.clone() }
@@ -241,7 +243,7 @@ impl CompanyProfile {
         Ok(profile)
     }
 
-    /// The organization's own profile, before anything is known.
+    /// Returns the organization's own profile, without any facts.
     pub(super) fn own(id: CompanyProfileId, organization: OrganizationId, at: Instant, website: &Website) -> Self {
         Self { label: website.label().to_owned(), ..Self::empty(id, organization, ProfileKind::Own, at) }
     }
@@ -260,7 +262,7 @@ impl CompanyProfile {
         }
     }
 
-    /// Fills the fields that are empty. What a field can't be is left out.
+    /// Fills the empty fields. Invalid values are left out.
     pub(super) fn fill(&mut self, found: ProfileFields) {
         let ProfileFields { name, description, industry, logo_url, social: links, emails, technologies } = found;
         let fields = &mut self.fields;
@@ -325,7 +327,7 @@ impl CompanyProfile {
         Ok(())
     }
 
-    /// The fields that differ, for the audit log.
+    /// Returns the fields that differ, for the audit log.
     pub(super) fn differences(before: Option<&Self>, after: Option<&Self>) -> BTreeMap<String, FieldChange> {
         let fields = |profile: Option<&Self>| profile.map(Self::shown).unwrap_or_default();
         let (before, mut after) = (fields(before), fields(after));

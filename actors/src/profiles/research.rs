@@ -1,4 +1,4 @@
-//! What reads websites for builds of profiles.
+//! The interface to read websites for builds of profiles.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,36 +8,36 @@ use headcount_control::{BuildError, Website};
 
 use super::profile::{ProfileFields, ProfileSource};
 
-/// What a website tells of its company.
+/// The facts that a website gives about its company.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SiteFindings {
-    /// What was found.
+    /// The facts.
     pub fields: ProfileFields,
-    /// The pages that were asked for, the home page first.
+    /// The fetched pages, the home page first.
     pub sources: Vec<ProfileSource>,
-    /// Why the home page could not be read. Then nothing was found.
+    /// The reason why the home page could not be read. There are no facts then.
     pub failure: Option<BuildError>,
 }
 
 /// Reads websites. The method blocks.
 pub trait ReadWebsite: Send + Sync + 'static {
-    /// Reads a website, in about as long as [`ResearchSettings::timeout`] at most.
+    /// Reads a website, in little more than [`ResearchSettings::timeout`].
     fn read(&self, website: &Website) -> SiteFindings;
 }
 
-/// How profiles are built.
+/// The settings of builds.
 #[derive(Clone)]
 pub struct ResearchSettings {
-    /// What reads websites.
+    /// The reader of websites.
     pub reader: Arc<dyn ReadWebsite>,
     /// How long reading a website may take.
     pub timeout: Duration,
-    /// Whether websites are read. Commands on a stopped data directory don't.
+    /// Whether websites are read. Commands on a stopped data directory read none.
     pub builds: bool,
 }
 
 impl ResearchSettings {
-    /// Builds that take up to a minute each.
+    /// Creates settings with a limit of a minute for each build.
     #[must_use]
     pub fn new(reader: Arc<dyn ReadWebsite>) -> Self {
         Self { reader, timeout: Duration::from_secs(60), builds: true }

@@ -12,7 +12,7 @@ use parking_lot::{Mutex, RwLock};
 use super::build_queue::BuildQueue;
 use super::profile::{CompanyProfile, NewCompanyProfile, ProfileKind, ProfilePatch};
 
-/// The most company profiles of an organization.
+/// The maximum number of company profiles of an organization.
 pub const MAX_COMPANY_PROFILES: usize = 10_000;
 
 const NOT_FOUND: RegistryError = RegistryError::NotFound { what: "company profile" };
@@ -20,7 +20,7 @@ const NOT_FOUND: RegistryError = RegistryError::NotFound { what: "company profil
 /// The profiles to list.
 #[derive(Debug, Clone, Default)]
 pub struct ProfileQuery {
-    /// The most profiles.
+    /// The maximum number of profiles.
     pub limit: usize,
     /// Only profiles that are older than this one.
     pub starting_after: Option<CompanyProfileId>,
@@ -31,16 +31,16 @@ pub struct ProfileQuery {
 pub struct ProfilePage {
     /// The profiles, newest first.
     pub profiles: Vec<CompanyProfile>,
-    /// Whether older ones follow.
+    /// Whether older profiles follow.
     pub truncated: bool,
 }
 
-/// What finds a profile.
+/// The index entry of a profile.
 #[derive(Debug)]
 struct Indexed {
     created_at: Instant,
     kind: ProfileKind,
-    /// Of its website: [`Website::place`](headcount_control::Website::place).
+    /// The place of its website: [`Website::place`](headcount_control::Website::place).
     place: Option<Box<str>>,
 }
 
@@ -48,15 +48,15 @@ struct Indexed {
 pub(super) struct Planned {
     pub(super) id: CompanyProfileId,
     pub(super) organization: OrganizationId,
-    /// What it is from then on; `None`: it is removed.
+    /// The new value; `None` to remove the profile.
     pub(super) profile: Option<CompanyProfile>,
-    /// What the audit log says of it; `None`: nothing.
+    /// The action for the audit log, if the change has an entry.
     pub(super) action: Option<AuditAction>,
     pub(super) changes: BTreeMap<String, FieldChange>,
 }
 
 impl Planned {
-    /// A profile that is made, or changed from what it is.
+    /// Plans to create a profile, or to change `current`.
     pub(super) fn of(current: Option<&CompanyProfile>, profile: CompanyProfile) -> Self {
         let changes = CompanyProfile::differences(current, Some(&profile));
         let action = if current.is_some() { AuditAction::CompanyProfileUpdated } else { AuditAction::CompanyProfileCreated };
@@ -67,34 +67,35 @@ impl Planned {
 
 type Index = BTreeMap<OrganizationId, BTreeMap<CompanyProfileId, Indexed>>;
 
-/// See the module.
+/// All company profiles.
 #[derive(Debug)]
 pub(crate) struct CompanyProfiles {
     items: DocumentSet<CompanyProfile>,
-    /// What is looked for. The profiles themselves are read when they are asked for.
+    /// The index. The profiles themselves are read on demand.
     index: RwLock<Index>,
-    /// Held while a profile changes, and while a build begins or ends.
+    /// Locked while a profile changes, and while a build begins or ends.
     pub(super) changes: Mutex<()>,
     /// The builds that are running.
     pub(crate) builds: Arc<BuildQueue>,
 }
 
 impl CompanyProfiles {
-    /// Uses the documents of profiles. None is known before [`Self::follow`].
+    /// Uses the documents of profiles. No profile is known before [`Self::follow`].
     pub(crate) fn new(documents: Arc<dyn Documents>) -> Self {
         let items = DocumentSet::new(documents);
         Self { items, index: RwLock::default(), changes: Mutex::default(), builds: Arc::default() }
     }
 
-    /// Waits with `propagate` after each change, until all others have applied that with this number.
+    /// After each change, calls `propagate` with its number, which waits until all other nodes have
+    /// applied it.
     pub(crate) fn propagate_with(&self, propagate: impl Fn(u64) + Send + Sync + 'static) {
         self.items.propagate_with(propagate);
     }
 
-    /// Applies what others have changed up to now. Returns the number of the last change.
+    /// Applies the changes of other nodes up to now. Returns the number of the last change.
     ///
     /// # Errors
-    /// [`ControlError`]: what was applied before stays.
+    /// Returns a [`ControlError`]: changes applied before the failure stay.
     pub(crate) fn follow(&self) -> Result<u64, ControlError> {
         self.items.follow(|id, profile| {
             let mut index = self.index.write();
@@ -106,7 +107,8 @@ impl CompanyProfiles {
         })
     }
 
-    /// Makes a change that `plan` returns for the profiles as they are; `None`: nothing is to be changed. If another member's change comes first, `plan` is asked again.
+    /// Makes the change that `plan` returns for the current profiles; `None` means no change. If
+    /// another node's change comes first, `plan` is called again.
     pub(super) fn make(
         &self,
         registry: &Registry,
@@ -116,7 +118,7 @@ impl CompanyProfiles {
         let mut noted = None;
         let attempt = |expected| {
             let Some(Planned { id, organization, profile, action, changes }) = plan()? else {
-                // Another member may have made the change just now, and wait for the others.
+                // Another node may have made the change just now, and wait for other nodes.
                 self.items.propagate(expected);
                 return Ok(Some(None));
             };
@@ -129,10 +131,11 @@ impl CompanyProfiles {
         DocumentSet::<CompanyProfile>::attempt(|| self.follow(), attempt)
     }
 
-    /// Makes a profile of a target account.
+    /// Creates a profile of a target account.
     ///
     /// # Errors
-    /// [`RegistryError::Invalid`]; [`RegistryError::Conflict`] `limit_reached`, `website_taken`; [`RegistryError::Storage`].
+    /// Returns [`RegistryError::Invalid`]; [`RegistryError::Conflict`] `limit_reached`,
+    /// `website_taken`; [`RegistryError::Storage`].
     pub(crate) fn create(
         &self,
         registry: &Registry,
@@ -153,7 +156,8 @@ impl CompanyProfiles {
     /// Changes a profile: all fields of the patch, or none.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`]; [`RegistryError::Invalid`]; [`RegistryError::Conflict`] `website_taken`; [`RegistryError::Storage`].
+    /// Returns [`RegistryError::NotFound`]; [`RegistryError::Invalid`]; [`RegistryError::Conflict`]
+    /// `website_taken`; [`RegistryError::Storage`].
     pub(crate) fn change(
         &self,
         registry: &Registry,
@@ -180,7 +184,7 @@ impl CompanyProfiles {
     /// Removes a profile.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
+    /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`].
     pub(crate) fn remove(
         &self,
         registry: &Registry,
@@ -197,10 +201,10 @@ impl CompanyProfiles {
         self.make(registry, author, plan).map(drop)
     }
 
-    /// A profile of an organization.
+    /// Returns a profile of an organization.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
+    /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`].
     pub(crate) fn get(&self, organization: OrganizationId, id: &CompanyProfileId) -> Result<CompanyProfile, RegistryError> {
         if !self.index.read().get(&organization).is_some_and(|profiles| profiles.contains_key(id)) {
             return Err(NOT_FOUND);
@@ -211,7 +215,8 @@ impl CompanyProfiles {
     /// Returns profiles of an organization, newest first.
     ///
     /// # Errors
-    /// [`RegistryError::Invalid`] `starting_after` for a profile that is not there; [`RegistryError::Storage`].
+    /// Returns [`RegistryError::Invalid`] `starting_after` if that profile doesn't exist;
+    /// [`RegistryError::Storage`].
     pub(crate) fn page(&self, organization: OrganizationId, query: &ProfileQuery) -> Result<ProfilePage, RegistryError> {
         let (ids, truncated) = {
             let index = self.index.read();
@@ -243,7 +248,7 @@ impl CompanyProfiles {
         self.index.read().get(&organization).map_or(0, BTreeMap::len)
     }
 
-    /// The profile with a website at `place`, else the organization's own.
+    /// Returns the profile with a website at `place`, or else the organization's own.
     pub(super) fn at_place_or_own(&self, organization: OrganizationId, place: &str) -> Option<CompanyProfileId> {
         let index = self.index.read();
         let profiles = index.get(&organization)?;
@@ -252,7 +257,7 @@ impl CompanyProfiles {
         found.map(|(id, _)| id.clone())
     }
 
-    /// Checks that there can be one more profile.
+    /// Checks that there is room for another profile.
     pub(super) fn check_room(&self, organization: OrganizationId) -> Result<(), RegistryError> {
         if self.count(organization) < MAX_COMPANY_PROFILES {
             return Ok(());
@@ -330,7 +335,8 @@ pub(super) mod tests {
         (dir, registry, organization, profiles)
     }
 
-    /// After a failure a profile is, here and after a restart, as it was or as it was to become, and its website is taken accordingly.
+    /// After a failure a profile has its former or its new value, here and after a restart, and its
+    /// website is taken accordingly.
     #[test]
     fn every_operation_may_fail() {
         let (dir, registry, organization, profiles) = opened();

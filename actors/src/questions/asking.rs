@@ -14,13 +14,13 @@ use tokio::task::JoinSet;
 use super::Questions;
 use crate::shard::AskError;
 
-/// How long a node may take to answer what it need not scan events for.
+/// How long a node may take for an answer without a scan of events.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The places of projects in a list, by the address of the node that owns them.
 pub(crate) type ByNode = BTreeMap<Arc<str>, Vec<usize>>;
 
-/// Where some projects are, by their places in a list.
+/// The owners of some projects. Projects are indexes in a list.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
     pub(crate) here: Vec<usize>,
@@ -36,13 +36,13 @@ impl Places {
     }
 }
 
-/// The parts of an answer by the places of their projects.
+/// The parts of an answer, each with the index of its project.
 type Placed<P> = Vec<(usize, P)>;
 
-/// Some projects of one organization, by their places.
+/// Some projects of one organization, each with its index.
 type SomeProjects = Vec<(usize, ProjectId)>;
 
-/// The way to one node.
+/// A node to ask.
 #[derive(Clone)]
 pub(crate) struct Node {
     ask: Arc<dyn AskNode>,
@@ -66,7 +66,8 @@ impl Node {
         decode_answer(tag, &self.ask.ask(call).await?)
     }
 
-    /// Asks for a part of the answer from each project. Projects whose parts are too large together are asked in smaller numbers.
+    /// Asks for a part of the answer from each project. If the parts are too large together, asks
+    /// about fewer projects at once.
     async fn ask_each<Q: Serialize, P: DeserializeOwned>(
         self,
         tag: u16,

@@ -1,4 +1,4 @@
-//! The versions and floors of projects on several nodes.
+//! The versions and floors of projects on all nodes.
 
 use headcount_common::answers_version;
 use headcount_domain::ids::{OrganizationId, ProjectId};
@@ -14,7 +14,7 @@ use crate::shard::AskError;
 /// The tag of the question for [`ProjectVersion`]s.
 pub(crate) const VERSIONS: u16 = 1000;
 
-/// What answers about a project depend on.
+/// The version of the data behind answers about a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ProjectVersion {
     /// The incarnation of its data, with the version of the program that answers: what is merged of two versions is another answer than what one version says.
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
     use headcount_common::{nodes::NodeRequest, nodes::decode_answer, nodes::encode_answer};
 
-    /// Nodes of other versions read these bytes.
+    /// Nodes of other program versions read these bytes.
     #[test]
     fn the_bytes_of_versions_stay() {
         let request = NodeRequest { organization: OrganizationId(1), projects: vec![ProjectId(2)], question: () };

@@ -13,19 +13,20 @@ use super::Questions;
 use super::asking::ByNode;
 use crate::shard::{AskError, Pending};
 
-/// The projects of an organization, queried on their shards, and through the nodes that own them.
+/// The projects of an organization. Queries go to their shards, and to the nodes that own them.
 #[derive(Debug)]
 pub struct OrganizationProjects<'e> {
     questions: &'e Questions,
     organization: OrganizationId,
     projects: Vec<ProjectId>,
-    /// Groups of projects that one message asks, by index.
+    /// Groups of projects asked with one message, by index.
     together: Vec<Vec<usize>>,
-    /// Those that are not all here, if any.
+    /// The projects on other nodes, if there are any.
     elsewhere: Option<Result<ByNode, AskError>>,
 }
 
-/// Maximum number of projects that one message asks, so that a shard can do other work in between.
+/// The maximum number of projects asked with one message, so that a shard can do other work in
+/// between.
 const TOGETHER: usize = 16;
 
 impl<'e> OrganizationProjects<'e> {
@@ -94,7 +95,7 @@ impl Questions {
         question: &Q,
     ) -> Result<Vec<(usize, Q::Partial)>, AskError> {
         let of = |places: &Vec<usize>| places.iter().map(|place| projects[*place]).collect();
-        // Send all messages before waiting for the first answer.
+        // Sends all messages before waiting for the first answer.
         let asked: Vec<_> = together.iter().map(|places| self.send_query(of(places), question.clone())).collect();
         let mut parts: Vec<(usize, Q::Partial)> = Vec::with_capacity(projects.len());
         for (places, answer) in together.iter().zip(asked) {
@@ -103,7 +104,8 @@ impl Questions {
         Ok(parts)
     }
 
-    /// Sends a query to several projects of one shard. Partial answers come in the order of the projects.
+    /// Sends a query to several projects of one shard. Partial answers come in the order of the
+    /// projects.
     fn send_query<Q: Query + Sync>(&self, projects: Vec<ProjectId>, query: Q) -> Result<Pending<Vec<Q::Partial>>, AskError> {
         let Some(first) = projects.first().copied() else { return Err(AskError::NoAnswer) };
         self.send_to_shard(first, move |shard| projects.iter().map(|project| shard.answer(*project, &query)).collect())
@@ -117,8 +119,8 @@ impl Questions {
         self.ask_shard(project, move |shard| shard.answer(project, &query)).await
     }
 
-    /// Returns what changes exactly when an answer about an organization can have changed: the incarnation of the data, and a
-    /// hash of the organization's projects with their versions.
+    /// Returns a value that changes exactly when an answer about an organization may have changed:
+    /// the incarnation of the data, and a hash of the organization's projects with their versions.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -137,7 +139,7 @@ impl Questions {
             for (project, version) in projects.iter().zip(self.versions_everywhere(organization, &projects).await?) {
                 add(*project, version.incarnation, version.position);
             }
-            // Each node has its own incarnation; those of the owners are in the hash.
+            // Each node has its own incarnation. The hash includes those of the owners.
             return Ok((0, hash.digest128()));
         }
         for project in projects {
@@ -147,8 +149,8 @@ impl Questions {
         Ok((self.incarnation, hash.digest128()))
     }
 
-    /// The projects of an organization, which queries about it are asked of: `top_companies(&engine.organization(id), …)`.
-    /// An unknown organization has none.
+    /// The projects of an organization, for queries about it:
+    /// `top_companies(&engine.organization(id), …)`. An unknown organization has none.
     #[must_use]
     pub fn organization(&self, organization: OrganizationId) -> OrganizationProjects<'_> {
         OrganizationProjects::new(self, organization, self.projects_of(organization))

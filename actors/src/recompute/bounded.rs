@@ -10,7 +10,7 @@ use parking_lot::RwLock;
 
 use crate::history::{Bases, History, HistoryError, HistoryPiece, LatestVisitor, PartVisitor, Wanted};
 
-/// How far a partition is read.
+/// The positions up to which a partition is read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Bound {
     /// The position up to which all projects are read.
@@ -30,7 +30,7 @@ impl Bound {
     }
 }
 
-/// Asks whether to end early.
+/// A check whether to end early.
 pub(crate) type StopCheck = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// The recorded events up to a bound for each partition. Reading ends early when `is_stopped`.

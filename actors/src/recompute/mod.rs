@@ -1,4 +1,5 @@
-//! States that are computed from history in a temporary store, beside the one that is served: to compare it, or to replace a project's.
+//! Computes states from history in a temporary store, beside the state in service, to compare a
+//! state or to replace the state of a project.
 
 mod bounded;
 mod recomputation;

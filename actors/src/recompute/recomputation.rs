@@ -25,7 +25,7 @@ use crate::verifier::{DamageNote, Unchecked};
 
 const INDEX: ExternalIdsOptions = ExternalIdsOptions { incarnation: Incarnation::from_number(0) };
 
-/// What a recomputation reads.
+/// The sources of a recomputation.
 pub(crate) struct Replay<'r> {
     pub(crate) history: Arc<dyn History>,
     pub(crate) hasher: &'r KeyHasher,
@@ -37,7 +37,7 @@ pub(crate) struct Replay<'r> {
 
 /// The recomputed state of some partitions, saved in a temporary store.
 pub(crate) struct Recomputation {
-    /// `None` once it is closed.
+    /// The open shard; `None` after it is closed.
     open: Option<(Shard, CheckpointWriter, JoinHandle<()>)>,
     store: Option<Arc<DiskStore>>,
     dir: std::path::PathBuf,
@@ -52,7 +52,7 @@ impl Recomputation {
         let shared: Arc<dyn Store> = Arc::<DiskStore>::clone(&store);
         let spawned = CheckpointWriter::spawn(shared);
         let (writer, thread) = spawned.map_err(|error| Fault::io(format!("could not start a thread: {error}")))?;
-        // An event that panics here must not be set aside for the engine.
+        // An event that panics here must not become a dead letter of the engine.
         let dead = Arc::new(replay.dead.read_only());
         let context = PartitionContext {
             store: Arc::<DiskStore>::clone(&store),
@@ -89,19 +89,19 @@ impl Recomputation {
         }
     }
 
-    /// Goes on to where history ends by now.
+    /// Continues to the current end of history.
     pub(crate) fn go_on(&mut self) -> Result<(), Fault> {
         let (shard, ..) = self.open.as_mut().ok_or_else(|| Fault::defect("a recomputation is closed"))?;
         shard.catch_up()?;
         shard.write_checkpoints()
     }
 
-    /// The reason for which a partition could not be recomputed, if so.
+    /// The reason why a partition could not be recomputed, if there is one.
     pub(crate) fn fault_of(&self, number: u16) -> Option<Fault> {
         self.open.as_ref().and_then(|(shard, ..)| shard.fault_of(number))
     }
 
-    /// The number of events that counted, by project.
+    /// The number of counted events, by project.
     pub(crate) fn events(&self, number: u16) -> BTreeMap<ProjectId, u64> {
         self.open.as_ref().map(|(shard, ..)| shard.folded(number)).unwrap_or_default()
     }
@@ -118,7 +118,7 @@ impl Recomputation {
         Ok(ExternalIds::open(&dir, INDEX).map_err(fault::of_index)?.view())
     }
 
-    /// Frees the memory; what is saved can still be read.
+    /// Frees the memory. The saved state can still be read.
     pub(crate) fn close_shard(&mut self) {
         if let Some((shard, writer, thread)) = self.open.take() {
             writer.stop_retrying();

@@ -1,4 +1,4 @@
-//! The directories for what is recomputed.
+//! The directories of recomputed states.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,23 +7,25 @@ use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 use headcount_storage::files::{create_private_dir, list, remove_dir_all};
 
-/// That of a verification, and the beginning of the name of those of projects that are folded anew.
+/// The directory of a verification, and the prefix of the directories of projects that are folded
+/// again.
 const VERIFY: &str = "verify-tmp";
 const FOLD: &str = "fold-tmp";
 
-/// A directory, which is removed when this is dropped.
+/// A temporary directory. It is removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     dir: PathBuf,
 }
 
 impl Scratch {
-    /// Creates that of a verification in `data_dir`. There is one at a time.
+    /// Creates the directory of a verification in `data_dir`. Only one exists at a time.
     pub(crate) fn for_verification(data_dir: &Path) -> Result<Self, Fault> {
         Self::create(data_dir, VERIFY)
     }
 
-    /// Creates that of a project that is folded anew in `data_dir`. There is one of each project at a time; those of several partitions may be folded at once.
+    /// Creates the directory of a project's fold in `data_dir`. Only one exists for each project;
+    /// projects of several partitions may be folded at once.
     pub(crate) fn for_fold(data_dir: &Path, project: ProjectId) -> Result<Self, Fault> {
         Self::create(data_dir, &format!("{FOLD}.{project}"))
     }
@@ -50,7 +52,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes what the end of the process has left.
+/// Removes directories that an ended process has left.
 pub(crate) fn remove_scratch(data_dir: &Path) -> io::Result<()> {
     remove(data_dir, VERIFY)?;
     let is_fold = |path: &&PathBuf| path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(FOLD));
@@ -74,7 +76,7 @@ mod tests {
         drop(other);
         let again = Scratch::for_fold(dir.path(), ProjectId(2)).unwrap();
         assert!(one.dir().join("table").exists() && again.dir().exists());
-        // As a kill leaves them.
+        // A kill leaves them like this.
         std::mem::forget(again);
         std::mem::forget(one);
         std::fs::write(dir.path().join("FORMAT"), "").unwrap();

@@ -1,4 +1,4 @@
-//! Makes the saved state of a project another one, in one commit.
+//! Replaces the saved state of a project by another one, in one commit.
 
 use std::cmp::Ordering;
 
@@ -9,11 +9,12 @@ use headcount_storage::store::{DiskStore, OpenCheckpoint, PartitionSnapshot, Sna
 
 use crate::fault;
 
-/// Replaces what `store` has of a project in the part `stored_as` by what is in `computed`. Writes only the pairs that differ, since an identity is in few of them. Nobody else
-/// writes that part meanwhile.
+/// Replaces the state of a project in the part `stored_as` of `store` by the state in `computed`.
+/// Writes only the pairs that differ, since an identity is in few of them. No other thread writes
+/// that part meanwhile.
 ///
 /// # Errors
-/// The store then has the one state or the other.
+/// The store then has either the former or the new state.
 pub(super) fn replace(
     store: &DiskStore,
     stored_as: PartitionId,
@@ -31,7 +32,7 @@ pub(super) fn replace(
     checkpoint.commit().map_err(fault::of_store)
 }
 
-/// What a key is behind the two bytes of its partition, which differ.
+/// The key without the two bytes of its partition, which differ.
 fn behind_partition(key: &[u8]) -> &[u8] {
     key.get(2..).unwrap_or_default()
 }
@@ -99,7 +100,7 @@ mod tests {
     #[test]
     fn the_state_becomes_the_other_one_and_its_neighbours_stay() {
         let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        // The same project is in another part of the store there.
+        // The other store has the same project in another part.
         let (here, there) = (71, 7);
         let neighbours = [(record(here, 6, 1), "before"), (record(here, 8, 1), "behind")];
         let mut before = vec![(record(here, 7, 1), "gone"), (record(here, 7, 2), "same"), (record(here, 7, 3), "old")];

@@ -23,21 +23,23 @@ use crate::history::{LoggedEvents, PartitionArchives, Past, SealedEvents};
 use crate::recompute::{Recomputation, Replay, Scratch};
 use crate::shard::{Replaceable, ShardClient};
 
-/// A project is held once a round of catching up had at most this many events to fold: some milliseconds.
+/// A project is held after a round of catching up that had at most this many events: some
+/// milliseconds.
 const FEW_EVENTS: u64 = 1_000;
-/// How many rounds of catching up there are at most: each takes a part of the time of the one before, unless events come faster than they are folded.
+/// The maximum number of rounds of catching up. Each takes a part of the time of the one before,
+/// unless events arrive faster than they are folded.
 const MAX_ROUNDS: usize = 20;
-/// How long the state may take to be saved before a project is held, and while it is.
+/// How long saving the state may take, before a project is held and while it is.
 const SAVE_TIMEOUT: Duration = Duration::from_secs(60);
 const HOLD_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long until a checkpoint is asked for again.
+/// The time before a checkpoint is requested again.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(5);
-/// How often the state is written, and the pause between.
+/// The attempts to write the state, and the pause between them.
 const MAX_TRIES: usize = 4;
 const RETRY: Duration = Duration::from_millis(50);
 
-/// What a fold reads and writes.
+/// The sources and targets of a fold.
 #[derive(Clone)]
 pub(crate) struct FoldSources {
     pub(crate) data_dir: PathBuf,
@@ -49,7 +51,7 @@ pub(crate) struct FoldSources {
     pub(crate) hasher: KeyHasher,
     pub(crate) store: Arc<DiskStore>,
     pub(crate) shards: Arc<ShardClient>,
-    /// The budget for the records that are folded.
+    /// The budget for the folded records.
     pub(crate) record_bytes: usize,
     pub(crate) min_free_bytes: u64,
     pub(crate) stop: StopFlags,
@@ -57,28 +59,28 @@ pub(crate) struct FoldSources {
     pub(crate) probe: Option<Arc<dyn Fn(&'static str) + Send + Sync>>,
 }
 
-/// A fold on a thread of its own. Dropped, it waits for the thread, which ends soon once `stop` is set.
+/// A fold on its own thread. Dropping it waits for the thread, which ends soon once `stop` is set.
 #[derive(Debug)]
 pub(crate) struct Folding {
     thread: Option<JoinHandle<Result<(), Fault>>>,
 }
 
 impl Folding {
-    /// Begins to fold a project anew.
+    /// Begins to fold a project again.
     ///
     /// # Errors
     /// The operating system refuses the thread.
     pub(crate) fn start(sources: &FoldSources, project: ProjectId) -> io::Result<Self> {
         let fold = Fold { sources: sources.clone(), project };
         let thread = std::thread::Builder::new().name("fold-anew".into()).spawn(move || {
-            // Without pauses: it has to catch up with the events that come in.
+            // Runs without pauses, to catch up with arriving events.
             background::begin(|| Tempo::Full);
             fold.run()
         })?;
         Ok(Self { thread: Some(thread) })
     }
 
-    /// Returns how it ended. `None`: it goes on.
+    /// Returns the result; `None` while it continues.
     pub(crate) fn end(&mut self) -> Option<Result<(), Fault>> {
         let thread = self.thread.take_if(|thread| thread.is_finished())?;
         Some(thread.join().unwrap_or_else(|_| Err(Fault::defect("the fold of a project panicked"))))
@@ -101,7 +103,7 @@ struct Fold {
 impl Fold {
     fn run(&self) -> Result<(), Fault> {
         let Self { sources, project } = self;
-        // What is erased from now on is left to the next fold, so that this one ends.
+        // Later erasures are left to the next fold, so that this one ends.
         let Some((begun, erasures)) = sources.erasures.view(*project) else { return Ok(()) };
         let scratch = Scratch::for_fold(&sources.data_dir, *project)?;
         let set_aside = sources.dead.count_of(self.partition());
@@ -125,7 +127,7 @@ impl Fold {
         let held = HeldProject::begin(self)?;
         computed.read_until(held.last)?;
         if sources.dead.count_of(self.partition()) != set_aside {
-            // An event counts here that no longer counts there, or the other way round.
+            // An event counts here and no longer there, or the other way round.
             return Err(Fault::io("an event was set aside while a project was folded anew"));
         }
         sources.done("state without an erased identity computed");
@@ -157,7 +159,7 @@ impl Fold {
         self.sources.shards.last_counted(self.project).ok_or_else(unavailable)
     }
 
-    /// Has the partition saved, so that little is left to save while the project is held.
+    /// Saves the partition, so that little is left to save while the project is held.
     fn save(&self) -> Result<(), Fault> {
         let (shards, began) = (&self.sources.shards, Stopwatch::now());
         let serial = shards.save_soon(self.project).ok_or_else(unavailable)?;
@@ -168,7 +170,7 @@ impl Fold {
                 return Err(Fault::io("the state of a project can't be saved"));
             }
             if asked.elapsed() > ASK_AGAIN {
-                // Once is not enough if a round was under way.
+                // Once is not enough if a round was in progress.
                 shards.save_soon(self.project).ok_or_else(unavailable)?;
                 asked = Stopwatch::now();
             }
@@ -190,7 +192,7 @@ fn unavailable() -> Fault {
     Fault::io("the partition of a project is not available")
 }
 
-/// The state that is computed.
+/// The computed state.
 struct Computed<'f> {
     fold: &'f Fold,
     history: Arc<ProjectHistory>,
@@ -204,14 +206,15 @@ impl Computed<'_> {
         self.computed.fault_of(self.fold.partition()).map_or(Ok(()), Err)
     }
 
-    /// Goes on to a position.
+    /// Continues to a position.
     fn read_until(&mut self, until: Position) -> Result<(), Fault> {
         self.history.read_until(until);
         self.computed.go_on()?;
         self.check()
     }
 
-    /// Folds what was recorded after a position, until little is left. Returns the position up to which it did.
+    /// Folds the events recorded after a position, until few are left. Returns the position that it
+    /// reached.
     fn catch_up(&mut self, mut until: Position) -> Result<Position, Fault> {
         for _ in 0..MAX_ROUNDS {
             let last = self.fold.last_counted()?;
@@ -233,7 +236,7 @@ impl Computed<'_> {
     }
 }
 
-/// A project that is held. Dropped, it goes on.
+/// A held project. Dropping it lets the project continue.
 struct HeldProject<'f> {
     fold: &'f Fold,
     since: Stopwatch,
@@ -268,11 +271,11 @@ impl<'f> HeldProject<'f> {
         Ok(())
     }
 
-    /// Replaces the stored state, once it is saved.
+    /// Replaces the stored state, once the partition is saved.
     fn replace(&self, computed: &PartitionSnapshot) -> Result<(), Fault> {
         let (stored_as, claim) = loop {
             match self.poll()? {
-                // Its partition was given up meanwhile, and got more events of it.
+                // Its partition was given up meanwhile, and recorded more events of it.
                 Some(Replaceable { last, .. }) if last != self.last => return Err(unavailable()),
                 Some(Replaceable { saved: Some(saved), .. }) => break saved,
                 _ => self.wait()?,
@@ -283,7 +286,7 @@ impl<'f> HeldProject<'f> {
         let mut tries = 1;
         loop {
             match replace(&sources.store, stored_as, *project, computed) {
-                // Something of a deleted project is removed from the same partition, or the disk refuses.
+                // Another removal writes the same partition, or the disk refuses.
                 Err(fault) if fault.kind == FaultKind::Io && tries < MAX_TRIES => {
                     tracing::debug!(%project, %fault, "the state that was folded anew is not saved yet");
                     self.wait()?;
@@ -295,7 +298,7 @@ impl<'f> HeldProject<'f> {
         }
     }
 
-    /// Has the project go on without the identities that were erased.
+    /// Lets the project continue without the erased identities.
     fn end(mut self, begun: u64) {
         self.is_over = true;
         self.fold.sources.shards.end_replacement(self.fold.project, Some(begun));

@@ -1,7 +1,9 @@
-//! Folds the state of a project anew without erased identities, beside the state that is served (ADR 12).
+//! Folds the state of a project again without erased identities, beside the state in service (ADR
+//! 12).
 //!
-//! A thread replays the project's history into a temporary store, catches up with what was recorded meanwhile, and replaces the stored state in one commit. Only
-//! then the project is held for a moment; the others of its partition notice nothing.
+//! A thread replays the project's history into a temporary store, catches up with the events
+//! recorded meanwhile, and replaces the stored state in one commit. The project is held only for
+//! this last moment. Other projects of its partition are not affected.
 
 mod difference;
 mod fold;

@@ -12,7 +12,7 @@ use headcount_domain::intake::event::Position;
 
 use crate::history::{Bases, History, HistoryError, HistoryPiece, LatestVisitor, PartVisitor, Past, Wanted};
 
-/// What ends a fold early, if one of them is set.
+/// Flags that end a fold early, if one of them is set.
 #[derive(Debug, Clone)]
 pub(crate) struct StopFlags(pub(crate) Vec<Arc<AtomicBool>>);
 
@@ -22,7 +22,8 @@ impl StopFlags {
     }
 }
 
-/// The base and the recorded events of a project, up to a position. Reading ends early when `stop` is set.
+/// The base and the recorded events of a project, up to a position. Reading ends early when `stop`
+/// is set.
 pub(super) struct ProjectHistory {
     whole: Past,
     project: ProjectId,
@@ -35,7 +36,7 @@ impl ProjectHistory {
         Self { whole, project, until: AtomicU64::new(until), stop }
     }
 
-    /// Has later reads go on to this position.
+    /// Makes later reads continue to this position.
     pub(super) fn read_until(&self, until: Position) {
         self.until.store(until, Ordering::Release);
     }
@@ -80,7 +81,7 @@ impl History for ProjectHistory {
     }
 }
 
-/// The base of one project. All stay as they are.
+/// The base of one project. Bases don't change meanwhile.
 struct BaseOfProject<'h> {
     all: Box<dyn Bases + 'h>,
     project: ProjectId,

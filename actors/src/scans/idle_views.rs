@@ -1,4 +1,4 @@
-//! Removes kept answers that nobody asks for.
+//! Removes kept answers that are no longer asked for.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,7 +11,8 @@ use super::views::Views;
 /// How often idle views are removed.
 const CHECKED_EVERY: Duration = Duration::from_secs(30);
 
-/// Creates views of at most `most` bytes. Idle ones, and those of deleted projects, are removed for as long as `system` runs.
+/// Creates views of at most `most` bytes. While `system` runs, idle views and those of deleted
+/// projects are removed.
 pub(super) fn start_views(most: usize, system: &System, registry: &Arc<Registry>) -> Arc<Views> {
     let views = Arc::new(Views::new(most));
     let (checked, registry) = (Arc::clone(&views), Arc::clone(registry));

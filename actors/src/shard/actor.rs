@@ -1,7 +1,7 @@
-//! The actor around a [`Shard`]: one per shard, on an arbiter (a thread) of its own.
+//! The actor around a [`Shard`]: one per shard, on its own arbiter (a thread).
 //!
-//! Its mailbox has no bound of its own: messages have passed the engine's gates (bytes of events, number of queries), and
-//! events that are in the log can't be refused any more.
+//! Its mailbox is unbounded. Messages have passed the engine's gates (bytes of events, number of
+//! queries), and logged events can't be refused any more.
 
 use std::time::{Duration, Instant as Stopwatch};
 
@@ -15,28 +15,29 @@ use super::shard::{Shard, ShardRequest};
 use super::work::Work;
 
 const TICK: Duration = Duration::from_secs(1);
-/// How long steps of checkpoints take together before the shard pauses between them. Timers are no finer.
+/// How long steps of checkpoints may take together before the shard pauses. Timers are not finer
+/// than this.
 const PACED_TOGETHER: Duration = Duration::from_millis(1);
-/// How long queued events are applied once the engine closes. The rest is left to the next start.
+/// How long queued events are applied while the engine closes. The next start applies the rest.
 const FOLD_AT_CLOSE: Duration = Duration::from_secs(3);
 
-/// See the module.
+/// The actor around a [`Shard`].
 pub(crate) struct ShardActor {
     shard: Shard,
-    /// Whether a turn is on its way.
+    /// Whether a turn is scheduled.
     advancing: bool,
-    /// Whether a [`Signal::Step`] is on its way, or a pause after one.
+    /// Whether a [`Signal::Step`] or the pause after one is scheduled.
     stepping: bool,
     /// How long the steps since the last pause took.
     stepped_for: Duration,
-    /// While steps are taken, and nobody waits for them.
+    /// Marks the steps as foreground work, while no drain waits for them.
     burst: Option<Burst>,
     drained: Vec<oneshot::Sender<()>>,
-    /// Until when queued events are applied; `None`: nobody drains.
+    /// The time until which queued events are applied; `None` without a drain.
     fold_until: Option<Stopwatch>,
 }
 
-/// Work for the shard's partitions, durable already.
+/// Durable work for the shard's partitions.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Apply(pub(crate) Vec<Work>);
@@ -45,17 +46,18 @@ pub(crate) struct Apply(pub(crate) Vec<Work>);
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Ask {
-    /// Whose turn it takes; `None`: the engine's own.
+    /// The organization whose turn it takes; `None` for the engine's own requests.
     pub(crate) organization: Option<OrganizationId>,
     pub(crate) request: Box<dyn ShardRequest>,
 }
 
-/// Apply queued events for a while, then write checkpoints; answered when the last round of checkpoints is over.
+/// Applies queued events for a while, then writes checkpoints. The answer comes after the last
+/// round of checkpoints.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Drain(pub(crate) oneshot::Sender<()>);
 
-/// A message of the actor to itself, or of a thread that works for it.
+/// A message of the actor to itself, or from a thread that works for it.
 #[derive(Message)]
 #[rtype(result = "()")]
 enum Signal {
@@ -63,9 +65,9 @@ enum Signal {
     Advance,
     /// Take a step of a checkpoint.
     Step,
-    /// A rebuild has something to apply.
+    /// A rebuild has events to apply.
     RebuildReady,
-    /// The checkpoint writer has reported something.
+    /// The checkpoint writer has sent a report.
     CheckpointReported,
 }
 
@@ -82,7 +84,8 @@ impl ShardActor {
         }
     }
 
-    /// Schedules a turn of the shard after the messages that have arrived, so that turns are fair among them.
+    /// Schedules a turn of the shard after the messages that have arrived, so that turns are fair
+    /// among them.
     fn schedule(&mut self, ctx: &mut Context<Self>) {
         if !self.advancing {
             self.advancing = true;
@@ -93,13 +96,13 @@ impl ShardActor {
     fn advance(&mut self, ctx: &mut Context<Self>) {
         self.advancing = self.shard.advance();
         if self.shard.checkpoint_due() {
-            // Before its time, unless a round is under way.
+            // The round begins before its time, unless one is in progress.
             let next = self.shard.begin_checkpoints(true);
             self.step(next, ctx);
         }
         if self.advancing {
-            // Through the runtime, not as a message: an actor that has messages never yields its thread, so that no timer would
-            // fire and nobody could stop it.
+            // This goes through the runtime, not through a message. An actor that has messages
+            // never yields its thread, so no timer would fire, and the actor could not be stopped.
             let turn = tokio::task::yield_now().into_actor(self);
             ctx.spawn(turn.map(|(), actor, ctx| actor.advance(ctx)));
         }
@@ -110,7 +113,7 @@ impl ShardActor {
         }
     }
 
-    /// Begins the last round of checkpoints once nothing is queued, or time is up.
+    /// Begins the last round of checkpoints when the queues are empty, or time is up.
     fn fold_for_the_drain(&mut self, until: Stopwatch, ctx: &mut Context<Self>) {
         if self.shard.has_queued() {
             if Stopwatch::now() < until {
@@ -129,7 +132,8 @@ impl ShardActor {
         }
     }
 
-    /// Performs a step of a checkpoint. Between the steps the shard pauses, unless checkpoints are urgent.
+    /// Performs a step of a checkpoint. Between the steps the shard pauses, unless checkpoints are
+    /// urgent.
     fn perform_step(&mut self, ctx: &mut Context<Self>) {
         if self.burst.is_none() && !self.shard.is_urgent() {
             self.burst = Some(Burst::begin());
@@ -147,7 +151,8 @@ impl ShardActor {
         });
     }
 
-    /// The shard pauses as long as it has worked. With longer pauses, more records change before they are collected, which have to be copied then.
+    /// Returns the pause after a step, which is as long as the shard's work. With longer pauses,
+    /// more records change before they are collected, and must be copied then.
     fn pause_after(&mut self, step: Duration) -> Duration {
         self.stepped_for += step;
         if self.stepped_for < PACED_TOGETHER {
@@ -167,7 +172,8 @@ impl ShardActor {
         }
     }
 
-    /// Continues the last round, if somebody waits for it, and answers them when it is over.
+    /// Continues the last round if a drain waits for it, and answers the drain when the round is
+    /// over.
     fn drain(&mut self, ctx: &mut Context<Self>) {
         if self.drained.is_empty() || self.fold_until.is_some() {
             return;
@@ -192,7 +198,7 @@ impl Actor for ShardActor {
                 me.do_send(Signal::CheckpointReported);
             }
         });
-        // Reports from before the actor started.
+        // There may be reports from before the actor started.
         ctx.notify(Signal::CheckpointReported);
         let me = ctx.address().downgrade();
         self.shard.set_wake(move || {
@@ -240,7 +246,7 @@ impl Handler<Signal> for ShardActor {
             Signal::CheckpointReported => {
                 let next = self.shard.hear_writer();
                 self.go_on(next, ctx);
-                // Events that waited for memory.
+                // Some events may have waited for memory.
                 self.schedule(ctx);
             }
         }

@@ -1,4 +1,4 @@
-//! Applies single events to a partition, and sets aside those that panic repeatedly.
+//! Applies single events to a partition, and sets aside events that panic repeatedly.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,10 +13,10 @@ use super::partition::Partition;
 use super::work::Outcome;
 use crate::dead_letters::DeadLetters;
 
-/// How many panics at one position of a partition set its event aside.
+/// The number of panics at one position of a partition that set its event aside.
 const STRIKES: u8 = 2;
 
-/// Called before each event is applied: a seam for tests.
+/// Called before each event is applied. Tests use it.
 pub(crate) type Probe = Option<Arc<dyn Fn(&Event) + Send + Sync>>;
 
 /// Applies events.
@@ -31,10 +31,12 @@ impl Applier {
         Self { dead, strikes: HashMap::new(), probe }
     }
 
-    /// Applies an event with the keys of its ids, or skips it if it was set aside. `None`: it panicked, and the state of the partition is lost.
+    /// Applies an event with the keys of its ids, or skips it if it was set aside. Returns `None`
+    /// if it panicked: the state of the partition is lost then.
     ///
     /// # Errors
-    /// The partition can't be read, or the event can't be set aside. The state of the partition is lost.
+    /// The partition can't be read, or the event can't be set aside. The state of the partition is
+    /// lost.
     pub(super) fn apply(
         &mut self,
         partition: &mut Partition,
@@ -62,7 +64,7 @@ impl Applier {
         }
     }
 
-    /// Takes a step in raising a floor. `None`: more follow.
+    /// Takes a step in raising a floor. Returns `None` if more steps follow.
     ///
     /// # Errors
     /// The partition can't be read, or a defect. The state of the partition is lost.
@@ -75,7 +77,7 @@ impl Applier {
     /// Raises a floor in all its steps.
     ///
     /// # Errors
-    /// As [`Applier::step_floor`].
+    /// Returns the same errors as [`Applier::step_floor`].
     pub(super) fn raise_floor(partition: &mut Partition, floor: FloorMove, position: Position) -> Result<Outcome, Fault> {
         loop {
             if let Some(outcome) = Self::step_floor(partition, floor, position)? {

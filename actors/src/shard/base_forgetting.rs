@@ -1,6 +1,7 @@
-//! Finishes a base that was loaded: forgets erased people, and fills rollups that it lacks.
+//! Finishes a loaded base: forgets erased people, and fills missing rollups.
 //!
-//! A base that was listed before an erasure began has the people. One that was listed after their project was folded anew has not, and mostly lies behind the last event of theirs.
+//! A base listed before an erasure began has the erased people. A base listed after their project
+//! was folded again lacks them, and usually ends after their last event.
 
 use headcount_domain::erasure::ErasedKeys;
 use headcount_domain::fault::Fault;
@@ -14,8 +15,9 @@ use super::partition_context::PartitionContext;
 use crate::checkpoint_writer::{Collect, Entries, ProjectMeta, Records, StoreSource, load_cells};
 use crate::fault;
 
-/// Forgets the people with erased keys, and then fills rollups, in the pairs of a project that were loaded without its
-/// meta. Returns what that is from then on, and the checkpoint that makes the project one.
+/// Finishes the saved pairs of a project that were loaded without its meta: forgets the people with
+/// erased keys, and then fills rollups. Returns the new meta, and the checkpoint that completes the
+/// project.
 pub(super) fn finish(
     context: &PartitionContext,
     stored_as: u16,
@@ -53,7 +55,7 @@ pub(super) fn finish(
     Ok((meta, checkpoint))
 }
 
-/// Saves what a step changed, and lets go of what is in memory.
+/// Saves the changes of a step, and evicts everything from memory.
 fn save(store: &dyn Store, stored_as: u16, id: ProjectId, project: &mut Project) -> Result<(), Fault> {
     let mut entries = Entries::default();
     let mut collect = Collect { partition: stored_as, project: id, entries: &mut entries };
@@ -67,7 +69,7 @@ fn save(store: &dyn Store, stored_as: u16, id: ProjectId, project: &mut Project)
     put(&entries, &mut *checkpoint)?;
     checkpoint.commit().map_err(fault::of_store)?;
     project.mark_durable();
-    // The first time everything has just been in use.
+    // The first pass finds everything recently used.
     for _ in 0..2 {
         project.evict(usize::MAX, usize::MAX);
     }

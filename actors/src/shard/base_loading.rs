@@ -1,4 +1,4 @@
-//! Loads the bases of projects into a partition that is to be filled from history.
+//! Loads the bases of projects into a partition that will be filled from history.
 
 use headcount_archive::base::{BaseItem, BaseReader};
 use headcount_archive::error::{ArchiveError, Damage};
@@ -17,12 +17,14 @@ use crate::checkpoint_writer::{
 use crate::fault;
 use crate::history::Bases;
 
-/// How many external ids are collected before they are written as a table. They take 10 MiB.
+/// The number of external ids collected before they are written as a table. They take 10 MiB.
 const IDS_PER_TABLE: usize = 1 << 18;
 
 impl Partition {
-    /// Loads the bases of the projects whose sealed events are to be replayed, as far as the state does not reflect them, without people who are erased from their
-    /// history. Each becomes durable at once. Nothing may have been applied to these projects since the partition was opened.
+    /// Loads the bases of projects whose sealed events will be replayed, if the state does not
+    /// reflect them yet. Leaves out people who are erased from their history. Each base becomes
+    /// durable at once. No event of these projects may have been applied since the partition was
+    /// opened.
     ///
     /// # Errors
     /// A base is damaged; store or index can't be read or written.
@@ -34,7 +36,7 @@ impl Partition {
                 Err(error) => Err(fault::of_archive(error)),
             };
             match loaded {
-                // It is removed right now.
+                // The project is being removed right now.
                 Err(_) if self.context.deleted.contains(project) => {}
                 loaded => loaded?,
             }
@@ -51,7 +53,7 @@ impl Partition {
         let saved: Option<ProjectMeta> = read_meta(&*store, &meta_key(self.stored_as, project))?;
         match saved {
             Some(saved) if saved.last >= header.last => return Ok(()),
-            // Another machine had the partition since, and wrote the base.
+            // Another machine has owned the partition since, and wrote the base.
             Some(_) if self.context.health.is_shared() => refold::remove_saved(&*store, self.stored_as, project)?,
             Some(ProjectMeta { last, .. }) => {
                 let expected = header.last;
@@ -81,7 +83,7 @@ impl Partition {
                     }
                     if key == meta_key(self.stored_as, project) {
                         meta = Some(decode_project(&value)?);
-                        // Without it there is no project, so that it comes last.
+                        // The meta makes the project exist, so it comes last.
                         if erased.is_some() || !lacking.is_empty() {
                             continue;
                         }
@@ -107,7 +109,7 @@ impl Partition {
         note(Ok(()))
     }
 
-    /// Commits the checkpoint that has the pairs of a base.
+    /// Commits the checkpoint with the pairs of a base.
     fn commit_base(&mut self, meta: ProjectMeta, mut checkpoint: Box<dyn OpenCheckpoint>) -> Result<(), Fault> {
         let saved: PartitionMeta = read_meta(&*self.context.store, &position_key(self.stored_as))?.unwrap_or_default();
         let (external_ids, serial) = (saved.external_ids + meta.external_ids, saved.serial + 1);
@@ -120,15 +122,16 @@ impl Partition {
             checkpoint.put(key, value.unwrap_or_default()).map_err(fault::of_store)?;
         }
         checkpoint.commit().map_err(fault::of_store)?;
-        // The saved mark is that of another position now.
+        // The saved mark belongs to another position now.
         self.is_unmarked |= ahead > self.ahead;
-        // What is saved stands before the base. It may be awaited where the base reaches, although no event comes.
+        // The saved position is before the base. A job may wait for the base's position even if no
+        // event follows.
         self.unsaved_from.get_or_insert(Position::MAX);
         (self.external_ids, self.serial, self.durable, self.ahead) = (external_ids, serial, serial, ahead);
         Ok(())
     }
 
-    /// Adds an external id, and writes those that were added when they are many.
+    /// Adds an external id, and writes the collected ids when there are many.
     fn add_id(&mut self, fingerprint: u128, position: Position) -> Result<(), Fault> {
         let index = self.index()?;
         index.first(fingerprint, position).map_err(fault::of_index)?;
@@ -150,7 +153,7 @@ impl Partition {
     }
 }
 
-/// Removes what a loading has left that ended before there was a project.
+/// Removes the pairs of an interrupted load, which did not complete a project.
 fn remove_left_overs(store: &dyn Store, part: PartitionId, project: ProjectId) -> Result<(), Fault> {
     let mut checkpoint = store.begin(part).map_err(fault::of_store)?;
     match refold::delete_pairs(store, part, project, &mut *checkpoint)? {
@@ -159,7 +162,7 @@ fn remove_left_overs(store: &dyn Store, part: PartitionId, project: ProjectId) -
     }
 }
 
-/// Whether a key of the store is one of a project.
+/// Whether a key of the store belongs to a project.
 fn is_of(project: ProjectId, key: &[u8]) -> bool {
     match Key::decode(key) {
         Ok(Key::Cells { project: found, .. } | Key::Record { project: found, .. }) => found == project.0,

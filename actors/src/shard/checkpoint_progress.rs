@@ -1,11 +1,12 @@
-//! The progress of all partitions' checkpoints: written by the shards, read by ingestion, `/readyz` and `/metrics`.
+//! The progress of all partitions' checkpoints: written by the shards, read by ingestion, `/readyz`
+//! and `/metrics`.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_common::PARTITIONS;
 
-/// See the module.
+/// The progress of all partitions' checkpoints.
 #[derive(Debug)]
 pub(crate) struct CheckpointProgress {
     began: Stopwatch,
@@ -14,11 +15,12 @@ pub(crate) struct CheckpointProgress {
 
 #[derive(Debug, Default)]
 struct PartitionProgress {
-    /// Milliseconds since `began`, plus one, since when the partition has unsaved changes; 0: it has none.
+    /// The time since when the partition has unsaved changes, in milliseconds since `began`, plus
+    /// one; 0 if it has none.
     unsaved_since: AtomicU64,
     /// Whether its last checkpoint could not be written.
     is_failing: AtomicBool,
-    /// Whether it keeps too many unsaved changes besides: it refuses events.
+    /// Whether it refuses events, because it also has too many unsaved changes.
     is_full: AtomicBool,
 }
 
@@ -33,7 +35,7 @@ impl CheckpointProgress {
         self.partitions.get(usize::from(partition))
     }
 
-    /// Whether a partition takes events, as far as its checkpoints are concerned.
+    /// Whether the checkpoints of a partition allow new events.
     pub(crate) fn accepts(&self, partition: u16) -> bool {
         self.state(partition).is_none_or(|state| !state.is_full.load(Ordering::Relaxed))
     }
@@ -48,18 +50,18 @@ impl CheckpointProgress {
         self.partitions.iter().filter(|state| state.is_full.load(Ordering::Relaxed)).count()
     }
 
-    /// For how long the longest-waiting partition has had unsaved changes.
+    /// How long the longest-waiting partition has had unsaved changes.
     pub(crate) fn longest_unsaved(&self) -> Option<Duration> {
         (0..PARTITIONS).filter_map(|partition| self.unsaved_for(partition)).max()
     }
 
-    /// For how long a partition has had unsaved changes.
+    /// How long a partition has had unsaved changes.
     pub(crate) fn unsaved_for(&self, partition: u16) -> Option<Duration> {
         let since = self.state(partition)?.unsaved_since.load(Ordering::Relaxed).checked_sub(1)?;
         Some(self.began.elapsed().saturating_sub(Duration::from_millis(since)))
     }
 
-    /// Records that a partition has unsaved changes: since now, unless it had some before.
+    /// Records that a partition has unsaved changes, from now on unless it had some before.
     pub(super) fn note_unsaved(&self, partition: u16) {
         let Some(state) = self.state(partition) else { return };
         if state.unsaved_since.load(Ordering::Relaxed) == 0 {
@@ -67,13 +69,14 @@ impl CheckpointProgress {
         }
     }
 
-    /// Records that a checkpoint is durable. Changes after `frozen` are unsaved, if there are any (`is_all` is false).
+    /// Records that a checkpoint is durable. Unless `is_all`, there are unsaved changes after
+    /// `frozen`.
     pub(super) fn note_saved(&self, partition: u16, frozen: Stopwatch, is_all: bool) {
         let Some(state) = self.state(partition) else { return };
         state.unsaved_since.store(if is_all { 0 } else { self.millis(frozen) + 1 }, Ordering::Relaxed);
     }
 
-    /// Forgets what is known of a partition, which another machine takes over.
+    /// Resets a partition that another machine takes over.
     pub(super) fn give_up(&self, partition: u16) {
         self.note_saved(partition, Stopwatch::now(), true);
         self.set_failing(partition, false);

@@ -1,24 +1,26 @@
 //! Decides which partition's checkpoint is next: a state machine without clocks, threads or files.
 //!
-//! Checkpoints come in rounds, one partition after the other: frozen, collected in small steps between other work, and
-//! submitted to the checkpoint writer. A partition whose checkpoint can't be written is stuck: the writer retries, and the
-//! rounds pass over the partition until it succeeds.
+//! Checkpoints come in rounds, one partition after the other. A partition is frozen, collected in
+//! small steps between other work, and submitted to the checkpoint writer. A partition whose
+//! checkpoint can't be written is stuck: the writer retries, and the rounds skip the partition
+//! until it succeeds.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant as Stopwatch};
 
-/// A partition with few changes skips rounds for at most this many intervals, while replaying its changes costs less than
-/// this part of what a checkpoint is due after.
+/// A partition with few changes skips rounds for at most this many intervals, while replaying its
+/// changes costs less than this part of the limit for a checkpoint.
 const FEW_CHANGES_WAIT: u32 = 10;
 const FEW_CHANGES_PART: u64 = 10;
 
-/// When a checkpoint is due.
+/// The conditions under which a checkpoint is due.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckpointPolicy {
-    /// Number of events in the log since the first unsaved one: about four seconds of replay. The changes are held encoded
-    /// while they are written.
+    /// Number of events in the log since the first unsaved one: about four seconds of replay. The
+    /// changes are held in encoded form while they are written.
     pub events: u64,
-    /// Time since the last round, if anything changed; ten times as long for partitions with few changes.
+    /// Time since the last round, if there are changes. Partitions with few changes wait ten times
+    /// as long.
     pub interval: Duration,
 }
 
@@ -28,20 +30,20 @@ impl Default for CheckpointPolicy {
     }
 }
 
-/// A partition that has unsaved changes and is not stuck.
+/// A partition with unsaved changes that is not stuck.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unsaved {
     pub(super) partition: u16,
-    /// How many events a start would read for this partition.
+    /// The number of events that a start would read for this partition.
     pub(super) events_to_replay: u64,
-    /// For how long it has had unsaved changes.
+    /// How long it has had unsaved changes.
     pub(super) unsaved_for: Duration,
 }
 
-/// What to do next about checkpoints.
+/// The next step of checkpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Nothing.
+    /// Nothing to do.
     Rest,
     /// Freeze this partition.
     Freeze(u16),
@@ -52,20 +54,20 @@ pub(crate) enum Next {
 }
 
 impl Next {
-    /// Whether there is something to do on the shard's thread.
+    /// Whether the step is work for the shard's thread.
     pub(crate) fn is_step(self) -> bool {
         matches!(self, Self::Freeze(_) | Self::Collect(_))
     }
 }
 
-/// The partition that the round is at.
+/// The partition whose turn it is in the round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Current {
     Collecting(u16),
     Writing(u16),
 }
 
-/// See the module.
+/// The state machine of a shard's checkpoints.
 pub(super) struct Checkpointer {
     policy: CheckpointPolicy,
     pub(super) round_began: Stopwatch,
@@ -94,7 +96,7 @@ impl Checkpointer {
         }
     }
 
-    /// Whether no round is under way.
+    /// Whether no round is in progress.
     pub(super) fn is_idle(&self) -> bool {
         self.due.is_empty() && self.current.is_none()
     }
@@ -113,7 +115,8 @@ impl Checkpointer {
         self.next()
     }
 
-    /// Whether the next round is soon enough for a partition: a checkpoint costs much the same for one event as for many.
+    /// Whether the next round is soon enough for a partition: a checkpoint costs much the same for
+    /// one event as for many.
     fn can_wait(&self, unsaved: &Unsaved) -> bool {
         let is_soon = unsaved.unsaved_for < self.policy.interval.saturating_mul(FEW_CHANGES_WAIT);
         is_soon && unsaved.events_to_replay < self.policy.events / FEW_CHANGES_PART
@@ -128,13 +131,13 @@ impl Checkpointer {
         }
     }
 
-    /// The partition that was to be frozen is frozen, or there is nothing to collect.
+    /// Records that the partition is frozen, or has nothing to collect.
     pub(super) fn frozen(&mut self, partition: u16, has_records: bool) {
         self.due.retain(|due| *due != partition);
         self.current = has_records.then_some(Current::Collecting(partition));
     }
 
-    /// All records are collected. Returns the number of the writer's job.
+    /// Records that all records are collected. Returns the number of the writer's job.
     pub(super) fn submitted(&mut self, partition: u16, frozen_at: Stopwatch) -> u64 {
         self.jobs += 1;
         self.submitted.insert(partition, (self.jobs, frozen_at));
@@ -142,14 +145,14 @@ impl Checkpointer {
         self.jobs
     }
 
-    /// The writer has tried a checkpoint; `is_over`: it will not be tried again. Returns the time of freezing, or `None` for a
-    /// checkpoint that was cancelled.
+    /// Records that the writer has tried a checkpoint. If `is_over`, it will not try again. Returns
+    /// the time of freezing, or `None` for a cancelled checkpoint.
     pub(super) fn reported(&mut self, partition: u16, job: u64, is_over: bool) -> Option<Stopwatch> {
         let (_, frozen_at) = self.submitted.get(&partition).copied().filter(|(submitted, _)| *submitted == job)?;
         if is_over {
             self.submitted.remove(&partition);
         }
-        // Whatever became of it, the round goes on.
+        // Whatever the outcome, the round continues.
         self.current.take_if(|current| *current == Current::Writing(partition));
         if let Some(waiting) = &mut self.last_round {
             waiting.remove(&partition);
@@ -157,7 +160,8 @@ impl Checkpointer {
         Some(frozen_at)
     }
 
-    /// Begins a merge of external ids, unless one of this partition is under way. Returns the number of the writer's job.
+    /// Begins a merge of external ids, unless a merge of this partition is in progress. Returns the
+    /// number of the writer's job.
     pub(super) fn begin_merge(&mut self, partition: u16) -> Option<u64> {
         if self.merging.contains_key(&partition) {
             return None;
@@ -167,7 +171,7 @@ impl Checkpointer {
         Some(self.jobs)
     }
 
-    /// A merge is over. Returns `false` for a merge that was cancelled.
+    /// Records the end of a merge. Returns `false` for a cancelled merge.
     pub(super) fn merged(&mut self, partition: u16, job: u64) -> bool {
         let is_current = self.merging.get(&partition) == Some(&job);
         if is_current {
@@ -187,8 +191,8 @@ impl Checkpointer {
         }
     }
 
-    /// Begins the last round before a stop, which waits for one more attempt of each stuck checkpoint. Returns their
-    /// partitions; `None` if it began before.
+    /// Begins the last round before a stop, which waits for one more attempt of each stuck
+    /// checkpoint. Returns their partitions; `None` if it had begun before.
     pub(super) fn begin_last_round(&mut self) -> Option<Vec<u16>> {
         if self.last_round.is_some() {
             return None;
@@ -199,7 +203,8 @@ impl Checkpointer {
         Some(partitions)
     }
 
-    /// The next step of the last round. `Rest`: it is over, whether or not everything could be written.
+    /// The next step of the last round. `Rest` means that it is over, even if some checkpoints
+    /// could not be written.
     pub(super) fn next_of_last_round(&self) -> Next {
         match (self.next(), &self.last_round) {
             (Next::Rest, Some(waiting)) if !waiting.is_empty() => Next::Wait,
@@ -263,7 +268,7 @@ mod tests {
         assert_eq!(machine.begin_round(began, true, &[unsaved(9, 1, 0)]), Next::Rest, "a round is under way");
         assert_eq!(machine.reported(1, first, true), Some(began));
         assert_eq!(machine.reported(1, first, true), None, "reported before");
-        // Its external ids are still being written: nothing is collected.
+        // The partition's external ids are still being written, so nothing is collected.
         machine.frozen(2, false);
         let third = submit(&mut machine, 3, began);
         machine.reported(3, third, true);

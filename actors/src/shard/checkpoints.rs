@@ -1,4 +1,5 @@
-//! Takes the checkpoints of a shard: performs the steps that the [`Checkpointer`] decides, and hands them to the writer.
+//! Takes the checkpoints of a shard: performs the steps that the [`Checkpointer`] decides on, and
+//! hands the checkpoints to the writer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,10 +20,11 @@ use crate::checkpoint_writer::{
 };
 use crate::history::History;
 
-/// How many records, pages and parts one step encodes, or a few more: about half a millisecond of the shard's time.
+/// The approximate number of records, pages and parts that one step encodes, in about half a
+/// millisecond of the shard's time.
 const ENTRIES_PER_STEP: usize = 256;
 
-/// A checkpoint whose records are being collected.
+/// A checkpoint in collection.
 struct Collecting {
     serial: u64,
     frozen_at: Stopwatch,
@@ -35,11 +37,11 @@ struct Collecting {
 struct Claims {
     checkpoint: Option<(Arc<Claim>, PartitionId)>,
     merge: Option<Arc<Claim>>,
-    /// That of a thread that replaces the state of a project.
+    /// The claim of the thread that replaces the state of a project.
     replacement: Option<(Arc<Claim>, PartitionId)>,
 }
 
-/// See the module.
+/// The checkpoints of a shard.
 pub(crate) struct Checkpoints {
     pub(super) checkpointer: Checkpointer,
     pub(super) writer: CheckpointWriter,
@@ -57,14 +59,15 @@ impl Checkpoints {
         Self { checkpointer, writer, mailbox, reports, progress, collecting: None, claims: BTreeMap::new() }
     }
 
-    /// Calls `notify` whenever the writer has reported something.
+    /// Calls `notify` whenever the writer has sent a report.
     pub(super) fn notify_with(&self, notify: impl Fn() + Send + Sync + 'static) {
         self.mailbox.notify_with(notify);
     }
 
     /// Begins a round if one is due, or if `force` is set.
     pub(super) fn begin_round(&mut self, force: bool, partitions: &Partitions, history: &dyn History) -> Next {
-        // Asked at each turn of the shard while memory is short: partitions are looked at only if a round can begin.
+        // Called at each turn of the shard while memory is short, so the partitions are only
+        // checked if a round can begin.
         if !self.checkpointer.is_idle() {
             return Next::Rest;
         }
@@ -77,13 +80,14 @@ impl Checkpoints {
             })
         };
         let mut unsaved: Vec<Unsaved> = partitions.iter().filter_map(unsaved).collect();
-        // A project that is held waits for its partition.
+        // A held project waits for its partition's checkpoint.
         let is_awaited = |one: &Unsaved| partitions.get(&one.partition).is_some_and(|partition| partition.replacement.is_some());
         unsaved.sort_by_key(|one| !is_awaited(one));
         self.checkpointer.begin_round(Stopwatch::now(), force, &unsaved)
     }
 
-    /// Freezes a partition. Everything in it up to `all_up_to` is applied, of which the log has this mark.
+    /// Freezes a partition. All its events up to `all_up_to` are applied. The log has this mark
+    /// there.
     pub(super) fn freeze(
         &mut self,
         number: u16,
@@ -98,7 +102,8 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Collects some records of the frozen partition, and submits the checkpoint when it is complete.
+    /// Collects some records of the frozen partition, and submits the checkpoint when it is
+    /// complete.
     pub(super) fn collect(&mut self, number: u16, partition: Option<&mut Partition>) -> Result<(), Fault> {
         let (Some(mut collecting), Some(partition)) = (self.collecting.take(), partition) else {
             self.checkpointer.frozen(number, false);
@@ -117,12 +122,12 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Takes a report that has arrived.
+    /// Takes a report, if one has arrived.
     pub(super) fn try_receive(&mut self) -> Option<Report> {
         self.reports.try_recv().ok()
     }
 
-    /// Waits for a report. `None`: none came within `timeout`.
+    /// Waits for a report. Returns `None` if none came within `timeout`.
     pub(super) fn receive(&mut self, timeout: Option<Duration>) -> Result<Option<Report>, Fault> {
         let received = match timeout {
             Some(timeout) => self.reports.recv_timeout(timeout),
@@ -142,7 +147,7 @@ impl Checkpoints {
             return self.merged(number, job, table, partitions);
         }
         let is_over = !matches!(outcome, JobOutcome::Postponed { .. });
-        // A report about a cancelled checkpoint is about a state that is gone.
+        // A report about a cancelled checkpoint belongs to a state that is gone.
         let Some(frozen_at) = self.checkpointer.reported(number, job, is_over) else { return };
         if is_over && let Some(claims) = self.claims.get_mut(&number) {
             claims.checkpoint = None;
@@ -159,7 +164,8 @@ impl Checkpoints {
                 self.progress.set_failing(number, true);
             }
             JobOutcome::Dropped { ids } => {
-                // The log has everything, but the next checkpoint would lack what this one took: there must be none.
+                // The log has everything. But the next checkpoint would lack the changes of this
+                // one, so there must be none.
                 partition.set_stuck();
                 ids.into_iter().for_each(|table| partition.adopt(table));
                 self.progress.set_failing(number, true);
@@ -207,28 +213,30 @@ impl Checkpoints {
         }
     }
 
-    /// Returns the claim of whoever replaces the state of a project. Nobody else writes the partition until [`Checkpoints::end_replacement`].
+    /// Returns the claim of a thread that will replace the state of a project. No other thread
+    /// writes the partition until [`Checkpoints::end_replacement`].
     pub(super) fn begin_replacement(&mut self, number: u16, stored_as: PartitionId) -> Arc<Claim> {
         let claims = self.claims.entry(number).or_default();
         let (claim, _) = claims.replacement.get_or_insert_with(|| (Arc::default(), stored_as));
         Arc::clone(claim)
     }
 
-    /// Forgets the claim of whoever replaced the state of a project.
+    /// Ends the claim of the thread that replaced the state of a project.
     pub(super) fn end_replacement(&mut self, number: u16) {
         if let Some(claims) = self.claims.get_mut(&number) {
             claims.replacement = None;
         }
     }
 
-    /// Begins the last round before a stop, once: retries stuck checkpoints. Returns whether it began now.
+    /// Begins the last round before a stop, once, and retries stuck checkpoints. Returns whether it
+    /// began now.
     pub(super) fn begin_last_round(&mut self) -> bool {
         let stuck = self.checkpointer.begin_last_round();
         stuck.iter().flatten().for_each(|number| self.writer.retry_now(*number));
         stuck.is_some()
     }
 
-    /// Cancels the checkpoint and the merge of a partition. It may be opened again after waiting for them.
+    /// Cancels the checkpoint and the merge of a partition. Wait for them before you open it again.
     pub(super) fn cancel(&mut self, number: u16) -> CancelledJobs {
         if self.checkpointer.next() == Next::Collect(number) {
             self.collecting = None;

@@ -19,12 +19,12 @@ use super::shard::{Shard, ShardRequest};
 use super::shard_map::ShardMap;
 use crate::admission_gate::{Gate, Holder, Permit};
 
-/// How long an answer may take.
+/// The time limit of an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// How many requests may be waiting at once.
+/// The maximum number of waiting requests.
 const MAX_REQUESTS: usize = 4096;
 
-/// Why a query has no answer.
+/// The reason why a query has no answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum AskError {
     /// Too many queries are waiting.
@@ -36,21 +36,23 @@ pub enum AskError {
     /// The engine is closed, or a shard took too long.
     #[error("the engine does not answer")]
     NoAnswer,
-    /// The answer took longer than [`EngineConfig::question_timeout`](crate::EngineConfig::question_timeout).
+    /// The answer took longer than
+    /// [`EngineConfig::question_timeout`](crate::EngineConfig::question_timeout).
     #[error("the answer took longer than {0:?}")]
     TimedOut(Duration),
-    /// The question needs events of days before this one, which are not kept: the floor rose after the question was read.
+    /// The question needs events of days before this one, which are not kept. The floor rose after
+    /// the question was parsed.
     #[error("events before {0} are not kept any more")]
     BelowFloor(Day),
-    /// No node is known to have the figures of a project.
+    /// The owner of a project is unknown.
     #[error("no node is known to have the figures of a project")]
     NoOwner,
-    /// The node that has the figures of a project gives no answer.
+    /// The owner of a project gives no answer.
     #[error(transparent)]
     Node(#[from] AskNodeError),
 }
 
-/// A request that was sent.
+/// A sent request.
 pub(crate) struct Pending<R> {
     answer: oneshot::Receiver<Result<R, Fault>>,
 }
@@ -69,7 +71,7 @@ impl<R> Pending<R> {
 struct Request<R, F> {
     answer: oneshot::Sender<R>,
     request: F,
-    /// Its place among those that wait, until it is answered or passed over.
+    /// Its place among the waiting requests, until it is answered or dropped.
     _place: Permit,
 }
 
@@ -96,7 +98,7 @@ impl ShardClient {
         Self { addresses, map, gate: Gate::new(MAX_REQUESTS) }
     }
 
-    /// The shard that a project is on.
+    /// The shard of a project.
     pub(crate) fn shard_of(&self, project: ProjectId) -> usize {
         self.map.shard_of(partition_of(project))
     }
@@ -139,7 +141,8 @@ impl ShardClient {
     /// Checks that each shard answers.
     ///
     /// # Errors
-    /// [`AskError::Busy`] if no question can wait now, [`AskError::NoAnswer`] if a shard does not answer.
+    /// Returns [`AskError::Busy`] if too many questions wait now, [`AskError::NoAnswer`] if a shard
+    /// does not answer.
     pub(crate) async fn check(&self) -> Result<(), AskError> {
         for shard in &self.addresses {
             let place = self.gate.take(1).ok_or(AskError::Busy)?;
@@ -148,7 +151,8 @@ impl ShardClient {
         Ok(())
     }
 
-    /// Has every shard apply what is queued and write its last checkpoints. The receivers hear when that is over.
+    /// Makes every shard apply its queue and write its last checkpoints. Each receiver gets a
+    /// message at the end.
     pub(crate) fn drain(&self) -> Vec<oneshot::Receiver<()>> {
         let drain = |shard: &Addr<ShardActor>| {
             let (done, wait) = oneshot::channel();
@@ -160,29 +164,31 @@ impl ShardClient {
     }
 }
 
-/// What sealing asks. Calls block.
+/// The requests of sealing. Calls block.
 impl ShardClient {
-    /// Returns the position up to which everything is in durable checkpoints, if everything up to `delivered` has been delivered to
-    /// the shards. `None`: not known now.
+    /// Returns the position up to which all events are in durable checkpoints, if all events up to
+    /// `delivered` have been delivered to the shards. Returns `None` if it is unknown now.
     pub(crate) fn durable_until(&self, delivered: Position) -> Option<Position> {
-        // All are asked before the first answer is awaited.
+        // All shards are asked before the first answer is awaited.
         let place = || self.gate.take(1);
         let ask = |shard| Some(send(shard, None, place()?, move |shard: &mut Shard| Ok(shard.durable_until(delivered))));
         let asked: Vec<_> = self.addresses.iter().map(ask).collect();
         asked.into_iter().try_fold(delivered, |until, asked| Some(until.min(asked?.answer.blocking_recv().ok()?.ok()??)))
     }
 
-    /// Returns the position up to which everything of one partition is in durable checkpoints. `None`: not known now.
+    /// Returns the position up to which all events of a partition are in durable checkpoints;
+    /// `None` if it is unknown now.
     pub(crate) fn durable_until_of(&self, partition: u16) -> Option<Position> {
         self.ask_partition(partition, move |shard: &mut Shard| Ok(shard.durable_until_of(partition))).ok()?
     }
 
-    /// Returns the position up to which everything of one partition is applied. `None`: not known now.
+    /// Returns the position up to which all events of a partition are applied; `None` if it is
+    /// unknown now.
     pub(crate) fn applied_until_of(&self, partition: u16) -> Option<Position> {
         self.ask_partition(partition, move |shard: &mut Shard| Ok(shard.applied_until_of(partition))).ok()?
     }
 
-    /// Has checkpoints of everything taken soon.
+    /// Requests checkpoints of everything soon.
     pub(crate) fn want_checkpoints(&self) {
         for shard in &self.addresses {
             if let Some(place) = self.gate.take(1) {
@@ -195,13 +201,15 @@ impl ShardClient {
         }
     }
 
-    /// Removes a deleted project from the state. Returns the part of the store that its partition is in, once a checkpoint without the project is
-    /// durable. `None`: there is none yet, or the shard does not answer.
+    /// Removes a deleted project from the state. Returns the part of the store with its partition
+    /// once a checkpoint without the project is durable; `None` if there is none yet, or the shard
+    /// does not answer.
     pub(crate) fn forget(&self, project: ProjectId) -> Option<PartitionId> {
         self.ask_of(project, move |shard| shard.forget(project))?
     }
 
-    /// Returns the removal of a deleted project's external ids. `None`: the shard does not answer.
+    /// Returns the removal of a deleted project's external ids; `None` if the shard does not
+    /// answer.
     pub(crate) fn purge_ids(&self, project: ProjectId) -> Option<Purge> {
         self.ask_of(project, move |shard| shard.purge_ids(project))
     }
@@ -212,12 +220,13 @@ impl ShardClient {
         let _adopted = self.ask_of(project, move |shard| shard.adopt_ids(project, written));
     }
 
-    /// Returns the part of the store that holds a partition. `None`: it is being rebuilt, or its shard does not answer.
+    /// Returns the part of the store that holds a partition; `None` if it is being rebuilt, or its
+    /// shard does not answer.
     pub(crate) fn stored_as(&self, partition: u16) -> Option<PartitionId> {
         self.ask_partition(partition, move |shard: &mut Shard| Ok(shard.stored_as(partition))).ok()?.map(PartitionId)
     }
 
-    /// Returns a view of the durable external ids of a partition. `None`: it does not answer.
+    /// Returns a view of the durable external ids of a partition; `None` without an answer.
     pub(crate) fn known_ids(&self, partition: u16) -> Option<ExternalIdsView> {
         let shard = self.addresses.get(self.map.shard_of(partition))?;
         let asked = send(shard, None, self.gate.take(1)?, move |shard: &mut Shard| shard.known_ids_in(partition));
@@ -225,7 +234,7 @@ impl ShardClient {
     }
 }
 
-/// What the archiver and folds ask of a project.
+/// The requests of the archiver and of folds about a project.
 impl ShardClient {
     /// Asks the shard of a project, and waits for the answer.
     fn ask_of<R: Send + 'static>(
@@ -238,14 +247,16 @@ impl ShardClient {
     }
 }
 
-/// What a fold asks. Calls block. `None`: the project's partition is being rebuilt, or its shard does not answer.
+/// The requests of a fold. Calls block. They return `None` if the project's partition is being
+/// rebuilt, or its shard does not answer.
 impl ShardClient {
     /// Returns the position of the last event of a project that counted.
     pub(crate) fn last_counted(&self, project: ProjectId) -> Option<Position> {
         self.ask_of(project, move |shard| shard.last(project))
     }
 
-    /// Has what a project's partition has by now saved soon. Returns the number of the checkpoint that has it.
+    /// Requests that everything in a project's partition is saved soon. Returns the number of the
+    /// checkpoint that will have it.
     pub(crate) fn save_soon(&self, project: ProjectId) -> Option<u64> {
         self.ask_of(project, move |shard| shard.save_soon(project))
     }
@@ -255,15 +266,15 @@ impl ShardClient {
         self.ask_of(project, move |shard| shard.is_durable(project, serial))
     }
 
-    /// Holds a project, so that its state can be replaced. To be called until all of it is saved.
+    /// Holds a project, so that its state can be replaced. Call it until the whole state is saved.
     pub(crate) fn begin_replacement(&self, project: ProjectId) -> Option<Option<Replaceable>> {
         self.ask_of(project, move |shard| shard.begin_replacement(project))
     }
 
-    /// Has a project go on with what the store has of it. `reflected`: that state has none of the identities that were erased when [`Erasures::view`]
-    /// returned this.
+    /// Lets a project continue with its state from the store. If `reflected`, that state has none
+    /// of the identities that were erased when [`Erasures::view`] returned this number.
     pub(crate) fn end_replacement(&self, project: ProjectId, reflected: Option<u64>) {
-        // If nobody answers, the engine is closing.
+        // Without an answer, the engine is closing.
         let _ended = self.ask_of(project, move |shard| {
             shard.end_replacement(project, reflected);
             Ok(())

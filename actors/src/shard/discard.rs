@@ -1,5 +1,5 @@
-//! Removes what this machine's disk has of the state of a partition that is not here: a checkpoint from before a deletion would bring the project back, since the
-//! events without it leave the log.
+//! Removes this machine's state of a partition that another machine owns. A checkpoint from before
+//! a deletion would bring the project back, since the log no longer has the events.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
@@ -16,7 +16,7 @@ use super::shard::Shard;
 use crate::checkpoint_writer::{PartitionMeta, position_key, read_meta};
 use crate::fault;
 
-/// The state of a partition that is to be removed. Nobody opens the partition meanwhile.
+/// The state of a partition to remove. The partition is not opened meanwhile.
 pub(crate) struct Discard {
     number: u16,
     left: Option<Released>,
@@ -24,13 +24,13 @@ pub(crate) struct Discard {
 }
 
 impl Shard {
-    /// Begins to remove the state of a partition. `None`: it is here.
+    /// Begins to remove the state of a partition; `None` if the partition is here.
     pub(crate) fn discard(&mut self, number: u16) -> Option<Discard> {
         let left = self.pipeline.take_released(number)?;
         Some(Discard { number, left, context: self.pipeline.context.clone() })
     }
 
-    /// Takes back what is left of a partition whose state could not be removed.
+    /// Takes back the rest of a partition whose state could not be removed.
     pub(crate) fn take_back(&mut self, Discard { number, left, .. }: Discard) {
         if let Some(left) = left {
             self.pipeline.put_released(number, left);
@@ -39,10 +39,11 @@ impl Shard {
 }
 
 impl Discard {
-    /// Removes it. When this returns, the partition is opened empty, and filled from the archive and the log. Blocks.
+    /// Removes the state. Afterwards, the partition is opened empty, and filled from the archive
+    /// and the log. Blocks.
     ///
     /// # Errors
-    /// A part of it may be left. It may be repeated.
+    /// A part of the state may be left. The call can be repeated.
     pub(crate) fn run(&mut self) -> Result<(), Fault> {
         if let Some(left) = &mut self.left {
             left.closing.drain(..).for_each(|closing| drop(closing.join()));
@@ -59,13 +60,14 @@ impl Discard {
     }
 }
 
-/// The parts of the store that have something of a partition that is not open: its own, and those where it was rebuilt.
+/// Returns the parts of the store with data of a partition that is not open: its own part, and the
+/// parts where it was rebuilt.
 fn parts_of(number: u16, context: &PartitionContext) -> Result<Vec<u16>, Fault> {
     let mut parts = Vec::new();
     for part in (number..=u16::MAX).step_by(usize::from(PARTITIONS)) {
         match read_meta::<PartitionMeta>(&*context.store, &position_key(part))? {
             Some(_) => parts.push(part),
-            // Its own may be unused while another one has it.
+            // Its own part may be unused while it is in another one.
             None if part == number => {}
             None => break,
         }
@@ -73,11 +75,12 @@ fn parts_of(number: u16, context: &PartitionContext) -> Result<Vec<u16>, Fault> 
     Ok(parts)
 }
 
-/// Removes everything from the part of the store that a partition would have, while another part has the partition: it was rebuilt there, and what its own part has is of no use. The next start
-/// rebuilds the partition in its own part. Does nothing if the partition is there.
+/// Removes everything from the own part of a partition that was rebuilt in another part, where its
+/// data are useless. The next start rebuilds the partition in its own part. Does nothing if the
+/// partition is in its own part.
 ///
 /// # Errors
-/// A part of it may be left. It may be repeated.
+/// A part of the data may be left. The call can be repeated.
 pub(crate) fn clear_unused(store: &dyn Store, stored_as: PartitionId, partition: u16) -> Result<(), StoreError> {
     let own = PartitionId(partition);
     if own == stored_as {
@@ -103,6 +106,6 @@ fn clear(store: &dyn Store, part: PartitionId) -> Result<(), StoreError> {
     })?;
     let mut checkpoint = store.begin(part)?;
     keys.iter().try_for_each(|key| checkpoint.delete(key))?;
-    // Also without keys: it removes the files that were rewritten.
+    // Committed even without keys, since this removes the rewritten files.
     checkpoint.commit()
 }

@@ -1,11 +1,14 @@
 //! Keeps records and rollups within the memory budget.
 //!
-//! Saved records that are not in use are evicted and read back from the store on demand. If too much is unsaved, a checkpoint
-//! is due before its time; if a checkpoint can't keep up, applying events waits for it. Rollups count against the budget
-//! and are never evicted: the more there are, the fewer records stay.
+//! - Saved records that are not in use are evicted, and read back from the store on demand.
+//! - If too much is unsaved, a checkpoint is due early. If checkpoints can't keep up, applying
+//!   events waits.
+//! - Rollups count against the budget and are never evicted: the more there are, the fewer records
+//!   stay.
 //!
-//! A partition whose checkpoint can't be written keeps everything that changed since the last one. It has a share of the
-//! budget for that, and refuses events once the share is used up; the rest is for the other partitions, which go on.
+//! A partition whose checkpoint can't be written keeps all changes since the last one. It has a
+//! share of the budget for them, and refuses events once the share is used up. All other partitions
+//! continue with the rest.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant as Stopwatch};
@@ -17,23 +20,24 @@ use super::partition::{Partition, Partitions};
 /// Number of events, and of queries, between two checks of the budget.
 const EVENTS_PER_CHECK: usize = 1024;
 const QUERIES_PER_CHECK: usize = 64;
-/// Number of records of each kind and project that are visited between two looks at the clock.
+/// Number of records of each kind and project that are visited between two readings of the clock.
 const RECORDS_PER_ROUND: usize = 1024;
-/// How long one eviction may take; the next one continues where it stopped.
+/// How long one eviction may take. The next one continues where it stopped.
 const PATIENCE: Duration = Duration::from_millis(2);
-/// How long it may take far beyond the budget, so that slow machines keep to it.
+/// How long an eviction may take far beyond the budget, so that slow machines stay within it.
 const FAR_PATIENCE: Duration = Duration::from_millis(20);
-/// A query that took this long is followed by a check, which may take as long as the query did.
+/// After a query that took this long, there is a check, which may take as long as the query did.
 const LONG_QUERY: Duration = Duration::from_millis(5);
 const MAX_PATIENCE: Duration = Duration::from_millis(200);
 
-/// Decides what is evicted, when a checkpoint is due for lack of memory, and when applying events must wait.
+/// Decides what to evict, when a checkpoint is due for lack of memory, and when applying events
+/// must wait.
 #[derive(Debug)]
 pub(crate) struct Evictor {
     /// The budget of all shards in bytes.
     budget: usize,
     total: Arc<MemoryUsage>,
-    /// What this shard last added to the total.
+    /// The last usage of this shard in the total.
     own: Usage,
     events: usize,
     queries: usize,
@@ -42,7 +46,7 @@ pub(crate) struct Evictor {
     backpressured: bool,
 }
 
-/// A command: evict this many bytes, unless it takes longer than `patience`.
+/// A command to evict this many bytes, unless it takes longer than `patience`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Evict {
     bytes: usize,
@@ -50,7 +54,7 @@ struct Evict {
 }
 
 impl Evictor {
-    /// An evictor of one shard; `budget` and `total` are those of all shards.
+    /// Creates the evictor of one shard. `budget` and `total` belong to all shards.
     pub(crate) fn new(budget: usize, total: Arc<MemoryUsage>) -> Self {
         Self {
             budget,
@@ -64,17 +68,18 @@ impl Evictor {
         }
     }
 
-    /// Whether a checkpoint should begin before its time.
+    /// Whether a checkpoint should begin early.
     pub(crate) fn checkpoint_due(&self) -> bool {
         self.checkpoint_due
     }
 
-    /// Whether checkpoints must be written at full speed, or applying events will have to wait.
+    /// Whether checkpoints must be written at full speed, because applying events would have to
+    /// wait soon.
     pub(super) fn is_pressing(&self) -> bool {
         self.is_pressing
     }
 
-    /// Has events wait for a checkpoint until memory is looked at again.
+    /// Makes events wait for a checkpoint until the next check of memory.
     #[cfg(test)]
     pub(super) fn press(&mut self) {
         self.backpressured = true;
@@ -85,12 +90,13 @@ impl Evictor {
         self.backpressured
     }
 
-    /// Whether stuck partitions of this shard keep more than any budget allows for.
+    /// Whether stuck partitions of this shard keep more than any budget allows.
     pub(super) fn is_exhausted(&self) -> bool {
         self.own.stuck > self.budget / 2
     }
 
-    /// How many bytes of the log may be replayed between two checks: what its events become is several times larger.
+    /// How many bytes of the log may be replayed between two checks. The state of events is several
+    /// times larger.
     pub(super) fn replay_bytes(&self) -> usize {
         self.budget / 8
     }
@@ -101,13 +107,15 @@ impl Evictor {
         self.events >= EVENTS_PER_CHECK
     }
 
-    /// Counts an answered query, which may have read many records. Returns the patience of a check that is due.
+    /// Counts an answered query, which may have read many records. Returns the patience for a check
+    /// if one is due.
     pub(super) fn answered(&mut self, took: Duration) -> Option<Duration> {
         self.queries += 1;
         (self.queries >= QUERIES_PER_CHECK || took >= LONG_QUERY).then(|| took.clamp(PATIENCE, MAX_PATIENCE))
     }
 
-    /// Evicts records if the shards use more than the budget, and decides whether a checkpoint is due.
+    /// Evicts records if the shards use more than the budget, and decides whether a checkpoint is
+    /// due.
     pub(super) fn evict_if_needed(
         &mut self,
         partitions: &mut Partitions,
@@ -130,8 +138,9 @@ impl Evictor {
         self.total.replace(std::mem::replace(&mut self.own, own), own)
     }
 
-    /// What is left of the budget beside stuck partitions, which have at most half of it. A quarter is for records, however
-    /// large rollups are: with less, every event would read its records back.
+    /// Returns the budget without the memory of stuck partitions, which have at most half of it. A
+    /// quarter of the budget is for records, however large rollups are: with less, every event
+    /// would read its records back.
     fn available(&self, all: Usage) -> usize {
         (self.budget - all.stuck.min(self.budget / 2)).max(all.rollups + self.budget / 4)
     }
@@ -141,7 +150,8 @@ impl Evictor {
         if all.free.resident <= available {
             return None;
         }
-        // A little more than needed, so that the next checks find nothing to do; each shard evicts its part.
+        // Evicts a little more than needed, so that the next checks find nothing to do. Each shard
+        // evicts its part.
         let excess = all.free.resident - available / 8 * 7;
         let bytes = (excess as u128 * self.own.free.resident as u128 / all.free.resident.max(1) as u128) as usize;
         let patience = if is_far_beyond(available, all) { patience.max(FAR_PATIENCE) } else { patience };
@@ -151,20 +161,22 @@ impl Evictor {
     fn decide(&mut self, all: Usage, eviction_is_finished: bool) {
         let (available, own, free) = (self.available(all), self.own.free, all.free);
         tracing::trace!(resident = own.resident, unsaved = own.unsaved, all = free.resident, available, "records in memory");
-        // A shard that has saved everything can do nothing about the others. Eviction goes first, since it must wait while a
-        // checkpoint is under way.
+        // A shard that has saved everything can't help the others. Eviction goes first, since it
+        // must wait during a checkpoint.
         let has_unsaved = own.unsaved > available / 16;
-        // A record that changes again before it is saved is encoded once: late checkpoints save much of their work.
+        // A record that changes again before it is saved is encoded once, so late checkpoints save
+        // much of their work.
         let is_over = free.resident > available && free.unsaved > available / 2 && eviction_is_finished;
         self.backpressured = has_unsaved && free.unsaved > available / 16 * 13;
-        // What a checkpoint has collected is no longer unsaved, but can't be evicted until it is written. What a stuck partition keeps stays anyway.
+        // Collected records are no longer unsaved, but can't be evicted until they are written. A
+        // stuck partition keeps its own in any case.
         let is_held = eviction_is_finished && all.stuck == 0 && is_far_beyond(available, all) && own.resident > available / 16;
         self.is_pressing = is_held || (has_unsaved && free.unsaved > available / 16 * 12);
         self.checkpoint_due = has_unsaved && (is_over || free.unsaved > available / 8 * 5);
     }
 
-    /// Records which partitions have unsaved changes, and which stuck ones have used up their share: a quarter of the budget
-    /// for all of them, divided by their number.
+    /// Records which partitions have unsaved changes, and which stuck ones have used up their
+    /// share: a quarter of the budget, divided by their number.
     fn note_partitions(&self, partitions: &mut Partitions, progress: &CheckpointProgress, all_stuck: usize) {
         let share = self.budget / 4;
         let part = share / progress.failing().max(1);
@@ -199,7 +211,7 @@ fn usage_of(partitions: &mut Partitions) -> Usage {
     usage
 }
 
-/// Evicts `bytes`. Returns `false` if time ran out before that.
+/// Evicts `bytes`. Returns `false` if time ran out before.
 fn evict(partitions: &mut Partitions, mut bytes: usize, patience: Duration) -> bool {
     let began = Stopwatch::now();
     let rounds = partitions.values_mut().map(Partition::evictable).max().unwrap_or(0) / RECORDS_PER_ROUND;
@@ -232,7 +244,7 @@ mod tests {
         Usage { free: Bytes { resident, unsaved }, stuck, rollups }
     }
 
-    /// An evictor whose shard has reported `own`, and what all shards use.
+    /// Returns an evictor whose shard has reported `own`, and the usage of all shards.
     fn after(own: Usage, others: Usage) -> (Evictor, Usage) {
         let total = Arc::<MemoryUsage>::default();
         total.replace(Usage::default(), others);
@@ -243,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_table_of_evictions() {
-        // Own usage, that of other shards, bytes to evict and whether the budget is far exceeded.
+        // Own usage, usage of other shards, bytes to evict and whether the budget is far exceeded.
         let table = [
             (usage(1000, 0, 0, 0), usage(0, 0, 0, 0), None),
             (usage(1100, 0, 0, 0), usage(0, 0, 0, 0), Some((225, false))),
@@ -254,7 +266,7 @@ mod tests {
             // Stuck partitions have at most half of the budget.
             (usage(501, 0, 800, 0), usage(0, 0, 0, 0), Some((67, false))),
             (usage(500, 0, 500, 0), usage(0, 0, 0, 0), None),
-            // Rollups can't be evicted: beside them a quarter of the budget stays for records.
+            // Rollups can't be evicted, but a quarter of the budget stays for records.
             (usage(1200, 0, 0, 950), usage(0, 0, 0, 0), None),
             (usage(1201, 0, 0, 950), usage(0, 0, 0, 0), Some((151, false))),
         ];
@@ -274,21 +286,22 @@ mod tests {
 
     #[test]
     fn a_table_of_pressure() {
-        // Own usage, that of other shards, whether the eviction was finished; then: a checkpoint is due, it is urgent, applying waits.
+        // Own usage, usage of other shards, whether the eviction was finished; then whether a
+        // checkpoint is due, is urgent, and applying waits.
         let table = [
             (usage(1000, 625, 0, 0), usage(0, 0, 0, 0), true, (false, false, false)),
             (usage(1000, 626, 0, 0), usage(0, 0, 0, 0), true, (true, false, false)),
             (usage(1000, 745, 0, 0), usage(0, 0, 0, 0), true, (true, true, false)),
             (usage(1000, 807, 0, 0), usage(0, 0, 0, 0), true, (true, true, true)),
-            // Unsaved records are what is in the way of an eviction that found nothing more.
+            // Unsaved records keep the eviction from finding more.
             (usage(1001, 501, 0, 0), usage(0, 0, 0, 0), true, (true, false, false)),
             (usage(1001, 501, 0, 0), usage(0, 0, 0, 0), false, (false, false, false)),
-            // A checkpoint that is being written is in the way.
+            // A checkpoint in progress keeps the eviction from finding more.
             (usage(1251, 500, 0, 0), usage(0, 0, 0, 0), true, (false, true, false)),
             (usage(1251, 500, 0, 0), usage(0, 0, 0, 0), false, (false, false, false)),
             (usage(1251, 400, 1, 0), usage(0, 0, 0, 0), true, (false, false, false)),
             (usage(62, 0, 0, 0), usage(1200, 0, 0, 0), true, (false, false, false)),
-            // The other shards' records: this one has nothing to save.
+            // The other shards have the records. This one has nothing to save.
             (usage(100, 62, 0, 0), usage(900, 800, 0, 0), true, (false, false, false)),
             (usage(100, 63, 0, 0), usage(900, 800, 0, 0), true, (true, true, true)),
         ];

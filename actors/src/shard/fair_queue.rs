@@ -1,9 +1,9 @@
-//! Fair turns by measured work: a queue per tenant, served by deficit round robin (Shreedhar and Varghese, 1995), where the
-//! cost of an item is the time that it takes.
+//! Fair turns by measured work: a queue per tenant, served by deficit round robin (Shreedhar and
+//! Varghese, 1995). The cost of an item is the time that it takes.
 //!
-//! Each tenant with queued items gets [`QUANTUM`] of time per round. A tenant that overran its turn, because an item can't be
-//! interrupted, is passed over until the debt is paid. So an item waits for at most one quantum per other tenant, plus once the
-//! overrun of their single items.
+//! Each tenant with queued items gets [`QUANTUM`] of time per round. An item can't be interrupted,
+//! so a tenant may overrun its turn. It is then skipped until the debt is paid. So an item waits
+//! for at most one quantum per other tenant, and once for the overrun of their single items.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -11,9 +11,9 @@ use std::time::{Duration, Instant as Stopwatch};
 
 /// Time that a tenant gets per round.
 pub(crate) const QUANTUM: Duration = Duration::from_micros(500);
-/// Time that one kind of work may take before the others get their turn.
+/// Time that one kind of work may take before the other kinds get their turn.
 pub(super) const SLICE: Duration = QUANTUM;
-/// Maximum number of events between two looks at the clock.
+/// Maximum number of events between two readings of the clock.
 const LONGEST_STRIDE: usize = 64;
 const QUANTUM_NS: i64 = QUANTUM.as_nanos() as i64;
 /// Maximum debt of a tenant that is remembered.
@@ -25,7 +25,7 @@ struct Lane<T> {
     credit_ns: i64,
 }
 
-/// Queues of items, one per tenant. See the module.
+/// Queues of items, one per tenant, with fair turns.
 pub(crate) struct FairQueue<K, T> {
     lanes: HashMap<K, Lane<T>>,
     /// The order of turns. Every lane is in it once.
@@ -68,7 +68,7 @@ impl<K: Copy + Eq + Hash, T> FairQueue<K, T> {
     /// Takes the next item. Report its cost with [`FairQueue::charge`].
     pub(crate) fn next(&mut self) -> Option<(K, T)> {
         if self.len == 0 {
-            // Nobody has to wait for anybody: debts are forgotten.
+            // No tenant waits for another, so debts are forgotten.
             self.lanes.clear();
             self.turns.clear();
             return None;
@@ -92,7 +92,7 @@ impl<K: Copy + Eq + Hash, T> FairQueue<K, T> {
         }
     }
 
-    /// Takes the next item of a tenant, whosever turn it is.
+    /// Takes the next item of a tenant out of turn.
     pub(crate) fn take(&mut self, tenant: K) -> Option<T> {
         let item = self.lanes.get_mut(&tenant)?.items.pop_front()?;
         self.len -= 1;
@@ -112,7 +112,7 @@ impl<K: Copy + Eq + Hash, T> FairQueue<K, T> {
         self.lanes.iter().filter_map(|(tenant, lane)| Some((*tenant, lane.items.front()?)))
     }
 
-    /// Removes all items of the tenants that are `wanted`, the items of each in their order.
+    /// Removes all items of the `wanted` tenants. Each tenant's items keep their order.
     pub(crate) fn extract(&mut self, wanted: impl Fn(K) -> bool) -> Vec<T> {
         let mut taken = Vec::new();
         for (_, lane) in self.lanes.iter_mut().filter(|(tenant, _)| wanted(**tenant)) {
@@ -123,7 +123,7 @@ impl<K: Copy + Eq + Hash, T> FairQueue<K, T> {
     }
 }
 
-/// Reads the clock often if events are costly, and seldom if they are not.
+/// Reads the clock often if events are costly, and seldom if they are cheap.
 pub(super) struct Pace {
     began: Stopwatch,
     looked: Stopwatch,
@@ -163,7 +163,7 @@ mod tests {
         (0..1_000).for_each(|item| fair.push('b', item));
         let mut spent = HashMap::from([('a', Duration::ZERO), ('b', Duration::ZERO)]);
         while let Some((tenant, _)) = fair.next() {
-            // An item of `a` costs fifty times what one of `b` costs.
+            // An item of `a` costs fifty times as much as one of `b`.
             let cost = if tenant == 'a' { 5 * MS } else { MS / 10 };
             fair.charge(tenant, cost);
             *spent.get_mut(&tenant).unwrap() += cost;
@@ -208,7 +208,7 @@ mod tests {
                 'a' => {
                     of_a += 1;
                     fair.charge('a', 10 * MS);
-                    // It sends the next as soon as it has its answer.
+                    // It sends the next item when it has its answer.
                     fair.push('a', 0);
                 }
                 _ => {

@@ -9,11 +9,12 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::time::Day;
 use parking_lot::Mutex;
 
-/// The floor of each project that is loaded and has one. Written by the shards, read by everybody.
+/// The floor of each loaded project that has one. Written by the shards, read by all threads.
 #[derive(Debug, Default)]
 pub(crate) struct Floors {
     by_project: DashMap<ProjectId, Day>,
-    /// The projects whose floors became known or rose, each with its partition first, until their archive takes them.
+    /// The projects whose floors were loaded or rose, sorted by partition, until their archive
+    /// takes them.
     raised: Mutex<BTreeSet<(u16, ProjectId)>>,
 }
 
@@ -23,14 +24,15 @@ impl Floors {
         self.by_project.get(&project).map(|floor| *floor)
     }
 
-    /// Notes the floor of a project. It need not be in a durable checkpoint.
+    /// Records the floor of a project. It need not be in a durable checkpoint.
     pub(crate) fn set(&self, project: ProjectId, floor: Day) {
         if self.by_project.insert(project, floor) != Some(floor) {
             self.raised.lock().insert((partition_of(project), project));
         }
     }
 
-    /// Returns the projects of some partitions whose floors became known or rose since the last call.
+    /// Returns the projects of some partitions whose floors were loaded or rose since the last
+    /// call.
     pub(crate) fn take_raised(&self, partitions: Range<u16>) -> Vec<ProjectId> {
         let first = |partition| (partition, ProjectId(0));
         let mut raised = self.raised.lock();

@@ -1,4 +1,5 @@
-//! Which partitions and projects take events and queries. Written by the shards, read before anything is logged.
+//! The health of partitions and projects: whether they take events and queries. Written by the
+//! shards, read before events are logged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::ids::ProjectId;
 use parking_lot::{Mutex, RwLock};
 
-/// What is said of a partition that is rebuilt, and of a project whose state is replaced.
+/// The error for a partition in a rebuild, and for a project whose state is replaced.
 const REBUILT: &str = "the figures of this project are being rebuilt";
 
 /// The condition of a partition.
@@ -24,28 +25,29 @@ pub(crate) enum Condition {
     Failed = 2,
 }
 
-/// The condition of each partition, with the reason, and the projects that are held.
+/// The condition of each partition with the reason, and the held projects.
 #[derive(Debug)]
 pub(crate) struct PartitionHealth {
     conditions: Vec<AtomicU8>,
     reasons: Mutex<BTreeMap<u16, (Condition, Fault)>>,
     /// The projects whose state is being replaced.
     held: RwLock<BTreeSet<ProjectId>>,
-    /// Their number: almost always 0, so that most look-ups take no lock.
+    /// The number of these projects. It is almost always 0, so most lookups take no lock.
     held_count: AtomicUsize,
     owners: Arc<Owners>,
     stopping: AtomicBool,
 }
 
 impl Default for PartitionHealth {
-    /// Returns the health of partitions that are all here.
+    /// Returns the health for a machine that owns all partitions.
     fn default() -> Self {
         Self::new(Arc::new(Owners::alone()))
     }
 }
 
 impl PartitionHealth {
-    /// Begins with every partition well. One takes events and queries only while it is here.
+    /// Begins with every partition working. A partition takes events and queries only while this
+    /// machine owns it.
     pub(crate) fn new(owners: Arc<Owners>) -> Self {
         Self {
             conditions: (0..PARTITIONS).map(|_| AtomicU8::new(Condition::Well as u8)).collect(),
@@ -57,7 +59,7 @@ impl PartitionHealth {
         }
     }
 
-    /// Whether other machines may have partitions, too.
+    /// Whether other machines may own partitions, too.
     pub(super) fn is_shared(&self) -> bool {
         !self.owners.is_alone()
     }
@@ -88,7 +90,7 @@ impl PartitionHealth {
     /// Checks that a project answers.
     ///
     /// # Errors
-    /// As [`PartitionHealth::check_answers`].
+    /// Returns the same errors as [`PartitionHealth::check_answers`].
     pub(crate) fn check_project_answers(&self, project: ProjectId) -> Result<(), Fault> {
         self.check_answers(partition_of(project))?;
         if self.is_held(project) { Err(Fault::io(REBUILT)) } else { Ok(()) }
@@ -98,14 +100,14 @@ impl PartitionHealth {
         self.held_count.load(Ordering::Acquire) > 0 && self.held.read().contains(&project)
     }
 
-    /// Has a project take no events and queries, while its state is replaced.
+    /// Stops a project from taking events and queries while its state is replaced.
     pub(super) fn hold(&self, project: ProjectId) {
         let mut held = self.held.write();
         held.insert(project);
         self.held_count.store(held.len(), Ordering::Release);
     }
 
-    /// Has a project take events and queries again.
+    /// Lets a project take events and queries again.
     pub(super) fn let_go(&self, project: ProjectId) {
         let mut held = self.held.write();
         held.remove(&project);
@@ -115,7 +117,8 @@ impl PartitionHealth {
     /// Checks that a partition answers.
     ///
     /// # Errors
-    /// That of the archive if a damaged file prevents a rebuild, or else one that says that it can be tried again.
+    /// The fault of the archive if a damaged file prevents a rebuild, or else a fault that says to
+    /// try again.
     pub(crate) fn check_answers(&self, partition: u16) -> Result<(), Fault> {
         let Err(why) = self.check(partition) else { return Ok(()) };
         let reasons = self.reasons.lock();

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use headcount_domain::cache::bytes::Bytes;
 
-/// The sum over all shards: one busy project may use the memory of all of them.
+/// The sum over all shards. One busy project may use the memory of all shards.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryUsage {
     resident: AtomicUsize,
@@ -30,7 +30,7 @@ impl MemoryUsage {
         self.resident.load(Ordering::Relaxed).wrapping_add(self.stuck.load(Ordering::Relaxed))
     }
 
-    /// Replaces what one shard reported before by `now`, and returns the new sum over all shards.
+    /// Replaces the last report of one shard by `now`, and returns the new sum over all shards.
     pub(super) fn replace(&self, before: Usage, now: Usage) -> Usage {
         let replace = |total: &AtomicUsize, before: usize, now: usize| {
             let rest = total.fetch_add(now.wrapping_sub(before), Ordering::Relaxed).wrapping_sub(before);

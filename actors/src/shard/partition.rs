@@ -1,4 +1,4 @@
-//! The state of one partition: its projects, the index of their external ids, and the position that it reflects.
+//! The state of one partition: its projects, the index of their external ids, and its position.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -39,39 +39,38 @@ pub(crate) struct Begun {
     pub(crate) new_ids: Option<Frozen>,
 }
 
-/// The project of a partition whose state is being replaced.
+/// A project whose state is being replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Replacement {
     pub(super) project: ProjectId,
-    /// The number of the checkpoint that has its state.
+    /// The number of the checkpoint with its state.
     pub(super) serial: u64,
 }
 
-/// See the module.
+/// The state of one partition.
 pub(crate) struct Partition {
     pub(super) number: u16,
-    /// The part of the store that holds the partition: its own number, unless that part was found damaged since the start.
+    /// The part of the store that holds it: its own number, unless that part was found damaged.
     pub(super) stored_as: u16,
     pub(super) context: PartitionContext,
     pub(super) applied: Position,
-    /// The highest position that the state reflects beyond `applied`: that of the checkpoint from which the partition was opened, or of
-    /// a sealed event.
+    /// The highest position that the state reflects in part, if beyond `applied`.
     pub(super) ahead: Position,
-    /// Whether sealed events are being replayed: project by project, so that those of others with lower positions may follow.
+    /// Whether sealed events are being replayed, project by project.
     replays_archive: bool,
     /// The serial number of its last checkpoint.
     pub(super) serial: u64,
-    /// The first event that is in no checkpoint, begun or durable.
+    /// The first event that is in no checkpoint, neither begun nor durable.
     pub(super) unsaved_from: Option<Position>,
     /// Whether its last checkpoint has no mark of the log.
     pub(super) is_unmarked: bool,
-    /// The first event of the checkpoint that has begun and is not durable.
+    /// The first event of the checkpoint in progress.
     saving_from: Option<Position>,
     pub(super) projects: Projects,
     pub(super) index: Option<ExternalIds>,
     /// The number of different external ids of the applied events.
     pub(super) external_ids: u64,
-    /// Memory that the checkpoint at the writer holds until it is written.
+    /// Memory of the checkpoint at the writer, until it is written.
     pub(super) writing_bytes: usize,
     /// Whether that checkpoint could not be written yet, or never will be.
     pub(super) is_stuck: bool,
@@ -79,19 +78,19 @@ pub(crate) struct Partition {
     freezing: Vec<ProjectId>,
     /// The serial number of the last durable checkpoint.
     pub(super) durable: u64,
-    /// The deleted projects that are no longer part of the state, each with the serial number of the checkpoint that says so.
+    /// The deleted projects removed from the state, each with the first checkpoint without it.
     forgotten: BTreeMap<ProjectId, u64>,
     /// The project whose state is being replaced.
     pub(super) replacement: Option<Replacement>,
 }
 
 impl Partition {
-    /// Opens the partition as its last checkpoint left it.
+    /// Opens the partition from its last checkpoint.
     pub(crate) fn open(number: u16, context: PartitionContext) -> Result<Self, Fault> {
         Self::open_in(number, number, context)
     }
 
-    /// Opens the partition as its last checkpoint in `stored_as` left it.
+    /// Opens the partition from its last checkpoint in `stored_as`.
     pub(crate) fn open_in(stored_as: u16, number: u16, context: PartitionContext) -> Result<Self, Fault> {
         let store = Arc::clone(&context.store);
         let PartitionMeta { position, external_ids, serial } = read_meta(&*store, &position_key(stored_as))?.unwrap_or_default();
@@ -120,8 +119,8 @@ impl Partition {
         Ok(partition)
     }
 
-    /// Opens the partition empty, to be filled from the log, in an unused part of the store: in its own part, damaged data
-    /// can't be distinguished from intact data. The next start opens its own part again, and rebuilds it too.
+    /// Opens the partition empty, to be filled from the log, in an unused part of the store:
+    /// damaged data in its own part would look intact. The next start rebuilds it in its own part.
     pub(crate) fn open_empty(number: u16, context: PartitionContext) -> Result<Self, Fault> {
         for stored_as in (number..=u16::MAX).step_by(usize::from(PARTITIONS)).skip(1) {
             let meta: Option<PartitionMeta> = read_meta(&*context.store, &position_key(stored_as))?;
@@ -132,12 +131,13 @@ impl Partition {
         Err(Fault::damaged_store("no part of the store is left to rebuild a partition in"))
     }
 
-    /// Removes the index of external ids of a partition that is not open. Replaying the log fills it again.
+    /// Removes the index of external ids of a closed partition. Replaying the log fills it again.
     pub(crate) fn reset_index(number: u16, context: &PartitionContext) -> Result<(), Fault> {
         ExternalIds::reset(&context.external_ids_dir.join(number.to_string()), context.index).map_err(fault::of_index)
     }
 
-    /// Checks that the index of external ids holds at least those of the checkpoint: otherwise a duplicate would count.
+    /// Checks that the index has all external ids of the checkpoint. Otherwise a duplicate would
+    /// count.
     fn check_index(&mut self, external_ids: u64) -> Result<(), Fault> {
         if external_ids == 0 {
             return Ok(());
@@ -162,12 +162,12 @@ impl Partition {
         PartitionId(self.stored_as)
     }
 
-    /// The highest position that was applied. Lower ones of other projects may still wait; those of one project are applied in order.
+    /// The highest applied position. Each project's events are applied in order.
     pub(crate) fn applied(&self) -> Position {
         self.applied
     }
 
-    /// Computes the keys of the ids of events of one project, which are applied next, and reads the records that they will change.
+    /// Computes the keys of the ids of one project's next events, and reads the records to change.
     pub(crate) fn look_ahead(&self, events: &[Box<Event>], keys: &mut [SentKeys]) {
         for (keys, event) in keys.iter_mut().zip(events) {
             *keys = SentKeys::of(&event.who, &self.context.hasher);
@@ -179,7 +179,7 @@ impl Partition {
         }
     }
 
-    /// Folds one event with the keys of its ids. Events of one project must come once, in the order of their positions.
+    /// Folds one event with the keys of its ids. A project's events must come once, in order.
     pub(crate) fn apply(&mut self, event: &Event, keys: SentKeys, position: Position) -> Result<Outcome, Fault> {
         if self.context.deleted.contains(event.project) {
             self.pass(position);
@@ -187,7 +187,7 @@ impl Partition {
         }
         let Self { stored_as, context, projects, .. } = self;
         if projects.load(context, *stored_as, event.project)?.project.drops(event) {
-            // Its external id is not taken.
+            // Its external id stays unused.
             self.pass(position);
             return Ok(Outcome { is_dropped: true, ..Outcome::at(position) });
         }
@@ -203,7 +203,7 @@ impl Partition {
         if first == position {
             let Self { stored_as, context, projects, external_ids, .. } = self;
             let state = projects.load(context, *stored_as, event.project)?;
-            // During a replay, events come again that the checkpoint reflects beyond its own position.
+            // A replay passes events again that the checkpoint reflects beyond its own position.
             if position > state.last {
                 let source = state.source(&*context.store, *stored_as, event.project);
                 let subject = state.project.apply_with_keys(event, keys, position, &context.hasher, &source)?;
@@ -214,7 +214,7 @@ impl Partition {
                 if state.count(context, event.project) {
                     context.limits.set(event.project, state.reached);
                 }
-                // Not the index's own count: it counts an id twice if a table was written twice.
+                // Counted here, because the index counts an id twice if a table was written twice.
                 let new_ids = u64::from(external_id.is_some());
                 *external_ids += new_ids;
                 state.external_ids += new_ids;
@@ -224,7 +224,7 @@ impl Partition {
         Ok(Outcome { position, first, is_dropped: false })
     }
 
-    /// Takes a step in raising the floor of a project, by the record at `position`. Returns whether it is raised.
+    /// Takes a step in raising a project's floor. Returns whether the floor is raised.
     pub(crate) fn step_floor(&mut self, floor: FloorMove, position: Position) -> Result<bool, Fault> {
         if !floor.is_mark() && !self.context.deleted.contains(floor.project) {
             let Self { stored_as, context, projects, .. } = self;
@@ -238,13 +238,13 @@ impl Partition {
         Ok(true)
     }
 
-    /// Skips an event that was set aside.
+    /// Skips a dead letter.
     pub(crate) fn skip(&mut self, position: Position) {
         self.pass(position);
     }
 
-    /// Removes a deleted project from the state. Returns whether the checkpoint that says so is durable: then no other one has anything of the project,
-    /// its external ids are in tables, and it is not counted in the number of external ids.
+    /// Removes a deleted project from the state. Returns whether a checkpoint without it is
+    /// durable: then its external ids are in tables, and don't count any more.
     pub(crate) fn forget(&mut self, id: ProjectId) -> Result<bool, Fault> {
         if let Some(serial) = self.forgotten.get(&id) {
             return Ok(*serial <= self.durable);
@@ -266,7 +266,7 @@ impl Partition {
         Ok(false)
     }
 
-    /// Notes where the next replayed events come from.
+    /// Sets the origin of the next replayed events.
     pub(crate) fn replay_from(&mut self, origin: PieceOrigin) {
         self.replays_archive = origin == PieceOrigin::Archive;
         if let PieceOrigin::EndOfArchive(until) = origin {
@@ -281,7 +281,7 @@ impl Partition {
         self.unsaved_from = Some(self.unsaved_from.map_or(position, |first| first.min(position)));
     }
 
-    /// The position of the first event that is in no checkpoint, begun or durable.
+    /// The position of the first event that is in no checkpoint, neither begun nor durable.
     pub(crate) fn unsaved_from(&self) -> Option<Position> {
         self.unsaved_from
     }
@@ -311,7 +311,7 @@ impl Partition {
         Ok(projects.load(context, *stored_as, project)?.last)
     }
 
-    /// The number of events that were folded since the partition was opened, by project.
+    /// The number of events folded since the partition was opened, by project.
     pub(crate) fn folded(&self) -> BTreeMap<ProjectId, u64> {
         self.projects.iter().map(|(project, state)| (project, state.folded)).collect()
     }
@@ -331,7 +331,7 @@ impl Partition {
         question.answer(&mut Reader { id, project: &mut state.project, hasher: &context.hasher, source: &source })
     }
 
-    /// Compares a project with its quotas, which changed, if it is loaded.
+    /// Compares a loaded project with its changed quotas.
     pub(crate) fn recount(&mut self, id: ProjectId) {
         self.projects.get_mut(id).into_iter().for_each(|state| state.recount(&self.context, id));
     }
@@ -384,13 +384,12 @@ impl Partition {
         self.applied.max(self.ahead)
     }
 
-    /// Begins a checkpoint of everything that was applied. Metas and the position are few and copied at once; rollups and
-    /// records follow in [`Partition::collect_records`]. Returns `None` while external ids of an earlier checkpoint are still
-    /// being written, since a checkpoint must not count before the ids that it covers are durable, while a floor is being raised, and while
-    /// somebody else writes the state of a project.
+    /// Begins a checkpoint of all applied events. Metas and the position are copied at once;
+    /// rollups and records follow in [`Partition::collect_records`]. Returns `None` while earlier
+    /// external ids are being written (a checkpoint must not count before its ids), while a floor
+    /// is being raised, and while another thread writes the state of a project.
     ///
-    /// Everything up to the position `all_up_to` is applied, and some events beyond it: a replay begins there, and skips what
-    /// is applied already by the position of each project's last event.
+    /// All events up to `all_up_to` are applied, and some beyond it. A replay begins there.
     pub(crate) fn freeze(
         &mut self,
         all_up_to: Position,
@@ -425,7 +424,7 @@ impl Partition {
         for id in self.forgotten.iter().filter(|(_, serial)| **serial == next).map(|(id, _)| *id) {
             Collect { partition: self.stored_as, project: id, entries }.no_meta();
         }
-        // The position belongs to the partition, whatever the project of the collector.
+        // The position belongs to the partition, whichever project the collector is at.
         self.serial += 1;
         let meta = PartitionMeta { position: all_up_to, external_ids: self.external_ids, serial: self.serial };
         let highest = self.reflected();
@@ -437,12 +436,13 @@ impl Partition {
         Ok(Some(Begun { serial: self.serial, new_ids }))
     }
 
-    /// Freezes the external ids that are not written yet.
+    /// Freezes the unwritten external ids.
     pub(super) fn freeze_ids(&mut self) -> Freeze {
         self.index.as_mut().map_or(Freeze::Nothing, ExternalIds::freeze)
     }
 
-    /// Collects about `most` parts of rollups, records and pages of a checkpoint. Returns whether there are more.
+    /// Collects about `most` parts, records and pages of a checkpoint. Returns whether there are
+    /// more.
     pub(crate) fn collect_records(&mut self, most: usize, entries: &mut Entries) -> Result<bool, Fault> {
         let Some(id) = self.freezing.last().copied() else { return Ok(false) };
         let Some(state) = self.projects.get_mut(id) else { return Ok(false) };
@@ -456,7 +456,7 @@ impl Partition {
         Ok(!self.freezing.is_empty())
     }
 
-    /// Records that a complete checkpoint of `encoded_bytes` went to the checkpoint writer.
+    /// Records that a complete checkpoint of `encoded_bytes` was passed to the checkpoint writer.
     pub(crate) fn handed_over(&mut self, encoded_bytes: usize) {
         self.writing_bytes += encoded_bytes;
     }
@@ -466,7 +466,7 @@ impl Partition {
         self.is_stuck = true;
     }
 
-    /// Whether no further checkpoint can begin: it would lack what the last one took.
+    /// Whether no further checkpoint can begin, because it would lack the changes of the last one.
     pub(crate) fn is_stuck(&self) -> bool {
         self.is_stuck
     }
@@ -477,11 +477,11 @@ impl Partition {
         self.writing_bytes = 0;
         self.is_stuck = false;
         self.saving_from = None;
-        // There is one checkpoint at a time.
+        // Only one checkpoint is in progress at a time.
         self.durable = self.serial;
     }
 
-    /// Uses a table of external ids that was written, whatever became of its checkpoint.
+    /// Uses a written table of external ids, whatever the outcome of its checkpoint.
     pub(crate) fn adopt(&mut self, run: Written) {
         if let Some(index) = &mut self.index {
             index.adopt(run);

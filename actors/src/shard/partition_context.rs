@@ -1,4 +1,4 @@
-//! What all partitions of an engine share.
+//! The context that all partitions of an engine share.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +21,8 @@ use crate::live::Feeds;
 use crate::opening_progress::Progress;
 use crate::verifier::{DamageNote, Unchecked};
 
-/// The versions of each project that is loaded, from which `ETag`s are made. Written by the shards, read by everybody.
+/// The versions of each loaded project, from which `ETag`s are made. Written by the shards, read by
+/// all threads.
 pub(crate) type Versions = DashMap<ProjectId, DayVersions>;
 
 /// The context that all partitions of an engine share.
@@ -32,7 +33,7 @@ pub(crate) struct PartitionContext {
     pub(crate) versions: Arc<Versions>,
     pub(crate) floors: Arc<Floors>,
     pub(crate) external_ids_dir: PathBuf,
-    /// Identifies the index of external ids that belongs to the store.
+    /// The options of the index of external ids that belongs to the store.
     pub(crate) index: ExternalIdsOptions,
     pub(crate) health: Arc<PartitionHealth>,
     pub(crate) limits: Arc<QuotaTable>,
@@ -47,7 +48,7 @@ pub(crate) struct PartitionContext {
 }
 
 impl PartitionContext {
-    /// Forgets what is known of a partition's projects, which another machine takes over.
+    /// Forgets the projects of a partition that another machine takes over.
     pub(super) fn give_up(&self, number: u16) {
         self.versions.retain(|project, _| partition_of(*project) != number);
         self.floors.give_up(number);

@@ -5,16 +5,16 @@ use headcount_storage::external_ids::ExternalIds;
 
 use super::partition::Partition;
 
-/// Memory that an external id takes until it is written.
+/// Memory of an external id until it is written.
 const ID_BYTES: usize = 40;
 
 impl Partition {
-    /// Memory that its projects take.
+    /// Memory of its projects.
     pub(crate) fn bytes(&mut self) -> Bytes {
         self.projects.weigh().all
     }
 
-    /// Memory that its projects' rollups take, which can't be evicted.
+    /// Memory of its projects' rollups, which can't be evicted.
     pub(crate) fn rollup_bytes(&mut self) -> usize {
         self.projects.weigh().rollups
     }
@@ -35,7 +35,8 @@ impl Partition {
         freed
     }
 
-    /// Memory that a stuck partition keeps until its checkpoint can be written: all changes since the one before.
+    /// Memory that a stuck partition keeps until its checkpoint can be written: all changes since
+    /// the one before.
     pub(crate) fn stuck_bytes(&mut self) -> usize {
         if !self.is_stuck {
             return 0;

@@ -1,4 +1,5 @@
-//! Events on their way into the partitions of a shard: queued, applied in turns, or held while a partition is rebuilt.
+//! Events on their way into the partitions of a shard: queued, applied in turns, or held while a
+//! partition is rebuilt.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,24 +24,25 @@ use crate::event_codec::LogRecord;
 use crate::history::History;
 use crate::saved_state::CopiedState;
 
-/// The number of events whose records are read ahead together. Of 8, 16 and 32, the last two took the least processor time.
+/// The number of events whose records are read ahead together. Of 8, 16 and 32, the last two took
+/// the least processor time.
 const LOOK_AHEAD_EVENTS: usize = 16;
 
-/// A partition whose state is lost, and why.
+/// A partition whose state is lost, and the fault.
 pub(super) type Broken = (u16, Fault);
 
 /// A project's turn.
 pub(super) struct Turn {
-    /// How many events were applied.
+    /// The number of applied events.
     pub(super) applied: usize,
     pub(super) ended: Stopwatch,
     pub(super) broken: Option<Broken>,
 }
 
-/// How a step of a rebuild ended.
+/// The result of a step of a rebuild.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RebuildStep {
-    /// Another one may follow at once.
+    /// Another step may follow at once.
     Again,
     /// There is more to apply, after the shard's other work.
     More,
@@ -48,29 +50,29 @@ pub(super) enum RebuildStep {
     Done,
 }
 
-/// See the module.
+/// The events of a shard's partitions.
 pub(super) struct EventPipeline {
     pub(super) context: PartitionContext,
     pub(super) partitions: Partitions,
     pub(super) history: Arc<dyn History>,
     pub(super) applier: Applier,
     queue: FairQueue<ProjectId, QueuedWork>,
-    /// The projects whose next work is a floor that is being raised.
+    /// The projects whose next work is to continue raising a floor.
     rising: BTreeSet<ProjectId>,
     rebuilds: BTreeMap<u16, Rebuild>,
-    /// What is left of partitions that another machine took over.
+    /// The rests of partitions that another machine took over.
     released: BTreeMap<u16, Released>,
-    /// The work of projects whose state is being replaced, in its order.
+    /// The work of projects whose state is being replaced, in order.
     held: BTreeMap<ProjectId, Vec<QueuedWork>>,
-    /// The positions up to which everything was applied when the queues were dropped.
+    /// The positions up to which all events were applied when the queues were dropped.
     dropped: BTreeMap<u16, Position>,
-    /// The projects that the start folds anew, by partition.
+    /// The projects that the start folds again, by partition.
     pub(super) refolds: BTreeMap<u16, Refold>,
     wake: Wake,
 }
 
 impl EventPipeline {
-    /// Opens the partitions as their last checkpoints left them.
+    /// Opens the partitions from their last checkpoints.
     pub(super) fn open(
         numbers: &[u16],
         context: PartitionContext,
@@ -102,7 +104,7 @@ impl EventPipeline {
         })
     }
 
-    /// Calls `wake` when a rebuild has something to apply.
+    /// Calls `wake` when a rebuild has events to apply.
     pub(super) fn set_wake(&mut self, wake: impl Fn() + Send + Sync + 'static) {
         self.wake = Arc::new(wake);
     }
@@ -119,7 +121,8 @@ impl EventPipeline {
         }
     }
 
-    /// Applies nothing to a project until [`EventPipeline::let_go`]. Returns `false` while its floor is being raised.
+    /// Applies no work to a project until [`EventPipeline::let_go`]. Returns `false` while its
+    /// floor is being raised.
     pub(super) fn hold(&mut self, project: ProjectId) -> bool {
         if self.rising.contains(&project) {
             return false;
@@ -129,7 +132,7 @@ impl EventPipeline {
         true
     }
 
-    /// Lets the work of a project go on.
+    /// Lets the work of a project continue.
     pub(super) fn let_go(&mut self, project: ProjectId) {
         for queued in self.held.remove(&project).into_iter().flatten() {
             self.queue.push(project, queued);
@@ -141,13 +144,13 @@ impl EventPipeline {
         self.held.values().any(|works| !works.is_empty())
     }
 
-    /// The first work of each project that is not applied, whatever it waits for.
+    /// The first unapplied work of each project, whatever it waits for.
     fn fronts(&self) -> impl Iterator<Item = (ProjectId, &QueuedWork)> {
         let held = self.held.iter().filter_map(|(project, works)| Some((*project, works.first()?)));
         self.queue.fronts().chain(held)
     }
 
-    /// Whether work waits to be applied that can be applied now.
+    /// Whether there is work that can be applied now.
     pub(super) fn has_queued(&self) -> bool {
         !self.queue.is_empty()
     }
@@ -157,40 +160,42 @@ impl EventPipeline {
         !self.rebuilds.is_empty()
     }
 
-    /// The position up to which everything of a partition is applied.
+    /// The position up to which all events of a partition are applied.
     pub(super) fn all_up_to(&self, number: u16) -> Position {
         let applied = self.partitions.get(&number).map_or(0, Partition::applied);
         if let Some(dropped) = self.dropped.get(&number) {
             return applied.min(*dropped);
         }
         if self.rebuilds.contains_key(&number) {
-            // A replay follows the order of the log, and does not count sealed events before it has read all of them.
+            // A replay follows the order of the log, and counts sealed events only after it has
+            // read all of them.
             return applied;
         }
         let of_partition = self.fronts().filter(|(project, _)| partition_of(*project) == number);
         of_partition.map(|(_, front)| front.next() - 1).min().map_or(applied, |before| before.min(applied))
     }
 
-    /// Returns the mark that the log has at the last position of which a partition's state reflects anything, if it is known: of some projects,
-    /// that may be behind [`all_up_to`](Self::all_up_to).
+    /// Returns the mark of the log at the last position that a partition's state reflects in part,
+    /// if known. For some projects, that may be behind [`all_up_to`](Self::all_up_to).
     pub(super) fn mark_of_reflected(&self, number: u16) -> Option<LogMark> {
         let reflected = self.partitions.get(&number).map_or(0, Partition::reflected);
         self.history.mark(number, reflected.max(self.all_up_to(number)))
     }
 
-    /// Whether everything of a project up to a position is applied.
+    /// Whether all events of a project up to a position are applied.
     pub(super) fn has_applied(&self, project: ProjectId, position: Position) -> bool {
         let number = partition_of(project);
         let Some(partition) = self.partitions.get(&number) else { return position == 0 };
         if self.dropped.contains_key(&number) || self.rebuilds.contains_key(&number) {
             return self.all_up_to(number) >= position;
         }
-        // Work of other projects may wait, and come before it.
+        // Work of other projects may wait at lower positions.
         partition.reflected() >= position && self.fronts().all(|(of, front)| of != project || front.next() > position)
     }
 
-    /// The position up to which everything that was delivered is in durable checkpoints, if that is everything up to `delivered`. `None`:
-    /// not known, since a partition is being rebuilt, or queues were dropped.
+    /// The position up to which all delivered events are in durable checkpoints, if all events up
+    /// to `delivered` were delivered. `None` if it is unknown, because a partition is being
+    /// rebuilt, or queues were dropped.
     pub(super) fn durable_until(&self, delivered: Position) -> Option<Position> {
         if self.is_rebuilding() || !self.dropped.is_empty() {
             return None;
@@ -200,9 +205,10 @@ impl EventPipeline {
         Some(unsaved.chain(queued).min().map_or(delivered, |first| delivered.min(first - 1)))
     }
 
-    /// Drops what is queued: senders hear that the outcome is unknown, and the next start replays it from the log.
+    /// Drops the queues. Senders get the answer that the outcome is unknown, and the next start
+    /// replays the events from the log.
     pub(super) fn drop_queues(&mut self) {
-        // Checkpoints go on, so they must know what waited.
+        // Checkpoints continue, so they must know the dropped events.
         for number in self.partitions.keys().copied().collect::<Vec<_>>() {
             let all_up_to = self.all_up_to(number);
             self.dropped.entry(number).and_modify(|known| *known = all_up_to.min(*known)).or_insert(all_up_to);
@@ -216,7 +222,8 @@ impl EventPipeline {
         self.held.clear();
     }
 
-    /// Applies work of the project whose turn it is, for a slice of time from `began`. `None`: nothing is queued.
+    /// Applies work of the project whose turn it is, for a slice of time from `began`. Returns
+    /// `None` if the queues are empty.
     pub(super) fn apply_next(&mut self, began: Stopwatch) -> Option<Turn> {
         let (project, queued) = self.queue.next()?;
         Some(self.take_turn(project, queued, began))
@@ -227,7 +234,8 @@ impl EventPipeline {
         !self.rising.is_empty()
     }
 
-    /// Goes on raising a floor, for a slice of time from `began`. `None`: none is being raised.
+    /// Continues to raise a floor, for a slice of time from `began`. Returns `None` if none is
+    /// being raised.
     pub(super) fn raise_next(&mut self, began: Stopwatch) -> Option<Turn> {
         let project = *self.rising.first()?;
         let queued = self.queue.take(project)?;
@@ -296,7 +304,7 @@ impl EventPipeline {
         let mut rebuild = Rebuild::after(&fault, number, old, self.rebuilds.remove(&number), cancelled);
         self.rising.retain(|project| partition_of(*project) != number);
         self.queue.extract(|project| partition_of(project) == number).into_iter().for_each(|queued| rebuild.hold(queued));
-        // Whoever replaces a state finds that it is given up.
+        // A thread that replaces a state finds that it is given up.
         let given_up: Vec<ProjectId> = self.held.keys().copied().filter(|project| partition_of(*project) == number).collect();
         for project in given_up {
             self.held.remove(&project).into_iter().flatten().for_each(|queued| rebuild.hold(queued));
@@ -321,13 +329,14 @@ impl EventPipeline {
         self.rebuilds.insert(number, rebuild);
     }
 
-    /// Whether work of a partition waits, for whatever reason, or its state is being replaced.
+    /// Whether work of a partition waits for any reason, or its state is being replaced.
     pub(super) fn has_work_of(&self, number: u16) -> bool {
         let is_held = self.held.keys().any(|project| partition_of(*project) == number);
         is_held || self.fronts().any(|(project, _)| partition_of(project) == number)
     }
 
-    /// Gives a partition up, which another machine takes over: what waits is dropped, and its senders hear that the outcome is unknown.
+    /// Gives up a partition that another machine takes over. Waiting work is dropped, and its
+    /// senders get the answer that the outcome is unknown.
     pub(super) fn give_up(&mut self, number: u16, cancelled: CancelledJobs) {
         let is_of = |project: ProjectId| partition_of(project) == number;
         self.rising.retain(|project| !is_of(*project));
@@ -344,31 +353,33 @@ impl EventPipeline {
         };
         left.cancelled.extend(cancelled);
         if let Some(old) = self.partitions.remove(&number) {
-            // Dropping it takes time. Without a thread, it takes that here.
+            // Dropping the state takes time. If no thread can be started, this thread drops it.
             left.closing.extend(std::thread::Builder::new().name("give-up".into()).spawn(move || drop(old)).ok());
         }
         self.released.insert(number, left);
         self.context.give_up(number);
     }
 
-    /// Takes what is left of a partition that this machine gave up, if anything is. `None`: the partition is here.
+    /// Takes the rest of a partition that this machine gave up, if there is any. Returns `None` if
+    /// the partition is here.
     pub(super) fn take_released(&mut self, number: u16) -> Option<Option<Released>> {
         let is_here = self.partitions.contains_key(&number) || self.rebuilds.contains_key(&number);
         (!is_here).then(|| self.released.remove(&number))
     }
 
-    /// Puts it back.
+    /// Puts the rest of a partition back.
     pub(super) fn put_released(&mut self, number: u16, left: Released) {
         self.released.insert(number, left);
     }
 
-    /// The first fault that a partition is not rebuilt from yet, but for damage of the archive, which waits for an intact file.
+    /// The first fault that is not repaired by a rebuild yet. Leaves out damage of the archive,
+    /// which waits for an intact file.
     pub(super) fn first_fault(&self) -> Option<Fault> {
         let mut faults = self.rebuilds.values().map(Rebuild::fault);
         faults.find(|fault| fault.kind != FaultKind::DamagedArchive).cloned()
     }
 
-    /// The fault that a partition is not rebuilt from yet.
+    /// The fault of a partition that is not repaired by a rebuild yet.
     pub(super) fn fault_of(&self, number: u16) -> Option<Fault> {
         self.rebuilds.get(&number).map(|rebuild| rebuild.fault().clone())
     }
@@ -393,8 +404,8 @@ impl EventPipeline {
         rebuild.start(*number, &self.context, &self.history, &self.wake).map_err(|fault| (*number, fault))
     }
 
-    /// Applies events of a rebuild, and takes what its thread delivered, for a slice of time from `began`. Adds the number of
-    /// applied events to `applied`.
+    /// Applies events of a rebuild, and receives pieces from its thread, for a slice of time from
+    /// `began`. Adds the number of applied events to `applied`.
     pub(super) fn step_rebuild(&mut self, number: u16, began: Stopwatch, applied: &mut usize) -> Result<RebuildStep, Fault> {
         let Some(rebuild) = self.rebuilds.get_mut(&number) else { return Ok(RebuildStep::Done) };
         let mut pace = Pace::new(began);
@@ -442,7 +453,7 @@ impl EventPipeline {
         Ok(RebuildStep::Again)
     }
 
-    /// Lets the work of a rebuilt partition go on.
+    /// Lets the work of a rebuilt partition continue.
     fn release(&mut self, number: u16) {
         for queued in self.rebuilds.remove(&number).into_iter().flat_map(Rebuild::into_works) {
             if queued.is_done() {

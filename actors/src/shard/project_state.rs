@@ -20,23 +20,23 @@ pub(super) struct ProjectState {
     pub(super) last: Position,
     /// The number of different external ids of its events.
     pub(super) external_ids: u64,
-    /// Whether every record is in memory, so that unknown ones need no look-up in the store.
+    /// Whether every record is in memory, so that unknown ones need no lookup in the store.
     pub(super) complete: bool,
     pub(super) changed: bool,
-    /// The number of events that were folded since it was loaded.
+    /// The number of events folded since it was loaded.
     pub(super) folded: u64,
     /// The numbers of rows and terms that `reached` was computed from.
     counted: (usize, TermCounts),
     pub(super) reached: Reached,
     /// The floor that is being raised.
     rising: Option<RisingFloor>,
-    /// What it took of memory when it was last weighed.
+    /// Its memory when it was last weighed.
     pub(super) weighed: Weight,
-    /// Whether it may weigh something else now.
+    /// Whether its weight may have changed since.
     pub(super) used: bool,
 }
 
-/// How many rows a step in raising a floor looks at: a fraction of a millisecond.
+/// The number of rows that a step in raising a floor visits: a fraction of a millisecond.
 const FLOOR_ROWS: usize = 256;
 
 impl ProjectState {
@@ -59,16 +59,18 @@ impl ProjectState {
         }
     }
 
-    /// Tells other threads the floor.
+    /// Publishes the floor for other threads.
     pub(super) fn publish_floor(&self, context: &PartitionContext, id: ProjectId) {
         if let Some(floor) = self.project.floor() {
             context.floors.set(id, floor);
         }
     }
 
-    /// Takes a step in raising the floor, by the record at `position`. Returns whether it is raised.
+    /// Takes a step in raising the floor, for the record at `position`. Returns whether the floor
+    /// is raised.
     pub(super) fn step_floor(&mut self, day: Day, position: Position) -> bool {
-        // A replay meets records that the checkpoint reflects. A record that raises nothing leaves no trace: the archive does not keep it.
+        // A replay meets records that the checkpoint reflects. A record that raises nothing leaves
+        // no trace, since the archive does not keep it.
         if position <= self.last || self.project.floor().is_some_and(|floor| day <= floor) {
             return true;
         }
@@ -80,12 +82,12 @@ impl ProjectState {
         true
     }
 
-    /// Whether a floor is being raised. Then the state is that of no position.
+    /// Whether a floor is being raised. The state is then between two positions.
     pub(super) fn has_rising_floor(&self) -> bool {
         self.rising.is_some()
     }
 
-    /// Reads its records.
+    /// Returns the source of its records.
     pub(super) fn source<'s>(&self, store: &'s dyn Store, partition: u16, project: ProjectId) -> StoreSource<'s> {
         StoreSource { store, partition, project, complete: self.complete }
     }
@@ -100,7 +102,7 @@ impl ProjectState {
         reached != std::mem::replace(&mut self.reached, reached)
     }
 
-    /// Compares the project with its quotas, which changed.
+    /// Compares the project with its changed quotas.
     pub(super) fn recount(&mut self, context: &PartitionContext, id: ProjectId) {
         self.reached = context.limits.of(id).reached(self.project.cardinality(&context.hasher));
         context.limits.set(id, self.reached);
@@ -116,7 +118,7 @@ pub(super) fn load(context: &PartitionContext, partition: u16, id: ProjectId) ->
     project.restore_floor(floor);
     project.dictionary.counts = names;
     let reached = context.limits.of(id).reached(project.cardinality(&context.hasher));
-    // Before the version is there, which marks the project as loaded.
+    // Set before the version, which marks the project as loaded.
     context.limits.set(id, reached);
     let counted = (project.rollups.group_numbers.len(), names);
     project.versions.restore_last(last);

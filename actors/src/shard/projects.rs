@@ -1,4 +1,4 @@
-//! The projects of a partition in memory, and what they take of it.
+//! The projects of a partition in memory, and their weights.
 
 use std::collections::{HashMap, hash_map};
 
@@ -9,22 +9,23 @@ use super::partition_context::PartitionContext;
 use super::project_state::{ProjectState, load};
 use super::weight::Weight;
 
-/// Builds for tests compare the total with a new sum, unless there are more projects.
+/// Test builds compare the total with a new sum, up to this many projects.
 const CHECKED: usize = 16;
 
-/// The projects in memory, and the sum of their weights. [`Projects::weigh`] weighs only those that were handed out since the last call:
-/// of a hundred thousand projects, few are in use.
+/// The projects in memory, and the sum of their weights. [`Projects::weigh`] weighs only projects
+/// that were accessed since the last call: of a hundred thousand projects, few are in use.
 #[derive(Default)]
 pub(super) struct Projects {
     states: HashMap<ProjectId, ProjectState>,
-    /// The sum of what each one weighed when it was last weighed.
+    /// The sum of the last weights.
     total: Weight,
-    /// Those that may weigh something else now. Some are no longer there, or are there twice.
+    /// Projects whose weight may have changed. Some may be gone, or listed twice.
     used: Vec<ProjectId>,
 }
 
 impl Projects {
-    /// The state of a project, loaded from the part `stored_as` of the store if it is not in memory.
+    /// The state of a project, loaded from the part `stored_as` of the store if it is not in
+    /// memory.
     pub(super) fn load(&mut self, context: &PartitionContext, stored_as: u16, id: ProjectId) -> Result<&mut ProjectState, Fault> {
         let state = match self.states.entry(id) {
             hash_map::Entry::Occupied(entry) => entry.into_mut(),
@@ -70,12 +71,12 @@ impl Projects {
         })
     }
 
-    /// The projects of which something could be evicted when they were last weighed.
+    /// The projects that had something to evict when they were last weighed.
     pub(super) fn evictable_mut(&mut self) -> impl Iterator<Item = (ProjectId, &mut ProjectState)> {
         self.select_mut(|state| state.weighed.is_evictable())
     }
 
-    /// What all of them take of memory.
+    /// The memory of all projects.
     pub(super) fn weigh(&mut self) -> Weight {
         for id in self.used.drain(..) {
             let Some(state) = self.states.get_mut(&id) else { continue };
@@ -88,7 +89,7 @@ impl Projects {
         self.total
     }
 
-    /// What all of them take, weighed one by one.
+    /// The memory of all projects, weighed one by one.
     fn sum(&mut self) -> Weight {
         let mut sum = Weight::default();
         self.states.values_mut().for_each(|state| sum.add(Weight::of(&mut state.project)));

@@ -1,4 +1,4 @@
-//! The projects that have reached a quota. Written by the shards, read before anything is logged.
+//! The projects that have reached a quota. Written by the shards, read before events are logged.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use parking_lot::{Mutex, RwLock};
 pub(crate) struct QuotaCheck {
     /// The index of the event in its batch.
     pub(crate) place: usize,
-    /// The fingerprint of its idempotency key: a duplicate creates nothing.
+    /// The fingerprint of its idempotency key. A duplicate creates nothing.
     pub(crate) external_id: Option<u128>,
     pub(crate) mentions: Mentions,
 }
@@ -20,22 +20,22 @@ pub(crate) struct QuotaCheck {
 /// The projects that have reached a quota, and the number of events that quotas refused.
 #[derive(Debug, Default)]
 pub(crate) struct QuotaTable {
-    /// Those of projects without quotas of their own.
+    /// The quotas of projects without their own.
     quotas: Quotas,
     own: RwLock<HashMap<ProjectId, OwnQuotas>>,
-    /// Number of projects in the table: almost always 0, so that most events read only this.
+    /// Number of projects in the table. It is almost always 0, so most events only read this.
     count: AtomicUsize,
     projects: Mutex<HashMap<ProjectId, Reached>>,
     refused: [AtomicU64; Quota::ALL.len()],
 }
 
 impl QuotaTable {
-    /// A table of the quotas of projects without, and with, quotas of their own.
+    /// Creates a table with the default quotas, and those of projects that have their own.
     pub(crate) fn new(quotas: Quotas, own: HashMap<ProjectId, OwnQuotas>) -> Self {
         Self { quotas, own: RwLock::new(own), ..Self::default() }
     }
 
-    /// Whether nothing is limited, whatever projects have of their own.
+    /// Whether no project is limited, whatever its own quotas.
     pub(crate) fn is_unlimited(&self) -> bool {
         self.quotas == Quotas::UNLIMITED
     }
@@ -48,7 +48,7 @@ impl QuotaTable {
         self.own.read().get(&project).map_or(self.quotas, |own| own.over(self.quotas))
     }
 
-    /// Replaces the quotas that projects have of their own. Returns the projects whose quotas have changed.
+    /// Replaces the projects' own quotas. Returns the projects whose quotas have changed.
     pub(crate) fn replace_own(&self, own: HashMap<ProjectId, OwnQuotas>) -> Vec<ProjectId> {
         let mut known = self.own.write();
         let both = known.keys().chain(own.keys());
@@ -59,7 +59,7 @@ impl QuotaTable {
         changed
     }
 
-    /// Sets the quotas that a project has of its own.
+    /// Sets a project's own quotas.
     pub(crate) fn set_own(&self, project: ProjectId, quotas: OwnQuotas) {
         let mut own = self.own.write();
         if quotas == OwnQuotas::default() {
@@ -69,7 +69,7 @@ impl QuotaTable {
         }
     }
 
-    /// Forgets a project, which is deleted.
+    /// Forgets a deleted project.
     pub(crate) fn forget(&self, project: ProjectId) {
         self.set_own(project, OwnQuotas::default());
         self.set(project, Reached::default());
@@ -86,7 +86,7 @@ impl QuotaTable {
         self.count.store(projects.len(), Ordering::Release);
     }
 
-    /// Forgets what some projects have reached.
+    /// Forgets the reached quotas of some projects.
     pub(super) fn forget_reached(&self, is_meant: impl Fn(ProjectId) -> bool) {
         let mut projects = self.projects.lock();
         projects.retain(|project, _| !is_meant(*project));
@@ -101,7 +101,7 @@ impl QuotaTable {
         self.projects.lock().get(&project).copied().unwrap_or_default()
     }
 
-    /// Number of projects that have reached a quota, of those that were loaded.
+    /// Number of loaded projects that have reached a quota.
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }

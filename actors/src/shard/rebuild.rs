@@ -1,6 +1,6 @@
-//! Rebuilds a partition whose state was lost from its checkpoint and the log, while its neighbours are served.
+//! Rebuilds a lost state of a partition from its checkpoint and the log.
 //!
-//! A thread opens the partition and reads the log; the shard applies what was read in slices between its other work.
+//! A thread opens the partition and reads the log. The shard applies the events in slices.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
@@ -24,64 +24,64 @@ use crate::fault;
 use crate::history::{History, HistoryPiece, PieceOrigin, Wanted};
 use crate::saved_state::CopiedState;
 
-/// How many records of the log are read ahead of the shard.
+/// The number of records of the log that are read ahead of the shard.
 const READ_AHEAD: usize = 2;
-/// After this many failed attempts a partition counts as failed. It is retried all the same.
+/// After this many failed attempts a partition counts as failed. It is still retried.
 const MAX_ATTEMPTS: u32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 
-/// Calls back when the reading thread has delivered something.
+/// Called when the reading thread has delivered a piece.
 pub(super) type Wake = Arc<dyn Fn() + Send + Sync>;
 
 /// The rebuild of one partition, and the work that waits for it.
 pub(super) struct Rebuild {
     works: BTreeMap<Position, QueuedWork>,
     fault: Fault,
-    /// What was applied before the fault, and must be applied again.
+    /// The position applied before the fault, which must be reached again.
     target: Position,
     /// The last position to read.
     until: Position,
     /// The part of the store that holds the partition.
     stored_in: u16,
-    /// Rebuild from the log alone.
+    /// Whether to rebuild from the log alone.
     ignores_checkpoint: bool,
-    /// Rebuild the index of external ids, too.
+    /// Whether to rebuild the index of external ids, too.
     resets_index: bool,
     attempts: u32,
     stage: Stage,
-    /// Events that were read and are not applied yet.
+    /// Events that were read, and are not applied yet.
     read: VecDeque<(Position, Box<Event>)>,
     /// The floor that follows them.
     read_floor: Option<(Position, FloorMove)>,
-    /// Whether they are of a project that is folded anew, up to where its partition stands.
+    /// Whether they belong to a project that is folded again, up to the position of its partition.
     is_refold: bool,
-    /// The projects that are folded anew.
+    /// The projects that are folded again.
     refolded: Vec<(ProjectId, u64)>,
-    /// The lost state, dropped on the reading thread: that takes time.
+    /// The lost state. The reading thread drops it, because that takes time.
     old: Option<Partition>,
-    /// Threads that use its files until they end: those of earlier times that this machine had the partition, and then its own.
+    /// Threads that use the partition's files until they end: earlier ones, and then its own.
     closing: Vec<JoinHandle<()>>,
-    /// The partition's jobs at the checkpoint writer, which must be over before it is opened again.
+    /// The partition's jobs at the checkpoint writer. They must be over before it is opened again.
     cancelled: CancelledJobs,
-    /// A copy of the state that another machine had saved.
+    /// A copy of another machine's saved state.
     copied: Option<CopiedState>,
 }
 
-/// What is left of a partition that this machine gave up.
+/// The rest of a partition that this machine gave up.
 pub(super) struct Released {
     /// The part of the store that holds it.
     pub(super) stored_in: u16,
-    /// Its jobs at the checkpoint writer, which must be over before it is opened again.
+    /// Its jobs at the checkpoint writer. They must be over before it is opened again.
     pub(super) cancelled: CancelledJobs,
     /// Threads that use its files until they end.
     pub(super) closing: Vec<JoinHandle<()>>,
-    /// Whether its checkpoint, and its index of external ids, were found damaged, and are not written anew yet.
+    /// Whether its checkpoint, and its index, were found damaged and are not written again yet.
     pub(super) damage: (bool, bool),
 }
 
 impl Released {
-    /// What is left of a partition that is sound, in this part of the store.
+    /// The rest of an intact partition in this part of the store.
     pub(super) fn new(stored_in: u16) -> Self {
         Self { stored_in, cancelled: CancelledJobs::default(), closing: Vec::new(), damage: (false, false) }
     }
@@ -90,26 +90,26 @@ impl Released {
 enum Stage {
     Waiting(Stopwatch),
     Running(Receiver<Piece>),
-    /// Only a restart helps.
+    /// The rebuild failed, and only a restart helps.
     Failed,
 }
 
-/// What the reading thread delivers.
+/// A message of the reading thread.
 enum Piece {
     Opened(Box<Partition>),
     Read(HistoryPiece),
-    /// Events of a project that is folded anew.
+    /// Events of a project that is folded again.
     Reread(HistoryPiece),
-    /// The end, and the projects that were folded anew.
+    /// The end, with the projects that were folded again.
     End(Vec<(ProjectId, u64)>),
     Failed(Fault),
 }
 
-/// What a rebuild has received.
+/// A message that a rebuild has received.
 pub(super) enum Received {
-    /// The partition as its checkpoint left it.
+    /// The partition, opened from its checkpoint.
     Opened(Box<Partition>),
-    /// Events to apply, and where they were read.
+    /// Events to apply, and their origin.
     Events(PieceOrigin),
     /// The end of the log.
     End,
@@ -118,7 +118,7 @@ pub(super) enum Received {
 }
 
 impl Rebuild {
-    /// Begins to open a partition that another machine had, and to replay it up to `until`.
+    /// Begins to open a partition of another machine, and to replay it up to `until`.
     pub(super) fn adopting(until: Position, left: Released, copied: Option<CopiedState>) -> Self {
         let Released { stored_in, cancelled, closing, damage } = left;
         let fault = Fault::io("the partition is being taken over");
@@ -149,7 +149,7 @@ impl Rebuild {
         }
     }
 
-    /// Begins after `fault`, or continues after the fault of an earlier attempt.
+    /// Begins a rebuild after `fault`, or continues after an earlier attempt.
     pub(super) fn after(
         fault: &Fault,
         number: u16,
@@ -177,7 +177,7 @@ impl Rebuild {
         match fault.kind {
             FaultKind::Io | FaultKind::DamagedArchive | FaultKind::Defect => {}
             FaultKind::DamagedStore => rebuild.ignores_checkpoint = true,
-            // The log behind the checkpoint does not have the ids that the index held.
+            // The log after the checkpoint lacks older ids of the index.
             FaultKind::DamagedIndex => (rebuild.ignores_checkpoint, rebuild.resets_index) = (true, true),
             FaultKind::DamagedLog => {
                 rebuild.stage = Stage::Failed;
@@ -192,18 +192,18 @@ impl Rebuild {
         self.until = self.until.max(last);
     }
 
-    /// The fault that it repairs.
+    /// The fault to repair.
     pub(super) fn fault(&self) -> &Fault {
         &self.fault
     }
 
-    /// Ends it. Returns where the partition is stored, and what must be over before it is opened again.
+    /// Ends the rebuild. Returns the partition's part of the store, and the jobs to wait for.
     pub(super) fn into_released(self) -> Released {
         let damage = (self.ignores_checkpoint, self.resets_index);
         Released { stored_in: self.stored_in, cancelled: self.cancelled, closing: self.closing, damage }
     }
 
-    /// How many attempts have failed.
+    /// The number of failed attempts.
     pub(super) fn attempts(&self) -> u32 {
         self.attempts
     }
@@ -229,14 +229,14 @@ impl Rebuild {
         matches!(self.stage, Stage::Waiting(from) if from <= now)
     }
 
-    /// Holds work until the partition is rebuilt. If only a restart helps the work is dropped: the restart applies it.
+    /// Holds work until the partition is rebuilt. If only a restart helps, drops the work.
     pub(super) fn hold(&mut self, queued: QueuedWork) {
         if !self.is_failed() {
             self.works.insert(queued.work.first, queued);
         }
     }
 
-    /// The work that was held.
+    /// The held work.
     pub(super) fn into_works(self) -> impl Iterator<Item = QueuedWork> {
         self.works.into_values()
     }
@@ -271,32 +271,32 @@ impl Rebuild {
         Ok(())
     }
 
-    /// Takes the next event that was read.
+    /// Takes the next event.
     pub(super) fn next_event(&mut self) -> Option<(Position, Box<Event>)> {
         self.read.pop_front()
     }
 
-    /// Takes the floor that follows the events that were read, once those are applied.
+    /// Takes the floor that follows the events, once they are applied.
     pub(super) fn next_floor(&mut self) -> Option<(Position, FloorMove)> {
         self.read_floor.take_if(|_| self.read.is_empty())
     }
 
-    /// Whether what was read at a position is to be applied to its partition, which stands at `applied`.
+    /// Whether the event at a position must be applied to its partition, which is at `applied`.
     pub(super) fn is_wanted(&self, position: Position, applied: Position) -> bool {
         self.is_refold || position > applied
     }
 
-    /// The projects that were folded anew, after the end.
+    /// The projects that were folded again, after the end.
     pub(super) fn refolded(&self) -> &[(ProjectId, u64)] {
         &self.refolded
     }
 
-    /// Whether events that were read wait to be applied.
+    /// Whether there are events to apply.
     pub(super) fn has_events(&self) -> bool {
         !self.read.is_empty()
     }
 
-    /// Takes what the reading thread has delivered.
+    /// Receives the next message of the reading thread.
     pub(super) fn receive(&mut self) -> Result<Received, Fault> {
         let Stage::Running(pieces) = &self.stage else { return Ok(Received::Nothing) };
         match pieces.try_recv() {
@@ -314,7 +314,7 @@ impl Rebuild {
                 self.is_refold = true;
                 self.read = piece.events.into();
                 self.read_floor = piece.floor;
-                // Others of its partition with higher positions are applied already.
+                // Higher positions of its partition are applied already.
                 Ok(Received::Events(PieceOrigin::Archive))
             }
             Ok(Piece::End(refolded)) => {
@@ -376,7 +376,7 @@ impl Reader {
     fn run(mut self) {
         drop(self.old.take());
         self.closing.drain(..).for_each(|closing| drop(closing.join()));
-        // A checkpoint that was being written counts or doesn't before the partition is opened.
+        // A checkpoint in progress must count or fail before the partition is opened.
         self.cancelled.wait(&*self.context.store);
         let end = match self.read() {
             Ok(refolded) => Piece::End(refolded),
@@ -408,7 +408,7 @@ impl Reader {
             };
             self.history.read(&[refold::wanted(*project, until)], &mut visit).map_err(fault::of_history)?;
         }
-        // The partition stands where the others were saved, and what follows is in its order again, also if nothing does.
+        // The partition is at the saved position of the other projects, and in order from there on.
         let origin = PieceOrigin::EndOfArchive(after);
         let rest = HistoryPiece { partition: self.number, events: Vec::new(), floor: None, bytes: 0, origin };
         if sent(Piece::Read(rest)).is_continue() {
@@ -417,20 +417,20 @@ impl Reader {
         Ok(projects)
     }
 
-    /// Opens the partition, without the states that may have an erased identity.
+    /// Opens the partition, without states that may have an erased identity.
     fn open(&self) -> Result<(Refold, Partition), Fault> {
         if self.resets_index {
             Partition::reset_index(self.number, &self.context)?;
         }
         if self.ignores_checkpoint {
-            // Nothing of it is saved, so that all is read anyway.
+            // The partition has no saved state, so everything is read in any case.
             let refold = Refold { projects: self.context.erasures.stale(self.number), until: 0 };
             let empty = Partition::open_empty(self.number, self.context.clone())?;
             self.note_letters(false)?;
             return Ok((refold, empty));
         }
         if self.reflects_a_letter()? {
-            // Whoever had the partition before this machine counts without an event that this checkpoint may count. So does what is opened at the next start.
+            // An earlier owner, or the next start, counts without an event that this may count.
             let stale = Fault::damaged_store("a checkpoint may reflect an event that another node set aside");
             self.context.damage.noted(stale);
             Partition::reset_index(self.number, &self.context)?;
@@ -444,7 +444,7 @@ impl Reader {
         Ok((refold, Partition::open_in(self.stored_in, self.number, self.context.clone())?))
     }
 
-    /// Begins with what another machine had saved, if that reflects more. Without it, more is replayed.
+    /// Begins with the copy of another machine's state, if it reflects more.
     fn put_copy(&self) -> Result<(), Fault> {
         let Some(copied) = self.copied.as_ref().filter(|_| self.stored_in == self.number && !self.resets_index) else {
             return Ok(());
@@ -452,12 +452,12 @@ impl Reader {
         let context = &self.context;
         let meta: Option<PartitionMeta> = read_meta(&*context.store, &position_key(self.number))?;
         let own = meta.unwrap_or_default().position;
-        // Brokers that lost messages have no more than `until`. What was set aside since is in no replay.
+        // Brokers that lost messages end at `until`. A replay skips events set aside since.
         let may_be_used =
             |reflected| reflected <= self.until && copied.letters == context.dead.within(self.number, 0..=reflected).len();
-        // It may have something of projects whose deletion has not ended.
+        // The copy may have data of projects whose deletion has not ended.
         let noted = context.deleted.note_again(self.number);
-        // Or an erased identity, if its owner published it before it recorded that nothing published has one.
+        // It may have an erased identity, if it was published before the record that none has one.
         let erased = context.erasures.published_with(self.number);
         let noted = noted.and_then(|()| context.deleted.note_erased_again(&erased));
         noted.map_err(|error| Fault::io(format!("could not note what a copied state may have: {error}")))?;
@@ -476,7 +476,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Whether the checkpoint may reflect an event that was set aside since. If not, nor does any later one.
+    /// Whether the checkpoint may reflect an event that was set aside since.
     fn reflects_a_letter(&self) -> Result<bool, Fault> {
         let Some(first) = self.context.dead.first_unknown(self.number) else { return Ok(false) };
         let partition = Partition::open_in(self.stored_in, self.number, self.context.clone())?;
@@ -491,7 +491,7 @@ impl Reader {
         noted.map_err(|error| Fault::io(format!("could not note which events were set aside: {error}")))
     }
 
-    /// Delivers a piece. `false`: the shard doesn't want it any more.
+    /// Delivers a piece. Returns `false` if the shard no longer wants it.
     fn send(&self, piece: Piece) -> bool {
         let sent = self.pieces.send(piece).is_ok();
         (self.wake)();

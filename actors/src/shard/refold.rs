@@ -1,5 +1,6 @@
-//! Takes the state of a project away while its partition is opened, so that it is folded anew from history without erased identities. While it is served, that is done beside it
-//! (see `crate::refolding`).
+//! Removes the state of a project while its partition is opened, so that the project is folded
+//! again from history without erased identities. For a partition in service, `crate::refolding`
+//! does this beside it.
 
 use headcount_common::partition_of;
 use headcount_domain::fault::Fault;
@@ -15,19 +16,21 @@ use crate::checkpoint_writer::{Collect, Entries, PartitionMeta, ProjectMeta, hig
 use crate::fault;
 use crate::history::Wanted;
 
-/// The projects of a partition that are folded anew.
+/// The projects of a partition that are folded again.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Refold {
-    /// They, as [`Erasures::reflects`](crate::erasures::Erasures::reflects) takes them.
+    /// The projects, in the format of [`Erasures::reflects`](crate::erasures::Erasures::reflects).
     pub(super) projects: Vec<(ProjectId, u64)>,
-    /// The position up to which the saved state of the others reflects everything.
+    /// The position up to which the saved state of the other projects reflects all events.
     pub(super) until: Position,
 }
 
-/// Removes the saved states of the projects of a partition that may have an erased identity. The partition is not open.
+/// Removes the saved states of projects that may have an erased identity. The partition is not
+/// open.
 ///
-/// From then on, what is saved of the partition reflects nothing for certain. So if the partition is given up before a checkpoint has the new states, all of its events are
-/// replayed, and those of other projects are skipped.
+/// From then on, the saved state of the partition has no certain position. So if the partition is
+/// given up before a checkpoint has the new states, all of its events are replayed, and events of
+/// the other projects are skipped.
 pub(super) fn take_away(context: &PartitionContext, number: u16, stored_as: u16) -> Result<Refold, Fault> {
     let projects = context.erasures.stale(number);
     let saved: Option<PartitionMeta> = read_meta(&*context.store, &position_key(stored_as))?;
@@ -38,7 +41,7 @@ pub(super) fn take_away(context: &PartitionContext, number: u16, stored_as: u16)
     Ok(Refold { projects, until: saved.unwrap_or_default().position })
 }
 
-/// What is read to fold a project anew, up to where the others of its partition stand.
+/// The events to read to fold a project again, up to the position of its partition.
 pub(super) fn wanted(project: ProjectId, until: Position) -> Wanted {
     Wanted { project: Some(project), until, ..Wanted::partition(partition_of(project), 0) }
 }
@@ -63,7 +66,8 @@ pub(super) fn delete_pairs(
     Ok(count)
 }
 
-/// Removes what is saved of a project, in one commit. What is saved of its partition reflects nothing for certain from then on.
+/// Removes the saved state of a project in one commit. From then on, the saved state of its
+/// partition has no certain position.
 pub(super) fn remove_saved(store: &dyn Store, stored_as: u16, project: ProjectId) -> Result<(), Fault> {
     let Some(saved) = read_meta::<ProjectMeta>(store, &meta_key(stored_as, project))? else { return Ok(()) };
     let part = PartitionId(stored_as);

@@ -1,8 +1,9 @@
-//! Replaces the saved state of a project by one that was computed beside it.
+//! Replaces the saved state of a project by a state that was computed beside it.
 //!
-//! Only the project waits for that. It is held first, so that nothing of it changes, and its partition is saved once more. Then the saved state is the one in
-//! memory, and nobody else writes the partition: whoever computed the other state writes it in one commit. What is in memory is dropped at the end, whether or
-//! not that succeeded, so that the next question reads what the store has.
+//! Only the project waits meanwhile. First it is held, so that it does not change, and its
+//! partition is saved once more. Then the saved state equals the one in memory, and no other thread
+//! writes the partition: the thread with the new state writes it in one commit. At the end the
+//! state in memory is dropped, even after a failure, so that the next question reads the store.
 
 use std::sync::Arc;
 
@@ -16,16 +17,18 @@ use super::partition::{Partition, Replacement};
 use super::shard::Shard;
 use crate::checkpoint_writer::{Claim, ProjectMeta, meta_key, read_meta};
 
-/// A project that is held, so that its state can be replaced.
+/// A held project whose state can be replaced.
 pub(crate) struct Replaceable {
-    /// The position of its last event that counted. It gets no later one.
+    /// The position of its last event that counted. No later one is applied.
     pub(crate) last: Position,
-    /// Where its state is saved, and the right to write there, once all of it is.
+    /// The part of the store with its state, and the right to write there, once the whole state is
+    /// saved.
     pub(crate) saved: Option<(PartitionId, Arc<Claim>)>,
 }
 
 impl Shard {
-    /// Has what a project's partition has by now saved soon. Returns the number of the checkpoint that has it.
+    /// Requests that everything in a project's partition is saved soon. Returns the number of the
+    /// checkpoint that will have it.
     pub(crate) fn save_soon(&mut self, project: ProjectId) -> Result<u64, Fault> {
         self.want_checkpoints();
         self.read(project, |partition| Ok(partition.serial + u64::from(partition.unsaved_from().is_some())))
@@ -36,14 +39,15 @@ impl Shard {
         self.read(project, |partition| Ok(partition.durable >= serial))
     }
 
-    /// Holds a project, so that its state can be replaced: it takes no events and answers nothing until [`Shard::end_replacement`]. To be called until all of
-    /// it is saved. `None`: it can't be held yet.
+    /// Holds a project, so that its state can be replaced. It takes no events and answers nothing
+    /// until [`Shard::end_replacement`]. Call it until the whole state is saved. Returns `None` if
+    /// the project can't be held yet.
     ///
     /// # Errors
     /// The partition is being rebuilt, or can't be read.
     pub(crate) fn begin_replacement(&mut self, project: ProjectId) -> Result<Option<Replaceable>, Fault> {
         let number = partition_of(project);
-        // Also checks that the partition answers.
+        // This also checks that the partition answers.
         let begun = self.read_partition(number, |partition| partition.begin_replacement(project))?;
         if !begun {
             return Ok(None);
@@ -61,18 +65,20 @@ impl Shard {
         Ok(Some(Replaceable { last, saved }))
     }
 
-    /// Has a project go on with what the store has of it. `reflected`: that state has none of the identities that were erased when
-    /// [`Erasures::view`](crate::erasures::Erasures::view) returned this. Does nothing if its partition was given up since it was held: a rebuild folds it anew.
+    /// Lets a project continue with its state from the store. If `reflected`, that state has none
+    /// of the identities that were erased when [`Erasures::view`](crate::erasures::Erasures::view)
+    /// returned this number. Does nothing if its partition was given up meanwhile: a rebuild folds
+    /// it again.
     pub(crate) fn end_replacement(&mut self, project: ProjectId, reflected: Option<u64>) {
         let number = partition_of(project);
         let partition = self.pipeline.partitions.get_mut(&number);
         let Some(ended) = partition.and_then(|partition| partition.end_replacement(project)) else { return };
         self.checkpoints.end_replacement(number);
         if let Err(fault) = ended {
-            // What was held waits for the rebuild.
+            // The held work waits for the rebuild.
             return self.break_partition((number, fault));
         }
-        // First, so that nobody gets an answer of the new state with a tag of the former one.
+        // Set first, so that no answer of the new state gets a tag of the former one.
         if let Some(begun) = reflected {
             self.pipeline.context.erasures.reflects(&[(project, begun)]);
         }
@@ -82,13 +88,15 @@ impl Shard {
 }
 
 impl Partition {
-    /// Begins to replace the state of a project, unless that of another one is being replaced. Returns whether it did, or had.
+    /// Begins to replace the state of a project, unless another project's is being replaced.
+    /// Returns whether it is being replaced now.
     fn begin_replacement(&mut self, project: ProjectId) -> Result<bool, Fault> {
         let serial = self.serial + 1;
         Ok(self.replacement.get_or_insert(Replacement { project, serial }).project == project)
     }
 
-    /// The position of the last event of a project that is held, and where its state is saved, once all of it is.
+    /// The position of the last event of a held project, and the part of the store with its state
+    /// once the whole state is saved.
     fn held(&mut self, project: ProjectId) -> Result<(Position, Option<PartitionId>), Fault> {
         let last = self.last(project)?;
         let is_saved = self.replacement.is_some_and(|replacement| self.durable >= replacement.serial);
@@ -99,16 +107,17 @@ impl Partition {
         Ok((last, is_saved.then(|| self.stored_as())))
     }
 
-    /// Whether a project is held, and the checkpoint with its state has not begun.
+    /// Whether a project is held and waits for the checkpoint with its state to begin.
     fn awaits_checkpoint(&self) -> bool {
         self.replacement.is_some_and(|replacement| self.serial < replacement.serial)
     }
 
-    /// Drops what is in memory of a project whose state was replaced. `None`: it was not being replaced.
+    /// Drops the state in memory of a project whose state was replaced. Returns `None` if it was
+    /// not being replaced.
     fn end_replacement(&mut self, project: ProjectId) -> Option<Result<(), Fault>> {
         let replacement = self.replacement.take_if(|replacement| replacement.project == project)?;
         if self.durable < replacement.serial {
-            // The one in memory is the only one.
+            // The state in memory is the only one.
             return Some(Ok(()));
         }
         let before = self.projects.remove(project).map_or(0, |state| state.external_ids);

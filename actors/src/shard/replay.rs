@@ -14,24 +14,24 @@ use super::shard::Shard;
 use crate::fault;
 use crate::history::{History, HistoryError, HistoryPiece, PieceOrigin, Wanted};
 
-/// How a pass over the recorded events ended.
+/// The result of a pass over the recorded events.
 enum Replayed {
-    /// At the last one.
+    /// The pass reached the last event.
     All,
-    /// At an event that panicked, in this partition.
+    /// An event of this partition panicked.
     Panicked(u16),
-    /// At a damaged file of the archive, which this partition needs.
+    /// A file of the archive that this partition needs is damaged.
     Damaged(u16, Fault),
 }
 
 impl Shard {
-    /// Replays what was recorded into the partitions, setting aside what panics twice.
+    /// Replays the recorded events into the partitions, setting aside events that panic twice.
     pub(crate) fn catch_up(&mut self) -> Result<(), Fault> {
         loop {
             match self.replay()? {
                 Replayed::All => {
                     for (number, Refold { projects, .. }) in std::mem::take(&mut self.pipeline.refolds) {
-                        // A broken partition is rebuilt, and its projects are folded anew then.
+                        // A broken partition is rebuilt, which folds its projects again.
                         if self.pipeline.partitions.contains_key(&number) {
                             self.pipeline.context.erasures.reflects(&projects);
                         }
@@ -39,13 +39,14 @@ impl Shard {
                     return self.make_room();
                 }
                 Replayed::Panicked(number) => {
-                    // Nobody waits for the neighbours yet: the partition is opened again as its last checkpoint left it.
+                    // No request waits for the other partitions yet, so the partition is opened
+                    // again from its last checkpoint.
                     self.checkpoints.cancel(number).wait(&*self.pipeline.context.store);
                     let partition = Partition::open(number, self.pipeline.context.clone())?;
                     self.pipeline.partitions.insert(number, partition);
                 }
                 Replayed::Damaged(number, fault) => {
-                    // The others are served; this one is rebuilt once the file is intact.
+                    // The other partitions are served. This one is rebuilt once the file is intact.
                     self.break_partition((number, fault));
                     self.pipeline.rebuild_to_the_end(number);
                 }
@@ -53,7 +54,7 @@ impl Shard {
         }
     }
 
-    /// Reads from where each partition stands.
+    /// Reads from the position of each partition.
     fn replay(&mut self) -> Result<Replayed, Fault> {
         let history = Arc::clone(&self.pipeline.history);
         let bases = history.bases();
@@ -70,7 +71,7 @@ impl Shard {
                     end => return Ok(end),
                 }
             }
-            // The partition stands where the others were saved.
+            // The partition is at the saved position of its other projects.
             if let Some(partition) = self.pipeline.partitions.get_mut(&number) {
                 partition.replay_from(PieceOrigin::EndOfArchive(until));
             }
@@ -79,20 +80,21 @@ impl Shard {
         self.replay_wanted(&*history, &wanted, false)
     }
 
-    /// The projects that are folded anew, by partition.
+    /// The projects that are folded again, by partition.
     fn refolds(&self) -> Vec<(u16, Refold)> {
         let is_there = |number: &u16| self.pipeline.partitions.contains_key(number);
         let refolds = self.pipeline.refolds.iter().filter(|(number, _)| is_there(number));
         refolds.map(|(number, refold)| (*number, refold.clone())).collect()
     }
 
-    /// Replays what is wanted. `anew`: a project, up to where the others of its partition stand.
+    /// Replays the wanted events. With `anew`, they are those of a project that is folded again, up
+    /// to the position of its partition.
     fn replay_wanted(&mut self, history: &dyn History, wanted: &[Wanted], anew: bool) -> Result<Replayed, Fault> {
         let mut end = Ok(Replayed::All);
         let mut read = 0;
         let result = history.read(wanted, &mut |mut piece: HistoryPiece| {
             if anew {
-                // Others of its partition with higher positions are applied already.
+                // Higher positions of its partition are applied already.
                 piece.origin = PieceOrigin::Archive;
             }
             match self.replay_piece(&piece) {
@@ -125,7 +127,7 @@ impl Shard {
         }
     }
 
-    /// Applies the events of a piece. `false`: an event panicked.
+    /// Applies the events of a piece. Returns `false` if an event panicked.
     fn replay_piece(&mut self, piece: &HistoryPiece) -> Result<bool, Fault> {
         // The lowest partition of a shard has the number of the shard.
         let shard = self.pipeline.partitions.keys().next().map_or(0, |number| usize::from(*number));

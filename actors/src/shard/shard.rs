@@ -1,4 +1,4 @@
-//! A shard: some partitions, the events and queries for them, and their checkpoints. A plain struct, driven by `actor.rs`.
+//! A shard: some partitions, their events, queries and checkpoints. `actor.rs` drives it.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,35 +29,37 @@ use super::work::Work;
 use crate::checkpoint_writer::Hurry;
 use crate::history::History;
 
-/// How long a start waits for checkpoints that can't be written, if memory does not allow it to continue without.
+/// How long a start waits for checkpoints that can't be written, if memory is short.
 const MAX_WAIT_FOR_STUCK: Duration = Duration::from_secs(120);
-/// How long an eviction may take while the directory is opened: nobody waits for the shard yet, but for the start.
+/// How long an eviction may take while the directory is opened. Only the start waits for it.
 const START_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A request that a shard answers on its thread.
 pub(crate) trait ShardRequest: Send {
-    /// Whether anybody still waits for the answer.
+    /// Whether the asker still waits for the answer.
     fn is_wanted(&self) -> bool;
 
-    /// Answers it.
+    /// Answers the request.
     fn answer(self: Box<Self>, shard: &mut Shard);
 }
 
-/// See the module.
+/// Some partitions, the events and queries for them, and their checkpoints.
 ///
 /// # Fairness
-/// Events wait in a queue per project, requests in one per organization; both are served by turns of measured time
-/// ([`FairQueue`]). An event is applied after at most one [`QUANTUM`](super::fair_queue::QUANTUM) per other project of the
-/// shard, one slice of requests and one of a rebuild, plus what single events or requests take beyond that, since those can't
-/// be interrupted: however many events another project has queued, and however costly they are. Events of one project are
-/// applied in their order.
+/// Events wait in a queue per project, requests in one per organization. Both are served in turns
+/// of measured time ([`FairQueue`]), and events of one project in order.
+///
+/// An event waits for at most one [`QUANTUM`](super::fair_queue::QUANTUM) per other project of the
+/// shard, one slice of requests and one of a rebuild, and for the overrun of single events or
+/// requests, which can't be interrupted. This holds however many events another project has queued,
+/// and however costly they are.
 pub(crate) struct Shard {
     pub(super) pipeline: EventPipeline,
     pub(super) checkpoints: Checkpoints,
     pub(super) evictor: Evictor,
-    /// Whether somebody waits for checkpoints of everything.
+    /// Whether a job waits for checkpoints of everything.
     wants_checkpoints: bool,
-    /// Whether somebody waits for the round that is under way, or the next one.
+    /// Whether a job waits for the round in progress, or the next one.
     round_is_awaited: bool,
     /// Exists while checkpoints are urgent.
     hurry: Option<Hurry>,
@@ -66,7 +68,7 @@ pub(crate) struct Shard {
 }
 
 impl Shard {
-    /// Opens the partitions as their last checkpoints left them, and brings them up to the end of the log.
+    /// Opens the partitions from their last checkpoints, and brings them up to the end of the log.
     pub(crate) fn open(
         numbers: &[u16],
         context: PartitionContext,
@@ -95,48 +97,48 @@ impl Shard {
         self.pipeline.partitions.iter().map(|(number, partition)| (*number, partition.reflected()))
     }
 
-    /// How many events were replayed from the log.
+    /// The number of events replayed from the log.
     pub(crate) fn replayed(&self) -> u64 {
         self.replayed
     }
 
-    /// Calls `wake` when a rebuild has something to apply. It must cause a call of [`Shard::advance`].
+    /// Calls `wake` when a rebuild has events to apply. It must cause a call of [`Shard::advance`].
     pub(crate) fn set_wake(&mut self, wake: impl Fn() + Send + Sync + 'static) {
         self.pipeline.set_wake(wake);
     }
 
-    /// Calls `notify` whenever there is something for [`Shard::hear_writer`].
+    /// Calls `notify` whenever [`Shard::hear_writer`] has something to do.
     pub(crate) fn notify_with(&self, notify: impl Fn() + Send + Sync + 'static) {
         self.checkpoints.notify_with(notify);
     }
 
-    /// The number of events of a partition that were folded since it was opened, by project.
+    /// The number of events of a partition folded since it was opened, by project.
     pub(crate) fn folded(&self, number: u16) -> BTreeMap<ProjectId, u64> {
         self.pipeline.partitions.get(&number).map(Partition::folded).unwrap_or_default()
     }
 
-    /// The part of the store that holds a partition. `None`: it is being rebuilt.
+    /// The part of the store that holds a partition; `None` if it is being rebuilt.
     pub(crate) fn stored_as(&self, number: u16) -> Option<u16> {
         let partition = self.pipeline.partitions.get(&number).filter(|_| self.pipeline.fault_of(number).is_none())?;
         Some(partition.stored_as().0)
     }
 
-    /// The store, and the part of it that holds a partition. `None`: it is being rebuilt.
+    /// The store, and the part of it that holds a partition; `None` if it is being rebuilt.
     pub(crate) fn store_of(&self, number: u16) -> Option<(Arc<dyn Store>, PartitionId)> {
         Some((Arc::clone(&self.pipeline.context.store), PartitionId(self.stored_as(number)?)))
     }
 
-    /// The fault that a partition is rebuilt from, or waits to be.
+    /// The fault of a partition that is being rebuilt, or waits for it.
     pub(crate) fn fault_of(&self, number: u16) -> Option<Fault> {
         self.pipeline.fault_of(number)
     }
 
-    /// Queues work; [`Shard::advance`] does it.
+    /// Queues work for [`Shard::advance`].
     pub(crate) fn enqueue(&mut self, work: Work) {
         self.pipeline.enqueue(work);
     }
 
-    /// Queues a request; [`Shard::advance`] answers it, unless nobody waits for it any more.
+    /// Queues a request for [`Shard::advance`], which answers it unless the asker has left.
     pub(crate) fn enqueue_request(&mut self, organization: Option<OrganizationId>, request: Box<dyn ShardRequest>) {
         self.requests.push(organization, request);
     }
@@ -154,13 +156,13 @@ impl Shard {
         rebuilding || has_events || !self.requests.is_empty()
     }
 
-    /// Whether events or requests wait, for whatever reason.
+    /// Whether events or requests wait for any reason.
     pub(crate) fn has_queued(&self) -> bool {
         let waits = self.pipeline.has_held() || self.pipeline.is_rebuilding();
         self.pipeline.has_queued() || waits || !self.requests.is_empty()
     }
 
-    /// Drops what is queued: senders hear that the outcome is unknown, and the next start replays it from the log.
+    /// Drops the queues. The outcomes are unknown, and the next start replays the events.
     pub(crate) fn drop_queues(&mut self) {
         self.pipeline.drop_queues();
         self.requests = FairQueue::default();
@@ -171,7 +173,7 @@ impl Shard {
         let mut started = began;
         while let Some(turn) = match self.is_backpressured() {
             false => self.pipeline.apply_next(started),
-            // A floor waits for no checkpoint: that of its partition waits until it is raised.
+            // A checkpoint waits for a floor that is being raised, not the other way round.
             true => self.pipeline.raise_next(started),
         } {
             turn.broken.into_iter().for_each(|broken| self.break_partition(broken));
@@ -203,7 +205,7 @@ impl Shard {
         }
     }
 
-    /// One slice of the rebuild that is under way, or the start of the next one. Returns whether there is more to apply now.
+    /// Takes a slice of the current or the next rebuild. Returns whether there is more to apply.
     fn advance_rebuild(&mut self) -> bool {
         let Some(number) = self.pipeline.running_rebuild() else {
             if let Err(broken) = self.pipeline.start_rebuild() {
@@ -228,7 +230,7 @@ impl Shard {
         false
     }
 
-    /// Gives a partition's state up, and has it rebuilt.
+    /// Gives a partition's state up, and begins a rebuild.
     pub(super) fn break_partition(&mut self, broken: Broken) {
         let cancelled = self.checkpoints.cancel(broken.0);
         self.pipeline.begin_rebuild(broken, cancelled);
@@ -239,12 +241,12 @@ impl Shard {
         self.read(project, |partition| partition.answer(project, query))
     }
 
-    /// The quota of its project that each event would exceed, if any.
+    /// Returns the quota of its project that each event would exceed, if any.
     pub(crate) fn over_quota(&mut self, project: ProjectId, checks: &[QuotaCheck]) -> Result<Vec<Option<Quota>>, Fault> {
         self.read(project, |partition| partition.over_quota(project, checks))
     }
 
-    /// Compares a project with its quotas, which changed. Loads the project.
+    /// Compares a project with its changed quotas. Loads the project.
     pub(crate) fn recount(&mut self, project: ProjectId) -> Result<(), Fault> {
         self.read(project, |partition| {
             partition.last(project)?;
@@ -273,8 +275,8 @@ impl Shard {
         self.read_partition(number, Partition::known_ids)
     }
 
-    /// Removes a deleted project from the state. Returns the part of the store that its partition is in, once a checkpoint without the project is
-    /// durable.
+    /// Removes a deleted project from the state. Returns the part of the store with its partition
+    /// once a checkpoint without the project is durable.
     pub(crate) fn forget(&mut self, project: ProjectId) -> Result<Option<PartitionId>, Fault> {
         self.read(project, |partition| Ok(partition.forget(project)?.then_some(partition.stored_as())))
     }
@@ -297,8 +299,8 @@ impl Shard {
         self.read(project, |partition| partition.first_positions(ids))
     }
 
-    /// Reads a project's partition. Reading changes no state, so after an error of the operating system the next request may
-    /// succeed; after any other fault the partition is rebuilt.
+    /// Reads a project's partition. Reading changes no state, so after an error of the operating
+    /// system the next request may succeed. After any other fault the partition is rebuilt.
     pub(super) fn read<R>(
         &mut self,
         project: ProjectId,
@@ -349,7 +351,8 @@ impl Shard {
         self.note_urgency();
     }
 
-    /// Has checkpoints written at full speed while somebody waits for them, or for a project that is held until its partition is saved, or memory runs short.
+    /// Writes checkpoints at full speed while a job waits for them, a held project waits for its
+    /// partition to be saved, or memory runs short.
     fn note_urgency(&mut self) {
         self.round_is_awaited &= self.wants_checkpoints || !self.checkpoints.checkpointer.is_idle();
         let is_held = self.pipeline.partitions.values().any(|partition| partition.replacement.is_some());
@@ -364,18 +367,19 @@ impl Shard {
         self.hurry.is_some()
     }
 
-    /// Whether a checkpoint should begin before its time, for lack of memory.
+    /// Whether a checkpoint should begin early, for lack of memory.
     pub(crate) fn checkpoint_due(&self) -> bool {
         self.wants_checkpoints || self.evictor.checkpoint_due()
     }
 
-    /// Has checkpoints of everything taken soon.
+    /// Requests checkpoints of everything soon.
     pub(crate) fn want_checkpoints(&mut self) {
         (self.wants_checkpoints, self.round_is_awaited) = (true, true);
         self.note_urgency();
     }
 
-    /// The position up to which everything that was delivered is in durable checkpoints. See [`EventPipeline::durable_until`].
+    /// The position up to which all delivered events are in durable checkpoints. See
+    /// [`EventPipeline::durable_until`].
     pub(crate) fn durable_until(&self, delivered: Position) -> Option<Position> {
         self.pipeline.durable_until(delivered)
     }
@@ -419,7 +423,7 @@ impl Shard {
         self.checkpoints.checkpointer.next()
     }
 
-    /// Handles what the checkpoint writer has reported.
+    /// Handles the reports of the checkpoint writer.
     pub(crate) fn hear_writer(&mut self) -> Next {
         while let Some(report) = self.checkpoints.try_receive() {
             self.checkpoints.handle(report, &mut self.pipeline.partitions);
@@ -429,8 +433,8 @@ impl Shard {
         self.checkpoints.checkpointer.next()
     }
 
-    /// Writes each partition a last time, and retries once what the writer has postponed. `Rest`: that is over, whether or
-    /// not everything could be written.
+    /// Writes each partition a last time, and retries postponed checkpoints once. `Rest` means that
+    /// this is over, even if some could not be written.
     pub(crate) fn drain(&mut self) -> Next {
         self.round_is_awaited = true;
         self.note_urgency();
@@ -447,7 +451,7 @@ impl Shard {
         }
     }
 
-    /// Writes checkpoints until there is room: during a start, nobody else drives them.
+    /// Writes checkpoints until there is room. During a start, nothing else drives them.
     pub(super) fn make_room(&mut self) -> Result<(), Fault> {
         self.check_memory(Some(START_PATIENCE));
         if self.checkpoint_due() {
@@ -466,7 +470,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Writes checkpoints of everything, for a shard that nobody else drives.
+    /// Writes checkpoints of everything, for a shard that nothing else drives.
     pub(crate) fn write_checkpoints(&mut self) -> Result<(), Fault> {
         self.write_round()?;
         match self.pipeline.partitions.values().all(|partition| partition.first_not_durable().is_none()) {

@@ -9,7 +9,8 @@ pub(crate) struct ShardMap {
 }
 
 impl ShardMap {
-    /// Distributes the partitions over `shards` shards; at least one, and at most one per partition.
+    /// Distributes the partitions over `shards` shards; at least one, and at most one per
+    /// partition.
     pub(crate) fn new(shards: usize) -> Self {
         Self { shards: shards.clamp(1, usize::from(PARTITIONS)) }
     }

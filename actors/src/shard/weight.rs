@@ -1,12 +1,12 @@
-//! What projects take of memory.
+//! The memory of projects.
 
 use headcount_domain::cache::bytes::Bytes;
 use headcount_domain::project::Project;
 
-/// What a project, or all of them, take of memory, in bytes.
+/// The memory of one or all projects, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Weight {
-    /// Everything.
+    /// All memory.
     pub(super) all: Bytes,
     /// Rollups and versions, which are part of `all` and can't be evicted.
     pub(super) rollups: usize,
@@ -28,7 +28,7 @@ impl Weight {
         self.rollups -= other.rollups;
     }
 
-    /// Whether some of it can be evicted.
+    /// Whether a part of it can be evicted.
     pub(super) fn is_evictable(self) -> bool {
         self.all.resident > self.rollups + self.all.unsaved
     }

@@ -9,16 +9,16 @@ use crate::event_codec::LogRecord;
 /// The result of applying one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outcome {
-    /// Its position.
+    /// The position of the event.
     pub position: Position,
-    /// The position of the event that has its `external_id`: its own, unless it is a duplicate.
+    /// The position of the event with its `external_id`: its own, unless it is a duplicate.
     pub first: Position,
-    /// Whether its day lies below the project's floor, so that it counts nowhere.
+    /// Whether its day is below the project's floor, so that no figure counts it.
     pub is_dropped: bool,
 }
 
 impl Outcome {
-    /// The outcome of what counts, and of what is skipped.
+    /// Returns the outcome of an event that counts, or is skipped.
     pub(crate) fn at(position: Position) -> Self {
         Self { position, first: position, is_dropped: false }
     }
@@ -36,13 +36,13 @@ pub(crate) struct Work {
     pub(crate) project: ProjectId,
     pub(crate) first: Position,
     pub(crate) record: LogRecord,
-    /// What the events hold of the admission gate, until they are applied.
+    /// The event's permits of the admission gate, until it is applied.
     pub(crate) permits: Vec<Permit>,
-    /// Called when all events are applied; dropped where the outcome is unknown.
+    /// Called when all events are applied; dropped if the outcome is unknown.
     pub(crate) reply: Box<dyn FnOnce(Vec<Outcome>) + Send>,
 }
 
-/// Work with the outcomes of the events that are already applied.
+/// Work with the outcomes of the events already applied.
 pub(super) struct QueuedWork {
     pub(super) work: Work,
     pub(super) outcomes: Vec<Outcome>,

@@ -1,6 +1,7 @@
-//! The verification of the partitions that a node of a cluster has, one after the other.
+//! The verification of a node's partitions, one after the other.
 //!
-//! A partition may be given up meanwhile. What is read then may be anything, so that it counts only if the partition was here all the time.
+//! A partition may be given up meanwhile, and the data read then may be anything. So results count
+//! only if the partition was on this node all the time.
 
 use headcount_common::{SharedArchive, SharedArchiveError};
 
@@ -11,7 +12,7 @@ use crate::fault;
 use crate::history::{PartitionArchives, SealedEvents, Wanted};
 use crate::recompute::Scratch;
 
-/// Why a partition was not verified that was here before.
+/// The reason for a partition that has moved.
 const MOVED: &str = "it is on another node now, or was meanwhile";
 const UNREADABLE: &str = "it is being rebuilt, or what is damaged can't be compared";
 
@@ -44,7 +45,8 @@ impl VerifyRun<'_, '_> {
         Ok(())
     }
 
-    /// Does a part of the work for a partition. What is found counts if it was here all the time.
+    /// Does a part of the work for a partition. Results count if the partition was here all the
+    /// time.
     fn of_partition(
         &mut self,
         number: u16,
@@ -57,7 +59,7 @@ impl VerifyRun<'_, '_> {
         self.since = None;
         let is_unreadable = self.unreadable.remove(&number);
         self.check_stop()?;
-        // Asked after everything was read: a partition that went and came back is not the one that was here.
+        // Checked after everything was read: a partition that left and came back has changed.
         if !is_held(number) {
             self.report.take_back(mark, number);
             self.report.is_not_verified(number, MOVED);
@@ -72,7 +74,8 @@ impl VerifyRun<'_, '_> {
         Ok(())
     }
 
-    /// Checks the archive of a partition, here and where all nodes reach it, and its log behind that.
+    /// Checks the archive of a partition, on this machine and at its shared place, and its log
+    /// after that.
     fn check_events(
         &mut self,
         number: u16,
@@ -84,7 +87,7 @@ impl VerifyRun<'_, '_> {
             check_archive(archive, &format!("archive/partition={number:02}"), &mut self.report, &*is_stopped)?;
             match shared.damaged_objects(number, &*is_stopped) {
                 Ok(damaged) => damaged.into_iter().for_each(|object| self.report.is_damaged(object.address, object.reason)),
-                // The caller finds out why.
+                // The caller finds out the reason.
                 Err(SharedArchiveError::Stopped) => return Ok(()),
                 Err(error) => return Err(fault::of_shared_archive(&error).into()),
             }
@@ -99,7 +102,7 @@ impl VerifyRun<'_, '_> {
 
     /// Recomputes the state of a partition, and compares it.
     fn recompute_partition(&mut self, number: u16, archive: &SealedEvents, scratch: &Scratch) -> Result<(), VerifyError> {
-        // What is recomputed starts from the bases that are there now, which the stored state is not behind.
+        // The recomputation starts from the current bases. The stored state is not behind them.
         let _bases = self.sources.history.bases();
         let Some(held) = self.hold(number)? else { return Ok(()) };
         if held.is_empty() && !self.known_partitions(archive).contains(&number) {

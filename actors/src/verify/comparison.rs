@@ -1,8 +1,8 @@
 //! Compares the stored state of a partition with the recomputed one.
 //!
-//! Both are read in the order of their keys, so that memory does not grow with them. The same events make the same bytes, so most
-//! pairs are equal as bytes. The rows of a rollup with other bytes are loaded and compared row by row: only their division into parts may
-//! differ.
+//! Both are read in the order of their keys, so memory does not grow with them. The same events
+//! make the same bytes, so most pairs are equal as bytes. If the rows of a rollup have other bytes,
+//! they are loaded and compared row by row: only their division into parts may differ.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use super::report::{DifferingCell, VerifyReport};
 use crate::checkpoint_writer::{decode_part, decode_project, is_of_partition, is_project_meta};
 use crate::fault;
 
-/// Why a comparison ended.
+/// The reason why a comparison ended.
 pub(super) enum ComparisonError {
     /// The stored state can't be read.
     Stored(Fault),
@@ -36,7 +36,7 @@ fn recomputed(error: StoreError) -> ComparisonError {
     ComparisonError::Recomputed(fault::of_store(error))
 }
 
-/// How many bytes of a value are shown.
+/// The number of bytes of a value to show.
 const SHOWN_BYTES: usize = 16;
 
 /// The two states of a partition.
@@ -44,11 +44,11 @@ pub(super) struct Comparison<'c> {
     pub(super) stored: &'c PartitionSnapshot,
     pub(super) recomputed: &'c PartitionSnapshot,
     pub(super) report: &'c mut VerifyReport,
-    /// Whether there is a project.
+    /// Whether a project exists.
     pub(super) exists: &'c dyn Fn(ProjectId) -> bool,
     /// The floors of the projects that have one.
     pub(super) floors: BTreeMap<ProjectId, Day>,
-    /// The rows that have to be compared one by one: project, room and tag.
+    /// The rows to compare one by one: project, room and tag.
     pub(super) suspicious: BTreeSet<(ProjectId, Room, u8)>,
 }
 
@@ -66,7 +66,7 @@ impl Comparison<'_> {
         let mut left = self.stored.pairs(&[]).map_err(stored)?;
         let mut right = self.recomputed.pairs(&[]).map_err(recomputed)?;
         let (mut here, mut there) = (left.next().map_err(stored)?, right.next().map_err(recomputed)?);
-        // A partition that was rebuilt while serving lies in another part of the store.
+        // A partition rebuilt while serving is in another part of the store.
         let key = |pair: &StoredPair| pair.0.get(2..).unwrap_or_default().to_vec();
         loop {
             let order = match (&here, &there) {
@@ -94,7 +94,7 @@ impl Comparison<'_> {
         };
         let (one, other) = (one.map(|(_, value)| value.as_slice()), other.map(|(_, value)| value.as_slice()));
         match decoded {
-            // How far a partition was read is part of the checkpoint, not of a project.
+            // The position of a partition belongs to the checkpoint, not to a project.
             Key::Position { .. } | Key::Meta { .. } => {}
             Key::Record { project, space, .. } if is_of_partition(project, space) => {}
             Key::Cells { project, .. } | Key::Record { project, .. } if !(self.exists)(ProjectId(project)) => {}
@@ -103,7 +103,7 @@ impl Comparison<'_> {
                 if one != other {
                     self.suspicious.insert((project, room, tag));
                 } else if let Some(value) = one {
-                    // Those of suspicious rows are counted with the rows.
+                    // Suspicious rows are counted with the rows.
                     let part = decode_part(value).map_err(ComparisonError::Stored)?;
                     self.count(project, part.count() as u64);
                     if let Some(floor) = self.floors.get(&project) {
@@ -178,7 +178,7 @@ fn differing_record(project: ProjectId, key: &Key, id: u128, one: Option<&[u8]>,
     DifferingCell { node: None, project, rollup, key: format!("{id:032x}"), stored: text(one), recomputed: text(other) }
 }
 
-/// Describes an encoded record by its length and its first bytes from the one that differs.
+/// Describes an encoded record by its length and its first bytes from the first difference on.
 fn describe(value: &[u8], from: usize) -> String {
     let shown: String = value.iter().skip(from).take(SHOWN_BYTES).map(|byte| format!("{byte:02x}")).collect();
     format!("{} bytes, from byte {from}: {shown}", value.len())

@@ -1,20 +1,20 @@
-//! Why a data directory could not be verified.
+//! The errors of a verification.
 
 use headcount_domain::fault::Fault;
 
-/// Why a data directory could not be verified. Nothing was found out then.
+/// The reason why a data directory could not be verified. There is no result then.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
-    /// Another verification is under way.
+    /// Another verification is in progress.
     #[error("another verification is under way")]
     Running,
-    /// Nobody waits for the result, or the engine is closing.
+    /// The client has left, or the engine is closing.
     #[error("the verification was stopped")]
     Stopped,
-    /// The recomputation takes room on the disk.
+    /// There is too little room on the disk for the recomputation.
     #[error("the disk is nearly full: the recomputed state needs room beside the data directory's files")]
     DiskFull,
-    /// The state could not be saved, so that there is nothing current to compare.
+    /// The state could not be saved, so there is no current state to compare.
     #[error("the current state can't be saved: its checkpoints take too long")]
     NotSaved,
     /// A partition is being rebuilt.
@@ -23,7 +23,7 @@ pub enum VerifyError {
     /// The data directory can't be used.
     #[error("{0}")]
     Directory(String),
-    /// Something could not be read, or a temporary file could not be written.
+    /// Some data could not be read, or a temporary file could not be written.
     #[error("{0}")]
     Failed(#[from] Fault),
 }

@@ -15,10 +15,10 @@ use super::report::VerifyReport;
 use crate::fault;
 use crate::history::SealedEvents;
 
-/// Asks whether to stop.
+/// A check whether to stop.
 pub(super) type IsStopped<'s> = dyn Fn() -> bool + 's;
 
-/// Checks the SHA-256 of every file of an archive, which is in the directory `folder` of the data directory.
+/// Checks the SHA-256 of every file of an archive in the directory `folder` of the data directory.
 pub(super) fn check_archive(
     sealed: &SealedEvents,
     folder: &str,
@@ -68,7 +68,7 @@ fn damaged_files(sealed: &SealedEvents, project: ProjectId) -> Result<Vec<(Strin
         };
         let damaged: Vec<(String, Damage)> = found.into_iter().filter_map(damage).collect();
         let is_missing = damaged.iter().any(|(_, reason)| *reason == Damage::Missing);
-        // A file that is gone was merged if another list is there now.
+        // If there is another list now, a missing file was merged.
         if is_missing && open().is_ok_and(|now| now.manifest() != archive.manifest()) {
             continue;
         }
@@ -95,7 +95,7 @@ pub(super) fn damaged_log(error: &LogError, report: &mut VerifyReport) -> bool {
     }
 }
 
-/// Checks the store: the pairs in sled, and every table. Returns whether it is sound.
+/// Checks the store: the pairs in sled, and every table. Returns whether all are intact.
 pub(super) fn check_store(store: &DiskStore, report: &mut VerifyReport, is_stopped: &IsStopped<'_>) -> Result<bool, Fault> {
     let pairs_are_sound = match store.verify_pairs() {
         Ok(()) => true,
@@ -108,7 +108,7 @@ pub(super) fn check_store(store: &DiskStore, report: &mut VerifyReport, is_stopp
     Ok(check_tables(&store.unchecked_tables(), "store/tables", report, is_stopped)? && pairs_are_sound)
 }
 
-/// Checks tables in the directory `dir`. Returns whether all are sound.
+/// Checks tables in the directory `dir`. Returns whether all are intact.
 pub(super) fn check_tables(
     tables: &UncheckedTables,
     dir: &str,

@@ -1,4 +1,5 @@
-//! Compares the index of external ids of a partition with the recomputed one, in the order of the fingerprints.
+//! Compares the index of external ids of a partition with the recomputed one, in the order of the
+//! fingerprints.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -27,9 +28,9 @@ pub(super) struct IndexComparison<'c> {
     pub(super) stored: &'c ExternalIdsView,
     pub(super) recomputed: &'c ExternalIdsView,
     pub(super) report: &'c mut VerifyReport,
-    /// How far the state goes that was recomputed. The stored index may be ahead of it.
+    /// The position of the recomputed state. The stored index may be ahead of it.
     pub(super) bound: &'c Bound,
-    /// An event that panicked while it was applied may have left its external id.
+    /// The dead letters. An event that panicked while it was applied may have left its external id.
     pub(super) dead: &'c DeadLetters,
     /// The projects of the partition that exist, by the first bytes of their fingerprints.
     pub(super) projects: BTreeMap<[u8; 6], ComparedProject>,
@@ -75,7 +76,7 @@ impl IndexComparison<'_> {
     /// Compares the first positions of a fingerprint.
     fn compare(&mut self, fingerprint: u128, stored: Option<Position>, recomputed: Option<Position>) {
         let [a, b, c, d, e, f, ..] = fingerprint.to_be_bytes();
-        // What is left of a deleted project is not compared.
+        // Remaining data of a deleted project are not compared.
         let Some(ComparedProject { project, has_floor }) = self.projects.get(&[a, b, c, d, e, f]) else { return };
         if let (Some(stored), None) = (stored, recomputed)
             && (*has_floor || !self.bound.has(*project, stored) || self.dead.contains(partition_of(*project), stored))

@@ -1,9 +1,12 @@
-//! Recomputes the state of each project from its recorded events, and compares it with the stored one.
+//! Recomputes the state of each project from its recorded events, and compares it with the stored
+//! state.
 //!
-//! The recomputation is a shard of its own, which replays history into a temporary store, with memory of its own and at the lowest
-//! priority. It stops at the position that the stored state reflects, so that events may be recorded meanwhile.
+//! The recomputation is a separate shard, which replays history into a temporary store, with its
+//! own memory and at the lowest priority. It stops at the position that the stored state reflects,
+//! so events may be recorded meanwhile.
 //!
-//! A node of a cluster verifies the partitions that it has, one after the other: each has an archive and a log of its own, and may move to another node meanwhile.
+//! A node of a cluster verifies its partitions one after the other: each has its own archive and
+//! log, and may move to another node meanwhile.
 
 mod apart;
 mod comparison;

@@ -7,7 +7,7 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use serde::{Deserialize, Serialize};
 
-/// The number of differing cells that are described; all of them are counted.
+/// The number of differing cells that are described. All of them are counted.
 const MAX_CELLS: usize = 1_000;
 /// The number of damaged files that are named.
 const MAX_DAMAGED: usize = 1_000;
@@ -19,16 +19,17 @@ pub struct VerifiedProject {
     pub position: Position,
     /// The number of events that it was recomputed from.
     pub events: u64,
-    /// The number of cells and records that were compared.
+    /// The number of compared cells and records.
     pub cells: u64,
-    /// The number of those cells that are of days below the floor, whose events history may no longer have.
+    /// The number of those cells with days below the floor, whose events history may no longer
+    /// have.
     pub frozen: u64,
 }
 
 /// A cell, or a record, whose stored value differs from the recomputed one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DifferingCell {
-    /// Where the node answers that has it. `None`: there is one machine.
+    /// The address of the node that has it; `None` on a single machine.
     pub node: Option<String>,
     /// The project.
     pub project: ProjectId,
@@ -36,46 +37,46 @@ pub struct DifferingCell {
     pub rollup: String,
     /// The key. Its day comes first, if it has one.
     pub key: String,
-    /// The stored value. `None`: there is none.
+    /// The stored value; `None` if there is none.
     pub stored: Option<String>,
-    /// The recomputed value. `None`: there should be none.
+    /// The recomputed value; `None` if there should be none.
     pub recomputed: Option<String>,
 }
 
-/// A file that is not what was written.
+/// A damaged file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct DamagedFile {
-    /// Where the node answers that found it. `None`: there is one machine.
+    /// The address of the node that found it; `None` on a single machine.
     pub node: Option<String>,
     /// Its path in the data directory, or the address of an object that all nodes share.
     pub file: String,
-    /// What was found.
+    /// The damage.
     pub reason: String,
 }
 
 /// The outcome of a verification in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VerifyStatus {
-    /// Everything is as it was recomputed.
+    /// The stored state equals the recomputed one.
     Clean,
-    /// Nothing wrong was found, and not everything was looked at.
+    /// Nothing wrong was found, but some data were not checked.
     Incomplete,
     /// Cells differ.
     Differs,
-    /// Files are damaged. What depends on them was not recomputed.
+    /// Files are damaged. State that depends on them was not recomputed.
     Damaged,
 }
 
-/// A partition of a cluster of which not everything was verified.
+/// A partition of a cluster that was not verified completely.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnverifiedPartition {
-    /// Where the node answers that should have done it. `None`: no node had the partition.
+    /// The address of the node that should have verified it; `None` if no node had the partition.
     pub node: Option<String>,
-    /// Why it was not.
+    /// The reason.
     pub reason: String,
 }
 
-/// How much a report has, so that what is added later can be taken out.
+/// The size of a report, so that later additions can be removed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReportMark {
     differing: u64,
@@ -90,11 +91,12 @@ pub struct VerifyReport {
     pub projects: BTreeMap<ProjectId, VerifiedProject>,
     /// The number of differing cells.
     pub differing: u64,
-    /// The first of them.
+    /// The first differing cells.
     pub cells: Vec<DifferingCell>,
     /// The damaged files.
     pub damaged: Vec<DamagedFile>,
-    /// The partitions of which not everything was verified. One machine alone has none: it verifies all, or reports nothing.
+    /// The partitions that were not verified completely. A single machine has none: it verifies
+    /// all, or reports nothing.
     pub not_verified: BTreeMap<u16, UnverifiedPartition>,
 }
 
@@ -126,13 +128,13 @@ impl VerifyReport {
         }
     }
 
-    /// Adds a partition of which not everything was verified. The first reason counts.
+    /// Adds a partition that was not verified completely. The first reason counts.
     pub(crate) fn is_not_verified(&mut self, partition: u16, reason: impl ToString) {
         let because = || UnverifiedPartition { node: None, reason: reason.to_string() };
         self.not_verified.entry(partition).or_insert_with(because);
     }
 
-    /// Says which node found all of this.
+    /// Sets the node that found all of this.
     pub(crate) fn found_by(mut self, node: &str) -> Self {
         let node = || Some(node.to_owned());
         self.cells.iter_mut().for_each(|cell| cell.node = node());
@@ -141,7 +143,7 @@ impl VerifyReport {
         self
     }
 
-    /// Adds what another node found.
+    /// Adds the report of another node.
     pub(crate) fn add(&mut self, other: Self) {
         let Self { projects, differing, cells, damaged, not_verified } = other;
         self.projects.extend(projects);
@@ -155,17 +157,17 @@ impl VerifyReport {
         }
     }
 
-    /// How much there is now.
+    /// Returns the current size.
     pub(super) fn mark(&self) -> ReportMark {
         ReportMark { differing: self.differing, cells: self.cells.len(), damaged: self.damaged.len() }
     }
 
-    /// Whether files were found damaged since.
+    /// Whether files were found damaged since `mark`.
     pub(super) fn has_damaged_since(&self, mark: ReportMark) -> bool {
         self.damaged.len() > mark.damaged
     }
 
-    /// Takes out what was found since in a partition.
+    /// Removes the findings about a partition since `mark`.
     pub(super) fn take_back(&mut self, mark: ReportMark, partition: u16) {
         self.differing = mark.differing;
         self.cells.truncate(mark.cells);
@@ -175,7 +177,7 @@ impl VerifyReport {
 }
 
 impl VerifyStatus {
-    /// The word.
+    /// The outcome in one word.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

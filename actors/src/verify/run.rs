@@ -25,62 +25,65 @@ use crate::free_space::free_bytes;
 use crate::history::{History, PartitionArchives, SealedEvents};
 use crate::recompute::{Bound, BoundedHistory, Recomputation, Replay, Scratch, StopCheck};
 
-/// Partitions are recomputed together, in one pass over the log, while their stored states take at most this.
+/// Partitions are recomputed together, in one pass over the log, while their stored states have at
+/// most this size.
 const GROUP_BYTES: u64 = 64 << 20;
 
-/// Where the state of an engine or of a data directory lies. Calls block.
+/// The place of the state of an engine or of a data directory. Calls block.
 pub(crate) trait StoredPlaces: Sync {
-    /// Saves everything of some partitions that was recorded before the call, as far as they are here and not being rebuilt.
+    /// Saves all events of some partitions recorded before the call, if the partitions are here and
+    /// not being rebuilt.
     fn save(&self, partitions: &[u16]) -> Result<(), VerifyError>;
 
-    /// Returns the part of the store that holds a partition. `None`: it is being rebuilt.
+    /// Returns the part of the store that holds a partition; `None` if it is being rebuilt.
     fn stored_as(&self, partition: u16) -> Result<Option<u16>, VerifyError>;
 
-    /// A number that changes when an erasure of a project of a partition begins: from then on history is read without somebody whom the state may have.
+    /// Returns a number that changes when an erasure of a project of a partition begins: from then
+    /// on history is read without an identity that the state may have.
     fn begun_erasures(&self, partition: u16) -> u64;
 
-    /// Returns the saved external ids of a partition. `None`: it has none, or is being rebuilt.
+    /// Returns the saved external ids of a partition; `None` if it has none, or is being rebuilt.
     fn external_ids(&self, partition: u16) -> Result<Option<ExternalIdsView>, Fault>;
 
-    /// Whether there is a project. Of one that is being deleted, something may be left.
+    /// Whether a project exists. Some data of a project in deletion may be left.
     fn exists(&self, project: ProjectId) -> bool;
 
-    /// Hears of damage of store or index.
+    /// Records damage of store or index.
     fn note_damage(&self, fault: Fault);
 }
 
-/// Says whether a partition is still here, as it was when the verification began.
+/// A check whether a partition is still here, as it was when the verification began.
 pub(crate) type HeldCheck = Arc<dyn Fn(u16) -> bool + Send + Sync>;
 
-/// Where the events lie that are verified.
+/// The place of the events to verify.
 pub(crate) enum VerifiedEvents {
-    /// Those of all partitions together, on this machine's disk.
+    /// The events of all partitions together, on this machine's disk.
     Together { log: LogReader, sealed: Arc<SealedEvents> },
-    /// Those of each partition by itself, where all nodes of a cluster reach them.
+    /// The events of each partition separately, at the shared place of a cluster.
     Apart {
         archives: Arc<PartitionArchives>,
-        /// `None`: nothing is sealed.
+        /// The shared archives; `None` if nothing is sealed.
         shared: Option<Arc<dyn SharedArchive>>,
         is_held: HeldCheck,
     },
 }
 
-/// What is verified.
+/// The sources of a verification.
 pub(crate) struct VerifySources<'s> {
     pub(crate) data_dir: PathBuf,
     pub(crate) history: Arc<dyn History>,
     pub(crate) events: VerifiedEvents,
-    /// The partitions that are verified.
+    /// The partitions to verify.
     pub(crate) partitions: Vec<u16>,
     pub(crate) dead: Arc<DeadLetters>,
     pub(crate) deleted: Arc<DeletedProjects>,
     pub(crate) hasher: KeyHasher,
-    /// `None`: nothing is stored, so that history is recomputed and compared with nothing.
+    /// The store; `None` if there is none. History is then recomputed without a comparison.
     pub(crate) store: Option<Arc<DiskStore>>,
     pub(crate) places: &'s dyn StoredPlaces,
     /// All projects.
     pub(crate) projects: Vec<ProjectId>,
-    /// The budget for the records that are recomputed.
+    /// The budget for recomputed records.
     pub(crate) record_bytes: usize,
     pub(crate) min_free_bytes: u64,
     /// Ends the verification when it is set.
@@ -90,7 +93,7 @@ pub(crate) struct VerifySources<'s> {
 /// Verifies the files, and the state unless `quick`. Blocks.
 ///
 /// # Errors
-/// [`VerifyError`]: it could not be found out whether everything is as it should be.
+/// Returns a [`VerifyError`]: the data could not be checked.
 pub(crate) fn verify(sources: &VerifySources<'_>, quick: bool) -> Result<VerifyReport, VerifyError> {
     let mut run = VerifyRun { sources, report: VerifyReport::default(), unreadable: BTreeSet::new(), since: None };
     match &sources.events {
@@ -110,7 +113,7 @@ pub(crate) fn verify(sources: &VerifySources<'_>, quick: bool) -> Result<VerifyR
     }
     run.check_stop()?;
     match run.unreadable.first() {
-        // Damage says why it could not be compared.
+        // Damage is the reason why it could not be compared.
         Some(number) if run.report.damaged.is_empty() => Err(VerifyError::Rebuilding(*number)),
         _ => Ok(run.report),
     }
@@ -119,17 +122,17 @@ pub(crate) fn verify(sources: &VerifySources<'_>, quick: bool) -> Result<VerifyR
 /// A partition whose stored state is held.
 pub(super) struct Held {
     number: u16,
-    /// `None`: nothing is stored.
+    /// The state; `None` if there is none.
     stored: Option<PartitionSnapshot>,
-    /// `None`: there is none, or it can't be read.
+    /// The external ids; `None` if there are none, or they can't be read.
     external_ids: Option<ExternalIdsView>,
     bound: Bound,
-    /// As [`StoredPlaces::begun_erasures`] was.
+    /// The number of [`StoredPlaces::begun_erasures`] at that time.
     begun_erasures: u64,
 }
 
 impl Held {
-    /// Whether nothing is stored.
+    /// Whether there is no stored state.
     pub(super) fn is_empty(&self) -> bool {
         self.stored.as_ref().is_none_or(PartitionSnapshot::is_empty)
     }
@@ -144,7 +147,7 @@ impl VerifySources<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Says whether what is done for some partitions is to end early.
+    /// Returns a check whether the work for some partitions should end early.
     pub(super) fn stop_check(&self, numbers: &[u16]) -> StopCheck {
         let (stop, numbers) = (Arc::clone(&self.stop), numbers.to_vec());
         match &self.events {
@@ -160,9 +163,10 @@ impl VerifySources<'_> {
 pub(super) struct VerifyRun<'r, 's> {
     pub(super) sources: &'r VerifySources<'s>,
     pub(super) report: VerifyReport,
-    /// The partitions that can't be compared, since files of theirs are damaged, or since they are being rebuilt.
+    /// The partitions that can't be compared, because they have damaged files or are being rebuilt.
     pub(super) unreadable: BTreeSet<u16>,
-    /// What the report had when the present partition began, where they are verified one after the other.
+    /// The size of the report when the current partition began, if they are verified one after the
+    /// other.
     pub(super) since: Option<ReportMark>,
 }
 
@@ -209,7 +213,7 @@ impl VerifyRun<'_, '_> {
     }
 
     fn recompute_all(&mut self, sealed: &SealedEvents) -> Result<(), VerifyError> {
-        // What is recomputed starts from the bases that are there now, which the stored state is not behind.
+        // The recomputation starts from the current bases. The stored state is not behind them.
         let _bases = self.sources.history.bases();
         self.sources.places.save(&self.sources.partitions)?;
         let scratch = Scratch::for_verification(&self.sources.data_dir)?;
@@ -238,7 +242,7 @@ impl VerifyRun<'_, '_> {
         self.sources.projects.iter().copied().chain(sealed).map(partition_of).collect()
     }
 
-    /// Holds the stored state of a partition. `None`: it can't be read.
+    /// Holds the stored state of a partition. Returns `None` if it can't be read.
     pub(super) fn hold(&mut self, number: u16) -> Result<Option<Held>, VerifyError> {
         let Some(store) = &self.sources.store else {
             let bound = Bound { all: self.sources.history.last_position(number), projects: BTreeMap::new() };
@@ -253,7 +257,8 @@ impl VerifyRun<'_, '_> {
         let held = snapshot.and_then(|stored| Ok((bound_of(&stored)?, stored)));
         match held {
             Ok((bound, stored)) => {
-                // After the checkpoint, which needs them: the index may be ahead, and not behind.
+                // Read after the checkpoint that needs them: the index may be ahead of it, but not
+                // behind.
                 let external_ids = match self.sources.places.external_ids(number) {
                     Ok(external_ids) => external_ids,
                     // The check of the files has reported it.
@@ -321,7 +326,7 @@ impl VerifyRun<'_, '_> {
         };
         self.unreadable.extend(numbers);
         match (self.since, numbers) {
-            // The check of its files names the one.
+            // The check of its files names the damaged file.
             (Some(since), _) if self.report.has_damaged_since(since) => {}
             (Some(_), [number]) => self.report.is_damaged(format!("{folder}partition={number:02}"), fault.message),
             _ if self.report.damaged.iter().any(|known| known.file.starts_with(folder)) => {}
@@ -388,7 +393,7 @@ impl VerifyRun<'_, '_> {
             Ok(()) => Ok(()),
             Err(ComparisonError::Stored(Fault { kind: FaultKind::DamagedIndex, message })) => {
                 let dir = format!("fingerprints/{}", held.number);
-                // The check of the files names the one.
+                // The check of the files names the damaged file.
                 if !self.report.damaged.iter().any(|known| known.file.starts_with(&format!("{dir}/"))) {
                     self.report.is_damaged(dir, message);
                 }
@@ -399,7 +404,7 @@ impl VerifyRun<'_, '_> {
     }
 }
 
-/// How far a stored state goes.
+/// Returns the positions of a stored state.
 fn bound_of(stored: &PartitionSnapshot) -> Result<Bound, Fault> {
     let projects = saved_projects(stored)?.into_iter().map(|(project, meta)| (project, meta.last)).collect();
     Ok(Bound { all: saved_position(stored)?, projects })

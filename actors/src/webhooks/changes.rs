@@ -1,4 +1,5 @@
-//! Changes of webhooks, and how far each has come. Every engine has all webhooks; the owner of a project sends its notifications, and its next owner goes on.
+//! Changes of webhooks, and their progress. Every engine has all webhooks. The owner of a project
+//! sends its notifications, and the next owner continues.
 
 use std::io;
 
@@ -14,15 +15,16 @@ use super::store::Webhooks;
 use super::webhook::{PlannedWebhook, SigningSecret, Webhook};
 
 impl Webhooks {
-    /// Waits with `propagate` after each change, until all others have applied that with this number.
+    /// After each change, calls `propagate` with its number, which waits until all other nodes have
+    /// applied it.
     pub(crate) fn propagate_with(&self, propagate: impl Fn(u64) + Send + Sync + 'static) {
         self.items.propagate_with(propagate);
     }
 
-    /// Applies what others have changed up to now. Returns the number of the last change.
+    /// Applies the changes of other nodes up to now. Returns the number of the last change.
     ///
     /// # Errors
-    /// [`ControlError`]: what was applied before stays.
+    /// Returns a [`ControlError`]: changes applied before the failure stay.
     pub(crate) fn follow(&self) -> Result<u64, ControlError> {
         self.items.follow(|id, webhook| {
             self.hold(id, webhook);
@@ -44,19 +46,20 @@ impl Webhooks {
         self.wake(project);
     }
 
-    /// Generates a secret: the number that is kept, and the secret for its owner.
+    /// Generates a secret: the number that is stored, and the secret for its owner.
     pub(super) fn new_secret(&self) -> Result<(SigningSecret, Secret), RegistryError> {
         let number = SigningSecret::random()?;
         let shown = self.key.secret_of(&number);
         Ok((number, shown))
     }
 
-    /// The secrets that sign at `now`, the present one first.
+    /// The secrets that sign at `now`, the current one first.
     pub(crate) fn secrets_of(&self, webhook: &Webhook, now: Instant) -> Vec<SigningSecret> {
         webhook.secrets(now).iter().map(|number| SigningSecret::of(&self.key.secret_of(number))).collect()
     }
 
-    /// Makes a change that `plan` returns for the webhooks as they are; `None`: nothing is to be changed. If another member's change comes first, `plan` is asked again.
+    /// Makes the change that `plan` returns for the current webhooks; `None` means no change. If
+    /// another node's change comes first, `plan` is called again.
     pub(super) fn make(
         &self,
         registry: &Registry,
@@ -66,7 +69,7 @@ impl Webhooks {
         let mut noted = None;
         let attempt = |expected| {
             let Some(PlannedWebhook { id, organization, webhook, action, changes }) = plan()? else {
-                // Another member may have made the change just now, and wait for the others.
+                // Another node may have made the change just now, and wait for other nodes.
                 self.items.propagate(expected);
                 return Ok(Some(None));
             };
@@ -81,7 +84,7 @@ impl Webhooks {
 
     /// Writes or removes a webhook. Returns `false` if another change came first.
     fn put(&self, expected: u64, id: &WebhookId, webhook: Option<&Webhook>) -> Result<bool, RegistryError> {
-        // A removed webhook gets no progress any more.
+        // A removed webhook gets no more progress.
         let _no_progress = webhook.is_none().then(|| self.saving.lock());
         if !self.items.put(expected, id, webhook)? {
             return Ok(false);
@@ -100,15 +103,15 @@ impl Webhooks {
         self.held.read().get(id).map(|held| held.webhook.project)
     }
 
-    /// Whether [`Self::load`] has to be called before anything is sent.
+    /// Whether [`Self::load`] has to be called before sending.
     pub(crate) fn is_to_load(&self, id: &WebhookId) -> bool {
         self.held.read().get(id).is_some_and(|held| held.cursor.is_none())
     }
 
-    /// Goes on from where the former owner of its project had come, unless it has done so. Blocks.
+    /// Continues from the progress of the project's former owner, unless that is done. Blocks.
     ///
     /// # Errors
-    /// Nobody says how far it has come.
+    /// The progress can't be read.
     pub(crate) fn load(&self, id: &WebhookId) -> io::Result<()> {
         let generation = match self.held.read().get(id) {
             Some(HeldWebhook { cursor: None, generation, .. }) => *generation,
@@ -124,17 +127,17 @@ impl Webhooks {
             held.progress = decoded.flatten().unwrap_or_else(|| DeliveryProgress::of(&held.webhook));
             held.cursor = Some(revision);
             if held.lost_after.is_some_and(|until| held.progress.cut_after(until)) {
-                // Before another owner goes on from it.
+                // Saved before another owner continues from it.
                 held.unsaved_since = Some(Instant(0));
             }
         }
         Ok(())
     }
 
-    /// Writes how far a webhook has come, durably.
+    /// Writes the progress of a webhook, durably.
     ///
     /// # Errors
-    /// It may be written all the same.
+    /// It may still have been written.
     pub(super) fn write_progress(&self, id: &WebhookId, progress: &DeliveryProgress) -> io::Result<()> {
         let not_read = || io::Error::other("how far it has come is not read yet");
         let revision = self.held.read().get(id).and_then(|held| held.cursor).ok_or_else(not_read)?;
@@ -144,16 +147,18 @@ impl Webhooks {
         if let Some(held) = self.held.write().get_mut(id).filter(|held| held.cursor == Some(revision)) {
             match &written {
                 Ok(revision) => (held.cursor, held.lost_after) = (Some(*revision), None),
-                // It stays in memory alone.
+                // The progress is only in memory.
                 Err(DocumentsError::Unavailable(_)) => {}
-                // Another owner has gone on, or this one's answer was lost: what is there now is read again.
+                // Another owner has continued, or the answer was lost. The stored progress is read
+                // again.
                 Err(_) => forget(held),
             }
         }
         written.map(drop).map_err(io::Error::other)
     }
 
-    /// Saves the progress of a partition's webhooks, as far as that succeeds at once, and forgets it: another machine takes the partition over, or this one anew. Blocks.
+    /// Saves the progress of a partition's webhooks, if that succeeds at once, and forgets it:
+    /// another machine takes the partition over, or this one again. Blocks.
     pub(crate) fn give_up(&self, partition: u16) {
         let _one = self.saving.lock();
         let held = self.held.read();
@@ -171,7 +176,8 @@ impl Webhooks {
         held.all_mut().filter(|held| partition_of(held.webhook.project) == partition).for_each(forget);
     }
 
-    /// Has the webhooks of a partition begin where its former owner had come, but not after `until`, where the log ends by now. Blocks.
+    /// Makes the webhooks of a partition begin at the progress of its former owner, but not after
+    /// `until`, the current end of the log. Blocks.
     pub(crate) fn take_over(&self, partition: u16, until: Position) {
         self.give_up(partition);
         let mut held = self.held.write();
@@ -179,7 +185,7 @@ impl Webhooks {
         of_partition.for_each(|held| held.lost_after = Some(until));
     }
 
-    /// Has the webhooks of a partition, which was taken over, go on.
+    /// Resumes the webhooks of a partition that was taken over.
     pub(crate) fn wake_partition(&self, partition: u16) {
         let held = self.held.read();
         let projects: Vec<_> =
@@ -189,7 +195,7 @@ impl Webhooks {
     }
 }
 
-/// Forgets how far a webhook has come, until that is read again.
+/// Forgets the progress of a webhook until it is read again.
 fn forget(held: &mut HeldWebhook) {
     held.progress = DeliveryProgress::of(&held.webhook);
     held.cursor = None;

@@ -1,4 +1,4 @@
-//! Deliveries: what became of the notifications of a webhook.
+//! Deliveries: the state of each notification of a webhook.
 
 use std::collections::BTreeMap;
 
@@ -12,35 +12,35 @@ use serde::{Deserialize, Serialize};
 use super::message::{Notification, delivery_id};
 use super::webhook::Webhook;
 
-/// The most deliveries that are listed of a webhook: the latest.
+/// The maximum number of listed deliveries of a webhook. The latest ones are listed.
 pub const MAX_DELIVERIES: usize = 1_000;
 /// The room for a delivery in a value that holds as many as fit.
 const DELIVERY_BYTES: usize = 1_024;
-/// The end of the name of a file that says how far a webhook has come.
+/// The suffix of the file with the progress of a webhook.
 pub(crate) const PROGRESS_SUFFIX: &str = ".progress.json";
 /// How long a delivery is listed.
 const LISTED_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
 
 named_values! {
-    /// How far a delivery is.
+    /// The status of a delivery.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum DeliveryStatus by as_str {
-        /// It is tried.
+        /// It is being tried.
         Pending = "pending",
-        /// The receiver took it.
+        /// The receiver accepted it.
         Delivered = "delivered",
         /// It was given up.
         Dead = "dead",
     }
 }
 
-/// The most deliveries in a value of at most `bytes`.
+/// The maximum number of deliveries in a value of at most `bytes`.
 pub(super) fn most_deliveries(bytes: usize) -> usize {
     bytes / DELIVERY_BYTES
 }
 
-/// What became of a notification. It holds nothing of the event but its id.
+/// The state of a notification. It holds nothing of the event but its id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Delivery {
@@ -48,32 +48,32 @@ pub struct Delivery {
     pub position: Position,
     /// The event's id.
     pub event_id: String,
-    /// How far it is.
+    /// The status.
     pub status: DeliveryStatus,
-    /// How often it was tried.
+    /// The number of tries.
     pub attempts: u32,
     /// The status of the last answer, if there was one.
     pub last_status: Option<u16>,
-    /// Why there was none: a code.
+    /// The code of the error without an answer.
     pub last_error: Option<String>,
-    /// When the event was received.
+    /// The time when the event was received.
     pub created_at: Instant,
-    /// When the receiver took it.
+    /// The time when the receiver accepted it.
     pub delivered_at: Option<Instant>,
-    /// When it was tried first.
+    /// The time of the first try.
     pub(super) tried_since: Instant,
-    /// When it is tried again, while it is pending.
+    /// The time of the next try, while it is pending.
     pub(super) next_at: Instant,
 }
 
 /// The deliveries to list.
 #[derive(Debug, Clone, Default)]
 pub struct DeliveryQuery {
-    /// The most deliveries.
+    /// The maximum number of deliveries.
     pub limit: usize,
-    /// Only those before this one.
+    /// Only deliveries before this one.
     pub starting_after: Option<String>,
-    /// Only those that are this far.
+    /// Only deliveries with this status.
     pub status: Option<DeliveryStatus>,
 }
 
@@ -82,19 +82,19 @@ pub struct DeliveryQuery {
 pub struct DeliveryPage {
     /// The deliveries with their ids, latest first.
     pub deliveries: Vec<(String, Delivery)>,
-    /// Whether earlier ones follow.
+    /// Whether earlier deliveries follow.
     pub truncated: bool,
 }
 
-/// How far a webhook has come.
+/// The progress of a webhook.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DeliveryProgress {
-    /// All notifications up to here are done.
+    /// The position up to which all notifications are done.
     pub(super) done: Position,
     /// The last erasure of the project that the deliveries reflect.
     pub(super) reflected: u64,
-    /// What became of the last ones, by position.
+    /// The last deliveries, by position.
     pub(super) deliveries: BTreeMap<Position, Delivery>,
 }
 
@@ -109,12 +109,12 @@ impl DocumentItem for DeliveryProgress {
 }
 
 impl DeliveryProgress {
-    /// Where a webhook begins that has sent nothing.
+    /// The progress of a webhook that has sent nothing.
     pub(super) fn of(webhook: &Webhook) -> Self {
         Self { done: webhook.created_after, ..Self::default() }
     }
 
-    /// Forgets what it knows of positions after `until`. Returns whether it knew anything.
+    /// Forgets everything after the position `until`. Returns whether there was anything.
     pub(super) fn cut_after(&mut self, until: Position) -> bool {
         let lost = until.checked_add(1).map(|next| self.deliveries.split_off(&next)).unwrap_or_default();
         let is_cut = self.done > until || !lost.is_empty();
@@ -122,13 +122,13 @@ impl DeliveryProgress {
         is_cut
     }
 
-    /// The delivery that is tried, if there is one. It follows what is done.
+    /// The delivery being tried, if there is one. It comes after the done ones.
     pub(super) fn pending(&self) -> Option<&Delivery> {
         let next = self.done.checked_add(1)?;
         self.deliveries.range(next..).map(|(_, delivery)| delivery).find(|delivery| delivery.status == DeliveryStatus::Pending)
     }
 
-    /// The delivery of a notification that is tried now: the one that was begun, or a new one.
+    /// Returns the delivery of a notification to try now: the one in progress, or a new one.
     pub(super) fn begin(&mut self, notification: &Notification, now: Instant) -> &mut Delivery {
         let new = || Delivery {
             position: notification.position(),
@@ -150,7 +150,7 @@ impl DeliveryProgress {
         delivery
     }
 
-    /// The same with fewer deliveries: the latest that have ended.
+    /// Returns the progress with only the latest finished deliveries.
     pub(super) fn shortened(&self, most: usize) -> Self {
         let mut short = self.clone();
         let ended = |delivery: &Delivery| delivery.status != DeliveryStatus::Pending;
@@ -163,11 +163,11 @@ impl DeliveryProgress {
         short
     }
 
-    /// Forgets deliveries of which too much time has passed, and the earliest of too many; never the one that is tried.
+    /// Forgets old deliveries, and the earliest of too many; never the one being tried.
     pub(super) fn prune(&mut self, now: Instant) {
         let (done, listed_since) = (self.done, now.0.saturating_sub(LISTED_MS));
         self.deliveries.retain(|position, delivery| match delivery.status {
-            // What is passed by was erased.
+            // A skipped event was erased.
             DeliveryStatus::Pending => *position > done,
             DeliveryStatus::Delivered | DeliveryStatus::Dead => delivery.created_at.0 > listed_since,
         });
@@ -178,7 +178,7 @@ impl DeliveryProgress {
         }
     }
 
-    /// Returns deliveries, latest first; `None` if `starting_after` is not one.
+    /// Returns deliveries, latest first; `None` if the delivery `starting_after` doesn't exist.
     pub(super) fn page(&self, webhook: &WebhookId, query: &DeliveryQuery) -> Option<DeliveryPage> {
         let all = self.deliveries.values().rev().map(|delivery| (delivery_id(webhook, delivery.position), delivery));
         let all: Vec<_> = all.collect();

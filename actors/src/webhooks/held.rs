@@ -10,25 +10,26 @@ use headcount_domain::time::Instant;
 use super::delivery::DeliveryProgress;
 use super::webhook::Webhook;
 
-/// A webhook, and how far it has come.
+/// A webhook, and its progress.
 #[derive(Debug)]
 pub(super) struct HeldWebhook {
-    /// Its id and its project stay as they are.
+    /// The webhook. Its id and its project never change.
     pub(super) webhook: Webhook,
     pub(super) progress: DeliveryProgress,
-    /// The revision of the progress that all members see, of a member that goes on from it; `None`: it is not read.
+    /// The revision of the stored progress that this node continues from; `None` if it has not been
+    /// read.
     pub(super) cursor: Option<u64>,
-    /// Changes with each replay, and with each owner.
+    /// A number that changes with each replay, and with each owner.
     pub(super) generation: u64,
-    /// Where the log ended when this member took the partition over: of later positions, progress that was written before knows events that brokers have lost. `None` once this
-    /// member has written its progress.
+    /// The end of the log when this node took the partition over. Progress written before may know
+    /// lost events at later positions. `None` after this node has written its own progress.
     pub(super) lost_after: Option<Position>,
-    /// Since when the progress is in memory alone.
+    /// The time since when the progress is only in memory.
     pub(super) unsaved_since: Option<Instant>,
 }
 
 impl HeldWebhook {
-    /// One that was just made.
+    /// Returns a new webhook.
     pub(super) fn begun(webhook: Webhook) -> Self {
         let progress = DeliveryProgress::of(&webhook);
         Self::new(webhook, progress)
@@ -39,7 +40,7 @@ impl HeldWebhook {
     }
 }
 
-/// See the module.
+/// The webhooks in memory, found by id and by project.
 #[derive(Debug, Default)]
 pub(super) struct HeldWebhooks {
     by_id: BTreeMap<WebhookId, HeldWebhook>,
@@ -75,17 +76,17 @@ impl HeldWebhooks {
         self.by_id.values_mut()
     }
 
-    /// All of them, in the order of their ids.
+    /// All webhooks, in the order of their ids.
     pub(super) fn all(&self) -> impl Iterator<Item = &HeldWebhook> + Clone {
         self.by_id.values()
     }
 
-    /// Whether a project has one.
+    /// Whether a project has a webhook.
     pub(super) fn has_of(&self, project: ProjectId) -> bool {
         self.by_project.contains_key(&project)
     }
 
-    /// Those of a project, in the order of their ids.
+    /// The webhooks of a project, in the order of their ids.
     pub(super) fn of_project(&self, project: ProjectId) -> impl Iterator<Item = &HeldWebhook> {
         let ids = self.by_project.get(&project).into_iter().flatten();
         ids.filter_map(|id| self.by_id.get(id))

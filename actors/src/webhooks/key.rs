@@ -1,4 +1,5 @@
-//! The secrets of webhooks: a random number is kept, from which only those who have the installation's key compute the secret.
+//! The secrets of webhooks. Only a random number is stored. The secret is computed from it with the
+//! installation's key.
 
 use std::fmt::Write as _;
 
@@ -7,13 +8,13 @@ use headcount_control::{Secret, WEBHOOK_SECRET_PREFIX};
 
 use super::webhook::SigningSecret;
 
-/// What is signed with the installation's key, before the number.
+/// The text that is signed with the installation's key, before the number.
 const LABEL: &[u8] = b"headcount webhook secret 1";
 
-/// How many bytes of the signature a secret shows.
+/// The number of bytes of the signature in a secret.
 const SECRET_BYTES: usize = 16;
 
-/// The installation's key, for secrets of webhooks alone.
+/// The installation's key, for secrets of webhooks only.
 #[derive(Debug, Clone)]
 pub(crate) struct WebhookKey(Signer);
 
@@ -22,7 +23,7 @@ impl WebhookKey {
         Self(signer)
     }
 
-    /// Returns the secret that a number stands for.
+    /// Returns the secret for a number.
     pub(super) fn secret_of(&self, number: &SigningSecret) -> Secret {
         let mut text = WEBHOOK_SECRET_PREFIX.to_owned();
         self.0.sign(&[LABEL, number.key()]).iter().take(SECRET_BYTES).for_each(|byte| {

@@ -1,4 +1,4 @@
-//! What is sent: the body, its id and its signature.
+//! The requests to receivers: the body, its id and its signature.
 
 use headcount_control::WebhookId;
 use headcount_domain::ids::public_id;
@@ -11,10 +11,10 @@ use sha2::Sha256;
 use super::webhook::{SigningSecret, Webhook};
 use crate::live::LiveNotification;
 
-/// How much earlier than its receipt an event may have happened, to be sent.
+/// The maximum age of an event at its receipt, to be sent.
 const MAX_AGE_MS: i64 = 24 * 60 * 60 * 1_000;
 
-/// The id of a delivery: the same at each try, and of each replay.
+/// The id of a delivery: the same for each try, and each replay.
 pub(crate) fn delivery_id(webhook: &WebhookId, position: Position) -> String {
     public_id("dlv_", position, 2, webhook.as_str())
 }
@@ -23,7 +23,7 @@ pub(crate) fn delivery_id(webhook: &WebhookId, position: Position) -> String {
 #[derive(Debug, Clone)]
 pub(crate) struct Notification {
     shown: LiveNotification,
-    /// When it was received.
+    /// The time when it was received.
     received: Instant,
 }
 
@@ -49,13 +49,13 @@ struct Data<'a> {
 }
 
 impl Notification {
-    /// The notification of an event, if it is one to send.
+    /// Returns the notification of an event, if it is to be sent.
     pub(crate) fn of(position: Position, event: &Event) -> Option<Self> {
         let shown = LiveNotification::of(position, event)?;
         (event.received.0.saturating_sub(event.time.0) <= MAX_AGE_MS).then_some(Self { shown, received: event.received })
     }
 
-    /// Returns about how much memory it takes, in bytes.
+    /// Returns its approximate memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let LiveNotification { event_id, name, message, channel, .. } = &self.shown;
         let texts = [Some(event_id), Some(name), message.as_ref(), channel.as_ref()];
@@ -74,7 +74,8 @@ impl Notification {
         self.received
     }
 
-    /// The body for a webhook. It depends on the event alone, so that each try has the same bytes.
+    /// Returns the body for a webhook. It depends only on the event, so that each try has the same
+    /// bytes.
     pub(crate) fn body(&self, webhook: &Webhook) -> serde_json::Result<Vec<u8>> {
         let LiveNotification { position, event_id, name, message, channel, at } = &self.shown;
         serde_json::to_vec(&Body {
@@ -89,12 +90,13 @@ impl Notification {
     }
 }
 
-/// The header that proves to the receiver who sent `body`, and when: HMAC-SHA256 of `<t>.<body>`, once for each secret.
+/// Returns the header that proves the sender and the time of `body` to the receiver: HMAC-SHA256 of
+/// `<t>.<body>`, once for each secret.
 pub(crate) fn signature(secrets: &[SigningSecret], now: Instant, body: &[u8]) -> String {
     let seconds = now.0.div_euclid(1_000);
     let mut header = format!("t={seconds}");
     for secret in secrets {
-        // A key of any length is allowed.
+        // HMAC takes keys of any length.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret.key()) else { continue };
         mac.update(format!("{seconds}.").as_bytes());
         mac.update(body);

@@ -1,9 +1,12 @@
-//! Webhooks: where a project's notifications are sent, and how far that has come.
+//! Webhooks: the addresses that get a project's notifications, and their progress.
 //!
-//! A notification is an event with `notify: true`. None is stored a second time: a webhook holds the position up to which all are done, and what comes after
-//! is read from the project's history. So a stop at any moment loses none; it can only repeat one, with the same id and the same bytes.
+//! A notification is an event with `notify: true`. It is not stored a second time: a webhook stores
+//! the position up to which all notifications are done, and reads later ones from the project's
+//! history. So a stop at any moment loses none. It can only repeat one, with the same id and the
+//! same bytes.
 //!
-//! `engine/webhook_sender.rs` sends. When a receiver fails, `store.rs` (`tried`) retries or gives up; `transport.rs` has the pauses.
+//! `engine/webhook_sender.rs` sends. When a receiver fails, `store.rs` (`tried`) retries or gives
+//! up; `transport.rs` has the pauses.
 
 mod changes;
 mod delivery;

@@ -1,4 +1,5 @@
-//! Webhooks for another log, whose positions are others: of several machines for the data directory of one, and of one machine for several.
+//! Webhooks for another log with other positions: from a cluster for the data directory of one
+//! machine, or the other way round.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,7 +17,7 @@ use super::store::{WEBHOOKS_DIR, Webhooks};
 use super::webhook::Webhook;
 use crate::position_map::PositionMap;
 
-/// A webhook, and how far it has come.
+/// A webhook, and its progress.
 #[derive(Debug)]
 pub(crate) struct MovedWebhook {
     webhook: Webhook,
@@ -24,10 +25,10 @@ pub(crate) struct MovedWebhook {
 }
 
 impl Webhooks {
-    /// Returns the webhooks of the wanted projects, as they are now. Blocks.
+    /// Returns the current webhooks of the wanted projects. Blocks.
     ///
     /// # Errors
-    /// Those who keep them for all members do not answer.
+    /// The shared progress can't be read.
     pub(crate) fn for_backup(&self, is_wanted: impl Fn(ProjectId) -> bool) -> Result<Vec<MovedWebhook>, ControlError> {
         self.follow()?;
         let held = self.held.read();
@@ -39,31 +40,32 @@ impl Webhooks {
 
     fn backed_up(&self, webhook: Webhook) -> Result<MovedWebhook, ControlError> {
         let read = self.progress.read(&webhook.id.to_string()).map_err(|error| ControlError::Documents(error.to_string()))?;
-        // What its owner does with one that can't be read.
+        // Unreadable progress counts as none, as for its owner.
         let decoded = read.and_then(|(bytes, _)| checked_json::decode(DeliveryProgress::VERSION, &bytes));
         let progress = decoded.unwrap_or_else(|| DeliveryProgress::of(&webhook));
         Ok(MovedWebhook { webhook, progress })
     }
 }
 
-/// A webhook as several machines have it: its document, and how far it has come.
+/// The documents of a webhook in a cluster: the webhook, and its progress.
 #[derive(Debug, PartialEq, Eq)]
 pub struct WebhookDocuments {
-    /// The key of both.
+    /// The key of both documents.
     pub key: String,
-    /// The document.
+    /// The webhook.
     pub webhook: Vec<u8>,
-    /// How far it has come.
+    /// The progress.
     pub cursor: Vec<u8>,
 }
 
 impl MovedWebhook {
-    /// Whose it is.
+    /// The project of the webhook.
     pub(crate) fn project(&self) -> ProjectId {
         self.webhook.project
     }
 
-    /// Reads the webhooks of a data directory that nobody changes. Also returns the number of those that can't be read.
+    /// Reads the webhooks of a data directory that no process changes. Also returns the number of
+    /// unreadable ones.
     ///
     /// # Errors
     /// Any error of the operating system.
@@ -79,7 +81,8 @@ impl MovedWebhook {
         Ok((webhooks.into_iter().map(with_progress).collect(), damaged))
     }
 
-    /// Returns what several machines with the same key have of it, where values have at most `max_bytes`.
+    /// Returns the documents for a cluster with the same key, where values have at most
+    /// `max_bytes`.
     ///
     /// # Errors
     /// It can't be encoded.
@@ -92,13 +95,13 @@ impl MovedWebhook {
         })
     }
 
-    /// Adds the positions that it has to those that are wanted.
+    /// Adds its positions to the wanted ones.
     pub(crate) fn want(&self, positions: &mut PositionMap) {
         let own = [self.webhook.created_after, self.progress.done];
         positions.want(self.webhook.project, own.into_iter().chain(self.progress.deliveries.keys().copied()));
     }
 
-    /// The same in the log with the new positions. Deliveries of events that it does not have are left out.
+    /// Returns the webhook with the new positions. Deliveries of missing events are left out.
     fn moved(&self, positions: &PositionMap) -> (Webhook, DeliveryProgress) {
         let (webhook, project) = (self.webhook.clone(), self.webhook.project);
         let up_to = |position: Position| positions.up_to(project, position);
@@ -108,7 +111,7 @@ impl MovedWebhook {
         };
         let progress = DeliveryProgress {
             done: up_to(self.progress.done),
-            // Whoever goes on looks which of their events are there.
+            // The next sender finds out which of these events exist.
             reflected: 0,
             deliveries: self.progress.deliveries.values().filter_map(delivery).collect(),
         };
@@ -157,7 +160,8 @@ mod tests {
         }
     }
 
-    /// From several machines to one and back: nothing is sent twice, and the numbers of the secrets are the same.
+    /// From a cluster to one machine and back: nothing is sent twice, and the numbers of the
+    /// secrets are the same.
     #[test]
     fn a_webhook_goes_on_in_another_log_where_it_was() {
         let (secret, former) = (SigningSecret::random().unwrap(), SigningSecret::random().unwrap());
@@ -189,7 +193,7 @@ mod tests {
         let listed: Vec<_> =
             progress.deliveries.iter().map(|(at, delivery)| (*at, delivery.position, &*delivery.event_id)).collect();
         assert_eq!(listed, [(7, 7, "evt_16384"), (8, 8, "evt_24576")]);
-        // And back.
+        // And back to the cluster.
         let mut back = PositionMap::default();
         read[0].want(&mut back);
         back.pass(ProjectId(2), &[1, 2, 7, 8, 9], 8192);

@@ -1,4 +1,4 @@
-//! What the store of webhooks is asked, and what it answers.
+//! The questions to the store of webhooks, and its answers.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::webhook::Webhook;
 /// The webhooks to list.
 #[derive(Debug, Clone, Default)]
 pub struct WebhookQuery {
-    /// The most webhooks.
+    /// The maximum number of webhooks.
     pub limit: usize,
     /// Only webhooks older than this one.
     pub starting_after: Option<WebhookId>,
@@ -22,7 +22,7 @@ pub struct WebhookQuery {
 pub struct WebhookPage {
     /// The webhooks, newest first.
     pub webhooks: Vec<Webhook>,
-    /// Whether older ones follow.
+    /// Whether older webhooks follow.
     pub truncated: bool,
 }
 
@@ -31,44 +31,44 @@ pub struct WebhookPage {
 pub struct Rotation {
     /// The secret.
     pub secret: Secret,
-    /// Until when the former one signs, too.
+    /// The time until which the former secret signs, too.
     pub previous_valid_until: Instant,
 }
 
-/// What is sent again.
+/// The notifications to send again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WebhookReplay {
     /// The first position.
     pub from: Position,
-    /// The last position, as far as it is known now.
+    /// The last position known now.
     pub to: Position,
 }
 
 /// Figures about the deliveries since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WebhookFigures {
-    /// Notifications that a receiver took.
+    /// The number of notifications that receivers accepted.
     pub delivered: u64,
-    /// Tries that failed.
+    /// The number of failed tries.
     pub failed: u64,
-    /// Notifications that were given up.
+    /// The number of notifications given up.
     pub dead: u64,
-    /// Webhooks whose last try failed.
+    /// The number of webhooks whose last try failed.
     pub failing: usize,
-    /// The age of the oldest notification that is tried again; zero if there is none.
+    /// The age of the oldest notification being retried; zero if there is none.
     pub lag: Duration,
 }
 
-/// What a webhook has to do.
+/// The next work of a webhook.
 #[derive(Debug, Clone)]
 pub(crate) struct Outlook {
     pub(crate) webhook: Webhook,
     pub(crate) done: Position,
     /// The last erasure of the project that the list of deliveries reflects.
     pub(crate) reflected: u64,
-    /// When the delivery that failed is tried again.
+    /// The time of the next try of a failed delivery.
     pub(crate) next_at: Option<Instant>,
-    /// Changes with each replay.
+    /// A number that changes with each replay.
     pub(crate) generation: u64,
 }
 
@@ -77,8 +77,8 @@ pub(crate) struct Outlook {
 pub(crate) enum DeliveryAttempt {
     /// The notification is done: delivered, or given up.
     Done,
-    /// It is tried again after this.
+    /// It will be tried again after this time.
     Again(Duration),
-    /// The webhook was changed meanwhile: the outcome is of no use.
+    /// The webhook was changed meanwhile, so the outcome is ignored.
     Outdated,
 }

@@ -1,4 +1,4 @@
-//! All webhooks.
+//! The store of all webhooks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -26,35 +26,36 @@ use super::webhook::{
     check_url,
 };
 
-/// The directory of the webhooks in a data directory: `wh_….json` is a webhook, `wh_….progress.json` how far it has come.
+/// The directory of the webhooks in a data directory: `wh_….json` is a webhook, and
+/// `wh_….progress.json` its progress.
 pub(crate) const WEBHOOKS_DIR: &str = "control/webhooks";
-/// The most webhooks of an organization.
+/// The maximum number of webhooks of an organization.
 pub const MAX_WEBHOOKS: usize = 100;
-/// How long progress may be in memory alone. A stop in between repeats what was sent since.
+/// How long progress may be only in memory. A stop in between repeats the notifications sent since.
 const SAVE_EVERY_MS: i64 = 1_000;
-/// How long progress is written after brokers did not answer about one webhook.
+/// How long other progress is still written after brokers did not answer about one webhook.
 const SAVE_PATIENCE: Duration = Duration::from_secs(2);
 
 const NOT_FOUND: RegistryError = RegistryError::NotFound { what: "webhook" };
 
-/// Where webhooks are, and how far each has come.
+/// The stores of webhooks, and of their progress.
 pub(crate) type WebhookPlaces = (Arc<dyn Documents>, Arc<dyn SharedValues>);
 
-/// See the module.
+/// The store of all webhooks.
 #[derive(Debug)]
 pub(crate) struct Webhooks {
     pub(super) items: DocumentSet<Webhook>,
-    /// How far each has come.
+    /// The progress of each webhook.
     pub(super) progress: Arc<dyn SharedValues>,
     pub(super) key: WebhookKey,
     pub(super) held: RwLock<HeldWebhooks>,
-    /// Held while a webhook changes.
+    /// Locked while a webhook changes.
     changes: Mutex<()>,
-    /// Held while progress is written, and while a file is removed. Taken after `changes`.
+    /// Locked while progress is written, and while a file is removed. Taken after `changes`.
     pub(super) saving: Mutex<()>,
     /// The projects with new notifications.
     woken: Mutex<BTreeSet<ProjectId>>,
-    /// Notified when something is to be done.
+    /// Notified when there is work.
     pub(crate) work: Notify,
     stopped: AtomicBool,
     delivered: AtomicU64,
@@ -63,7 +64,8 @@ pub(crate) struct Webhooks {
 }
 
 impl Webhooks {
-    /// Uses the documents of webhooks and the values with their progress. None is known before [`Self::follow`].
+    /// Uses the documents of webhooks and the values with their progress. No webhook is known
+    /// before [`Self::follow`].
     pub(crate) fn new((documents, progress): WebhookPlaces, signer: Signer) -> Self {
         Self {
             items: DocumentSet::new(documents),
@@ -81,10 +83,11 @@ impl Webhooks {
         }
     }
 
-    /// Makes a webhook, for notifications after the position `after`.
+    /// Creates a webhook, for notifications after the position `after`.
     ///
     /// # Errors
-    /// [`RegistryError::Invalid`]; [`RegistryError::Conflict`] `limit_reached`; [`RegistryError::Storage`].
+    /// Returns [`RegistryError::Invalid`]; [`RegistryError::Conflict`] `limit_reached`;
+    /// [`RegistryError::Storage`].
     pub(crate) fn create(
         &self,
         registry: &Registry,
@@ -121,10 +124,10 @@ impl Webhooks {
         Ok((webhook, shown))
     }
 
-    /// A webhook of an organization.
+    /// Returns a webhook of an organization.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`].
+    /// Returns [`RegistryError::NotFound`].
     pub(crate) fn get(&self, organization: OrganizationId, id: &WebhookId) -> Result<Webhook, RegistryError> {
         self.read_of(organization, id, |held| held.webhook.clone())
     }
@@ -132,7 +135,7 @@ impl Webhooks {
     /// Returns webhooks of an organization, newest first.
     ///
     /// # Errors
-    /// [`RegistryError::Invalid`] `starting_after` for a webhook that is not there.
+    /// Returns [`RegistryError::Invalid`] `starting_after` if that webhook doesn't exist.
     pub(crate) fn page(&self, organization: OrganizationId, query: &WebhookQuery) -> Result<WebhookPage, RegistryError> {
         let held = self.held.read();
         let all = held.all().map(|held| &held.webhook).filter(|webhook| webhook.organization == organization);
@@ -153,7 +156,7 @@ impl Webhooks {
     /// Changes a webhook: all fields of the patch, or none.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`], [`RegistryError::Invalid`], [`RegistryError::Storage`].
+    /// Returns [`RegistryError::NotFound`], [`RegistryError::Invalid`], [`RegistryError::Storage`].
     pub(crate) fn change(
         &self,
         registry: &Registry,
@@ -180,10 +183,11 @@ impl Webhooks {
         Ok(changed)
     }
 
-    /// Gives a webhook a new secret. The former one signs, too, for a day; one before it no longer does.
+    /// Gives a webhook a new secret. For a day, the former one signs, too; an earlier one no longer
+    /// does.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
+    /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`].
     pub(crate) fn rotate(
         &self,
         registry: &Registry,
@@ -206,7 +210,7 @@ impl Webhooks {
     /// Removes a webhook.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
+    /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`].
     pub(crate) fn remove(
         &self,
         registry: &Registry,
@@ -223,10 +227,10 @@ impl Webhooks {
         .map(drop)
     }
 
-    /// Removes the webhooks of projects that are gone.
+    /// Removes the webhooks of deleted projects.
     ///
     /// # Errors
-    /// [`RegistryError::Storage`].
+    /// Returns [`RegistryError::Storage`].
     pub(crate) fn remove_orphans(&self, registry: &Registry, author: &Author) -> Result<(), RegistryError> {
         let held = self.held.read();
         let orphans = held.all().map(|held| &held.webhook).filter(|webhook| registry.policy(webhook.project).is_none());
@@ -244,7 +248,8 @@ impl Webhooks {
     /// Returns deliveries of a webhook, latest first.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`]; [`RegistryError::Invalid`] `starting_after` for a delivery that is not there.
+    /// Returns [`RegistryError::NotFound`]; [`RegistryError::Invalid`] `starting_after` if that
+    /// delivery doesn't exist.
     pub(crate) fn deliveries(
         &self,
         organization: OrganizationId,
@@ -257,10 +262,11 @@ impl Webhooks {
         page.ok_or_else(|| RegistryError::invalid("starting_after", "must be the id of a delivery"))
     }
 
-    /// Has all notifications from the position `from` on sent again. None from before the webhook was made is sent.
+    /// Sends all notifications from the position `from` on again, except those from before the
+    /// webhook was created.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
+    /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`].
     pub(crate) fn replay(
         &self,
         registry: &Registry,
@@ -287,7 +293,8 @@ impl Webhooks {
         Ok(WebhookReplay { from, to: to.max(from.saturating_sub(1)) })
     }
 
-    /// Notes that a project may have a new notification. Costs next to nothing where no webhook is of the project.
+    /// Records that a project may have a new notification. Costs next to nothing if the project has
+    /// no webhook.
     pub(crate) fn wake(&self, project: ProjectId) {
         if !self.held.read().has_of(project) {
             return;
@@ -296,12 +303,12 @@ impl Webhooks {
         self.work.notify_one();
     }
 
-    /// Returns the projects that were woken since the last call.
+    /// Returns the projects woken since the last call.
     pub(crate) fn take_woken(&self) -> BTreeSet<ProjectId> {
         std::mem::take(&mut *self.woken.lock())
     }
 
-    /// Ends the sending.
+    /// Ends sending.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         self.work.notify_one();
@@ -311,18 +318,18 @@ impl Webhooks {
         self.stopped.load(Ordering::SeqCst)
     }
 
-    /// All webhooks, with their organizations.
+    /// All webhooks, each with its organization.
     pub(crate) fn all(&self) -> Vec<(WebhookId, OrganizationId)> {
         self.held.read().all().map(whose).collect()
     }
 
-    /// The webhooks of projects, with their organizations.
+    /// The webhooks of projects, each with its organization.
     pub(crate) fn of_projects(&self, projects: &BTreeSet<ProjectId>) -> Vec<(WebhookId, OrganizationId)> {
         let held = self.held.read();
         projects.iter().flat_map(|project| held.of_project(*project)).map(whose).collect()
     }
 
-    /// What a webhook has to do; `None` if it is gone or paused.
+    /// The next work of a webhook; `None` if it is gone or paused.
     pub(crate) fn outlook(&self, id: &WebhookId) -> Option<Outlook> {
         let held = self.held.read();
         let held = held.get(id).filter(|held| held.webhook.status == WebhookStatus::Active)?;
@@ -335,7 +342,7 @@ impl Webhooks {
         })
     }
 
-    /// Records the outcome of a try: the status of an answer, or why there was none.
+    /// Records the outcome of a try: the status of the answer, or the error.
     pub(crate) fn tried(
         &self,
         (id, generation): (&WebhookId, u64),
@@ -375,7 +382,7 @@ impl Webhooks {
         attempt
     }
 
-    /// Notes that there is no notification up to a position.
+    /// Records that there is no notification up to a position.
     pub(crate) fn passed(&self, (id, generation): (&WebhookId, u64), done: Position, now: Instant) {
         let mut held = self.held.write();
         if let Some(held) = held.get_mut(id).filter(|held| held.generation == generation && held.progress.done < done) {
@@ -391,7 +398,7 @@ impl Webhooks {
         held.get(id).map(|held| held.progress.deliveries.keys().copied().collect()).unwrap_or_default()
     }
 
-    /// Keeps only the deliveries, up to `until`, whose events are still `there`, durably.
+    /// Keeps only the deliveries up to `until` whose events are in `there`, durably.
     ///
     /// # Errors
     /// Any error of the operating system.
@@ -411,7 +418,8 @@ impl Webhooks {
         Ok(())
     }
 
-    /// Writes the progress that has been in memory alone for long enough, or all of it. Failures are tried again.
+    /// Writes the progress that has been only in memory for long enough, or all of it. Failures are
+    /// retried.
     pub(crate) fn save(&self, now: Instant, all: bool) {
         let (_one, began) = (self.saving.lock(), Stopwatch::now());
         let due = |since: Instant| all || now.0.saturating_sub(since.0).abs() >= SAVE_EVERY_MS;
@@ -429,7 +437,8 @@ impl Webhooks {
                 }
                 Err(error) => {
                     tracing::warn!(webhook = %id, %error, "the progress of a webhook could not be written; it is tried again");
-                    // The others would wait for the same brokers, and who takes a partition over waits for all of them.
+                    // The others would wait for the same brokers, and a takeover of a partition
+                    // waits for all of them.
                     if began.elapsed() >= SAVE_PATIENCE {
                         return;
                     }
@@ -438,7 +447,7 @@ impl Webhooks {
         }
     }
 
-    /// Whether progress is in memory alone.
+    /// Whether there is progress only in memory.
     pub(crate) fn is_unsaved(&self) -> bool {
         self.held.read().all().any(|held| held.unsaved_since.is_some())
     }

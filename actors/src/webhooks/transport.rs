@@ -1,4 +1,4 @@
-//! What sends, and when it is tried again.
+//! The interface to send requests, and the times of retries.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ pub struct SignedRequest {
     pub url: String,
     /// The value of the header `headcount-signature`.
     pub signature: String,
-    /// The body: the same at each try.
+    /// The body: the same for each try.
     pub body: Vec<u8>,
-    /// How long it may take.
+    /// The time limit.
     pub timeout: Duration,
 }
 
-/// Why there was no answer.
+/// The reason why there was no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryFailure {
     /// A stable code, such as `timeout`.
@@ -26,10 +26,10 @@ pub struct DeliveryFailure {
 
 /// Sends requests. The methods block.
 pub trait Deliver: Send + Sync + 'static {
-    /// Checks a URL without connecting, and returns how it is stored.
+    /// Checks a URL without connecting, and returns it as it is to be stored.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// The error, in words.
     fn check(&self, url: &str) -> Result<String, String>;
 
     /// Sends a request, and returns the status of the answer. Redirects are not followed.
@@ -39,23 +39,24 @@ pub trait Deliver: Send + Sync + 'static {
     fn send(&self, request: &SignedRequest) -> Result<u16, DeliveryFailure>;
 }
 
-/// How webhooks are sent.
+/// The settings of webhooks.
 #[derive(Clone)]
 pub struct WebhookSettings {
-    /// What sends them.
+    /// The transport that sends them.
     pub transport: Arc<dyn Deliver>,
-    /// The pause after each failed try of a notification; the last one repeats.
+    /// The pause after each failed try of a notification. The last one repeats.
     pub waits: Vec<Duration>,
-    /// For how long a notification is tried.
+    /// How long a notification is tried.
     pub give_up_after: Duration,
-    /// How long an answer may take.
+    /// The time limit of an answer.
     pub timeout: Duration,
-    /// Whether anything is sent. Commands on a stopped data directory only manage webhooks.
+    /// Whether webhooks are sent. Commands on a stopped data directory only manage them.
     pub sends: bool,
 }
 
 impl WebhookSettings {
-    /// The waits 1, 5, 30 s, 2, 10, 30 min, 1 h and so on, for 24 hours, with 10 s for an answer.
+    /// Creates settings with the waits 1, 5, 30 s, 2, 10, 30 min, 1 h and so on, for 24 hours, and
+    /// 10 s for an answer.
     #[must_use]
     pub fn new(transport: Arc<dyn Deliver>) -> Self {
         Self {
@@ -67,7 +68,7 @@ impl WebhookSettings {
         }
     }
 
-    /// The pause after the failure number `attempts`.
+    /// Returns the pause after the failure number `attempts`.
     pub(crate) fn wait_after(&self, attempts: u32) -> Duration {
         let at = usize::try_from(attempts.saturating_sub(1)).unwrap_or(usize::MAX);
         self.waits.get(at).or(self.waits.last()).copied().unwrap_or(Duration::from_secs(1))

@@ -12,13 +12,13 @@ use headcount_domain::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The most bytes of a URL.
+/// The maximum length of a URL, in bytes.
 const MAX_URL_BYTES: usize = 2_048;
 /// How long the former secret signs beside a new one.
 pub(super) const BOTH_SIGN_MS: i64 = 24 * 60 * 60 * 1_000;
 
 named_values! {
-    /// What a webhook sends.
+    /// A kind of event that a webhook sends.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum WebhookEvent by as_str {
@@ -28,29 +28,29 @@ named_values! {
 }
 
 named_values! {
-    /// Whether a webhook sends.
+    /// The status of a webhook.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum WebhookStatus by as_str {
-        /// It sends.
+        /// It sends events.
         Active = "active",
-        /// It waits. What comes meanwhile is sent once it is active again.
+        /// It waits. Events in between are sent when it is active again.
         Paused = "paused",
     }
 }
 
-/// A secret that signs. Debug output does not show it.
+/// A secret that signs requests. Debug output does not show it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct SigningSecret(String);
 
 impl SigningSecret {
-    /// Returns the secret that signs.
+    /// Returns the signing form of a secret.
     pub(crate) fn of(secret: &Secret) -> Self {
         Self(secret.expose().to_owned())
     }
 
-    /// Generates a number that stands for a secret.
+    /// Generates a number for a secret.
     pub(super) fn random() -> Result<Self, RegistryError> {
         Ok(Self::of(&Secret::random(WEBHOOK_SECRET_PREFIX)?))
     }
@@ -67,7 +67,7 @@ impl fmt::Debug for SigningSecret {
     }
 }
 
-/// The secret before the present one.
+/// The secret before the current one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FormerSecret {
@@ -79,21 +79,21 @@ pub(super) struct FormerSecret {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Webhook {
-    /// Its id.
+    /// The id of the webhook.
     pub id: WebhookId,
     /// The organization that owns it.
     pub organization: OrganizationId,
     /// The project whose notifications it sends.
     pub project: ProjectId,
-    /// Where it sends them.
+    /// The URL that gets them.
     pub url: String,
-    /// What it sends.
+    /// The kinds of events that it sends.
     pub events: Vec<WebhookEvent>,
-    /// Whether it sends.
+    /// The status.
     pub status: WebhookStatus,
-    /// When it was made.
+    /// The time of creation.
     pub created_at: Instant,
-    /// The project's last position at that time: later notifications are sent.
+    /// The project's last position at that time. Only later notifications are sent.
     pub(crate) created_after: Position,
     pub(super) secret: SigningSecret,
     pub(super) former: Option<FormerSecret>,
@@ -108,36 +108,36 @@ impl DocumentItem for Webhook {
     }
 }
 
-/// A webhook to make.
+/// The settings of a new webhook.
 #[derive(Debug, Clone)]
 pub struct NewWebhook {
     /// The project.
     pub project: ProjectId,
     /// The URL.
     pub url: String,
-    /// What it sends; `None`: notifications.
+    /// The kinds of events to send; `None` for notifications.
     pub events: Option<Vec<WebhookEvent>>,
 }
 
-/// A change of a webhook: fields that are `None` stay.
+/// A change of a webhook. Fields that are `None` stay.
 #[derive(Debug, Clone, Default)]
 pub struct WebhookPatch {
     /// The URL.
     pub url: Option<String>,
-    /// What it sends.
+    /// The kinds of events to send.
     pub events: Option<Vec<WebhookEvent>>,
-    /// Whether it sends.
+    /// The status.
     pub status: Option<WebhookStatus>,
 }
 
 impl Webhook {
-    /// The secrets that sign at `now`, the present one first.
+    /// The secrets that sign at `now`, the current one first.
     pub(crate) fn secrets(&self, now: Instant) -> Vec<SigningSecret> {
         let former = self.former.iter().filter(|former| former.valid_until > now).map(|former| former.secret.clone());
         std::iter::once(self.secret.clone()).chain(former).collect()
     }
 
-    /// The fields that differ between two states, as the audit log shows them.
+    /// Returns the fields that differ between two states, for the audit log.
     pub(super) fn differences(before: Option<&Self>, after: Option<&Self>) -> BTreeMap<String, FieldChange> {
         let fields = |webhook: &Self| {
             let Self { project, url, events, status, .. } = webhook;
@@ -158,7 +158,7 @@ impl Webhook {
     }
 }
 
-/// Checks what a webhook sends.
+/// Checks the kinds of events of a webhook.
 pub(super) fn check_events(events: Option<Vec<WebhookEvent>>) -> Result<Option<Vec<WebhookEvent>>, RegistryError> {
     match events {
         Some(events) if events.is_empty() => Err(RegistryError::invalid("events", "must name at least one event")),
@@ -167,7 +167,7 @@ pub(super) fn check_events(events: Option<Vec<WebhookEvent>>) -> Result<Option<V
     }
 }
 
-/// Checks a URL as far as that is possible without a connection: `check` knows which hosts are allowed.
+/// Checks a URL as far as possible without a connection. `check` knows the allowed hosts.
 pub(super) fn check_url(url: &str, check: impl FnOnce(&str) -> Result<String, String>) -> Result<String, RegistryError> {
     if url.len() > MAX_URL_BYTES {
         return Err(RegistryError::invalid("url", format!("must have at most {MAX_URL_BYTES} bytes")));
@@ -179,14 +179,14 @@ pub(super) fn check_url(url: &str, check: impl FnOnce(&str) -> Result<String, St
 pub(super) struct PlannedWebhook {
     pub(super) id: WebhookId,
     pub(super) organization: OrganizationId,
-    /// What it is from then on; `None`: it is removed.
+    /// The new value; `None` to remove the webhook.
     pub(super) webhook: Option<Webhook>,
     pub(super) action: AuditAction,
     pub(super) changes: BTreeMap<String, FieldChange>,
 }
 
 impl PlannedWebhook {
-    /// A webhook that is made, or changed from what it is.
+    /// Plans to create a webhook, or to change `current`.
     pub(super) fn of(action: AuditAction, current: Option<&Webhook>, webhook: Webhook) -> Self {
         let changes = Webhook::differences(current, Some(&webhook));
         let (id, organization) = (webhook.id.clone(), webhook.organization);

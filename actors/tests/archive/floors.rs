@@ -140,7 +140,8 @@ async fn visitor_salts_go_after_two_days_although_no_event_comes() {
     engine.close().await;
 }
 
-/// A floor of a project without events, or without any that count, is in its list of files, so that the log may go.
+/// A floor of a project without events, or without any that count, is in its list of files, so that
+/// the log may go.
 #[tokio::test]
 async fn a_floor_without_files_outlives_the_log() {
     let dir = tempfile::tempdir().unwrap();
@@ -148,7 +149,8 @@ async fn a_floor_without_files_outlives_the_log() {
     let [empty, dropped, other] = projects[..3] else { panic!("three projects") };
     for project in [empty, dropped] {
         set_retention(&engine, project, Some(RETENTION_DAYS));
-        // Twice at once, as when days pass while a setting changes: there are two records of the same floor.
+        // Twice at once, as when days pass while a setting changes: there are two records of the
+        // same floor.
         let (one, two) = tokio::join!(engine.apply_retention(project), engine.apply_retention(project));
         assert_eq!((one.unwrap(), two.unwrap()), (Some(floor()), Some(floor())));
     }
@@ -188,7 +190,8 @@ async fn a_floor_without_files_outlives_the_log() {
     engine.close().await;
 }
 
-/// Below the minimum of free space, what needs space may take half of it. Without that, whole files go, and the others wait.
+/// Below the minimum of free space, what needs space may take half of it. Without that, whole files
+/// go, and the others wait.
 #[tokio::test]
 async fn a_nearly_full_disk_is_no_reason_to_keep_events() {
     let dir = tempfile::tempdir().unwrap();

@@ -80,7 +80,8 @@ async fn figures(engine: &Engine, project: ProjectId) -> String {
     serde_json::to_string_pretty(&figures).unwrap() + "\n"
 }
 
-/// Makes a data directory with a project whose early events are gone, and nothing that is derived. Returns its figures.
+/// Makes a data directory with a project whose early events are gone, and nothing that is derived.
+/// Returns its figures.
 async fn make(dir: &Path) -> String {
     let mut config = config(dir);
     config.log.segment_bytes = 4 << 10;
@@ -132,7 +133,8 @@ async fn bases_of_each_version_are_loaded() {
     }
 }
 
-/// A rollup is added to the program: what the facts in a base contribute to it is counted, and so is what follows.
+/// A rollup is added to the program: what the facts in a base contribute to it is counted, and so
+/// is what follows.
 #[tokio::test]
 async fn a_base_that_lacks_a_rollup_is_loaded_with_its_rows() {
     let dir = tempfile::tempdir().unwrap();

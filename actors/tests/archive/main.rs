@@ -64,7 +64,8 @@ async fn new(config: EngineConfig) -> (Engine, Vec<ProjectId>) {
     (engine, projects)
 }
 
-/// Most events are of the first two projects. Some are late, sign in, are refunds, or are sent again, also after they were sealed.
+/// Most events are of the first two projects. Some are late, sign in, are refunds, or are sent
+/// again, also after they were sealed.
 fn event(number: usize) -> NewEvent {
     let day = i64::try_from(number * 7 % 40).unwrap();
     let original = if number % 9 == 8 { number / 2 } else { number };
@@ -228,7 +229,8 @@ async fn a_damaged_file_is_named_where_it_is_needed_and_heals_when_it_is_restore
     let file = files(&archive, "parquet").swap_remove(0);
     let intact = fs::read(&file).unwrap();
     let mut damaged = intact.clone();
-    // A question reads the columns that it needs, and no others: the first half has some that all of them need.
+    // A question reads the columns that it needs, and no others: the first half has some that all
+    // of them need.
     damaged[..intact.len() / 2].iter_mut().skip(64).step_by(16).for_each(|byte| *byte ^= 1);
     fs::write(&file, &damaged).unwrap();
 
@@ -421,7 +423,8 @@ async fn every_operation_on_files_fails_once_and_nothing_is_lost() {
     engine.close().await;
 }
 
-/// The log has enough events, but their checkpoint comes later: sealing what is in an earlier one would make two small files.
+/// The log has enough events, but their checkpoint comes later: sealing what is in an earlier one
+/// would make two small files.
 #[tokio::test]
 async fn sealing_waits_for_enough_events_in_checkpoints() {
     let dir = tempfile::tempdir().unwrap();

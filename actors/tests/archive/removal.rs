@@ -175,7 +175,8 @@ async fn a_rebuild_without_any_event_gives_the_same_state() {
     same_state_after("2024-05-01", true).await;
 }
 
-/// A directory with some projects whose events are sealed, and what they answer: from rollups, and all that is kept.
+/// A directory with some projects whose events are sealed, and what they answer: from rollups, and
+/// all that is kept.
 async fn sealed(dir: &Path, from: &str, count: usize) -> (PathBuf, Vec<ProjectId>, (Vec<String>, Vec<String>)) {
     let whole = dir.join("whole");
     let (engine, mut projects) = new(keeping(&whole, None)).await;

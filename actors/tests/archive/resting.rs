@@ -73,8 +73,8 @@ async fn tables_are_merged_when_that_is_asked_for() {
     }
     assert!(tables(&data).values().any(|count| *count == 3), "{:?}", tables(&data));
     let before = answers(&engine, projects).await;
-    // A failure leaves the tables as they are; the next request merges them.
-    // All operations fail: a single failure could hit a read of another thread, which does not concern the merge.
+    // A failure leaves the tables as they are; the next request merges them. All operations fail: a
+    // single failure could hit a read of another thread, which does not concern the merge.
     let plan = Plan { at: 1, failures: u64::MAX, errno: Errno::NoSpace, ..Plan::default() };
     let switch = Switch::arm(&data.join("store/tables"), plan);
     assert!(!engine.merge_tables().await, "{:?}", switch.failed());

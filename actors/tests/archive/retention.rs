@@ -1,4 +1,5 @@
-//! Retention as a project's setting: the floor rises, the events below it go, and what was computed from them stays.
+//! Retention as a project's setting: the floor rises, the events below it go, and what was computed
+//! from them stays.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant as Stopwatch};
@@ -35,7 +36,8 @@ pub(super) async fn kept_answers(engine: &Engine, projects: &[ProjectId]) -> Vec
     answers
 }
 
-/// The number of archived rows of a project before the floor, and from it on. An error if files are removed meanwhile.
+/// The number of archived rows of a project before the floor, and from it on. An error if files are
+/// removed meanwhile.
 pub(super) fn try_rows(dir: &Path, project: ProjectId) -> Result<(u64, u64), ArchiveError> {
     let mut counts = (0, 0);
     Archive::existing(&dir.join("archive"), project)?.for_each_row(0, |row| {

@@ -18,7 +18,8 @@ fn unmerged(dir: &Path) -> EngineConfig {
     config
 }
 
-/// Runs `damage` on a project's folder after a seal, records and seals more, and undoes it. Only that project waits.
+/// Runs `damage` on a project's folder after a seal, records and seals more, and undoes it. Only
+/// that project waits.
 async fn damaged_list(damage: &dyn Fn(&Path)) {
     let dir = tempfile::tempdir().unwrap();
     let (data, away) = (dir.path().join("data"), dir.path().join("away"));

@@ -22,7 +22,8 @@ fn found_in(search: &ErasedSearch, place: &str) -> Vec<String> {
     search.findings.iter().filter(|found| found.place.starts_with(place)).map(|found| found.what.clone()).collect()
 }
 
-/// The directory gets the control data of before an opt-in, so that an event was recorded that would have been dropped.
+/// The directory gets the control data of before an opt-in, so that an event was recorded that
+/// would have been dropped.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_search_finds_an_address_under_another_id() {
     let home = tempfile::tempdir().unwrap();
@@ -53,7 +54,8 @@ async fn a_search_finds_an_address_under_another_id() {
     assert!(of_store.contains(&"the keyed hash of a suppressed id or address".to_owned()), "{found:?}");
 }
 
-/// Files name nobody in a row of a visitor without an id: what the state knows of it must be enough to find the row.
+/// Files name nobody in a row of a visitor without an id: what the state knows of it must be enough
+/// to find the row.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_visitor_with_the_address_stays_gone_when_others_are_erased() {
     let home = tempfile::tempdir().unwrap();

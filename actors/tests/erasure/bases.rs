@@ -131,7 +131,8 @@ async fn operations_on_files_fail_once_and_a_base_is_written_anew() {
     fails_once(&rig, home.path(), &[("archive", 3), ("store/tables", 1), (&fold, 1)]).await;
 }
 
-/// After an opt-in, new events of the person are counted, although the base is as old as the erasure.
+/// After an opt-in, new events of the person are counted, although the base is as old as the
+/// erasure.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_opts_in_again_stays_in_a_rebuild() {
     let home = tempfile::tempdir().unwrap();

@@ -79,8 +79,8 @@ fn times(request: &PrivacyRequest, name: &str) -> usize {
     request.audit.iter().filter(|entry| entry.event.name() == name).count()
 }
 
-/// Every operation on the files of exports, on those of requests, and on temporary files fails once: before it is done, and after. A sync that fails may
-/// have the artifact made again.
+/// Every operation on the files of exports, on those of requests, and on temporary files fails
+/// once: before it is done, and after. A sync that fails may have the artifact made again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_operation_on_files_fails_once_and_the_export_ends() {
     let home = tempfile::tempdir().unwrap();
@@ -134,7 +134,8 @@ fn files_of_exports(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     files.into_iter().flatten().filter_map(|path| fs::read(&path).ok().map(|bytes| (path, bytes))).collect()
 }
 
-/// Copies a data directory each time that the files of exports are about to be others, until the result is dropped.
+/// Copies a data directory each time that the files of exports are about to be others, until the
+/// result is dropped.
 fn copy_at_each_step(data: &Path, copies: &Path) -> (Switch, Arc<Mutex<Vec<PathBuf>>>) {
     let made = Arc::<Mutex<Vec<PathBuf>>>::default();
     let (data, copies, noted) = (data.to_owned(), copies.to_owned(), Arc::clone(&made));

@@ -1,4 +1,5 @@
-//! Random histories with erasures, compared with data directories that never had the erased identities.
+//! Random histories with erasures, compared with data directories that never had the erased
+//! identities.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -169,7 +170,8 @@ async fn erase_somebody(rig: &Rig, expected: &mut Expected, random: &mut Random)
     }
 }
 
-/// One history: events, erasures, restarts, sealing and rebuilds, compared with a data directory that never had the erased identities.
+/// One history: events, erasures, restarts, sealing and rebuilds, compared with a data directory
+/// that never had the erased identities.
 async fn history(seed: u64, keep_from: Option<Day>) {
     let what = format!("history {seed}, with events from {keep_from:?} on");
     let mut random = Random(seed);
@@ -211,7 +213,8 @@ async fn history(seed: u64, keep_from: Option<Day>) {
     compare(rig, &expected, home.path(), other.path(), &what).await;
 }
 
-/// Compares a data directory with one that only ever had what is expected, and looks for erased ids in it.
+/// Compares a data directory with one that only ever had what is expected, and looks for erased ids
+/// in it.
 async fn compare(rig: Rig, expected: &Expected, home: &Path, other: &Path, what: &str) {
     let never = rig.open(other);
     for sent in &expected.sent {

@@ -1,4 +1,5 @@
-//! Erasing identities: every answer is that of a history in which they never were, and no file has their ids.
+//! Erasing identities: every answer is that of a history in which they never were, and no file has
+//! their ids.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -175,7 +176,8 @@ async fn half_sealed(dir: &Path) -> Rig {
     rig
 }
 
-/// Asserts that neither the bytes of a closed data directory, nor the rows and the bases of its archive have a text.
+/// Asserts that neither the bytes of a closed data directory, nor the rows and the bases of its
+/// archive have a text.
 fn assert_gone(dir: &Path, text: &str, what: &str) {
     for path in all_files(dir) {
         let bytes = fs::read(&path).unwrap();
@@ -195,7 +197,8 @@ fn assert_gone(dir: &Path, text: &str, what: &str) {
     }
 }
 
-/// Erases a user from the directory that `made` makes, and copies it at the step `at`. Returns the number of steps.
+/// Erases a user from the directory that `made` makes, and copies it at the step `at`. Returns the
+/// number of steps.
 async fn erase_until(made: Rig, dir: &Path, at: Option<usize>) -> (Rig, usize) {
     drop(made.engine);
     let (steps, copied) = (Arc::new(Mutex::new(0)), dir.with_extension("killed"));
@@ -235,12 +238,14 @@ async fn a_kill_at_each_step_leaves_it_to_be_finished() {
     }
 }
 
-/// Erases a user from the directory that `made` makes, goes on with what a kill at the step `at` leaves, and looks whether nobody notices.
+/// Erases a user from the directory that `made` makes, goes on with what a kill at the step `at`
+/// leaves, and looks whether nobody notices.
 async fn killed(made: Rig, dir: &Path, at: usize, expected: &str) {
     let (whole, _) = erase_until(made, dir, Some(at)).await;
     whole.engine.close().await;
     let killed = dir.with_extension("killed");
-    // A busy machine repeats steps in one run, and not in the next: then this run ended before the step.
+    // A busy machine repeats steps in one run, and not in the next: then this run ended before the
+    // step.
     if !killed.exists() {
         return;
     }
@@ -337,7 +342,8 @@ async fn operations_on_files_fail_once_and_the_erasure_ends() {
     fails_once(&rig, home.path(), &[("archive", 3), ("store/tables", 1)]).await;
 }
 
-/// Erases a user from copies of the directory `base`, in each of which one operation on a file of an area fails. Each area must see at least the given number of failures.
+/// Erases a user from copies of the directory `base`, in each of which one operation on a file of
+/// an area fails. Each area must see at least the given number of failures.
 async fn fails_once(rig: &Rig, home: &Path, areas: &[(&str, usize)]) {
     for (area, least) in areas {
         let mut failures = 0;

@@ -1,4 +1,5 @@
-//! Other projects of the same partition are served while a project is folded anew without an erased identity.
+//! Other projects of the same partition are served while a project is folded anew without an erased
+//! identity.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
@@ -11,7 +12,8 @@ use super::*;
 const COMPUTED: &str = "state without an erased identity computed";
 const SAVED: &str = "state without an erased identity saved";
 
-/// A data directory with a project of many events, a few of them of "zanzibar", and a neighbour in the same partition.
+/// A data directory with a project of many events, a few of them of "zanzibar", and a neighbour in
+/// the same partition.
 async fn beside_a_large_one(dir: &Path, count: u64) -> Rig {
     let mut rig = Rig::new(dir);
     let large = rig.projects[0];
@@ -122,7 +124,8 @@ async fn events_of_the_project_itself_are_recorded_while_it_is_folded() {
     assert_gone(home.path(), "zanzibar", "events meanwhile");
 }
 
-/// The partition is given up by a panic at a step of the fold; whatever was replaced by then, nothing is lost, and nobody comes back.
+/// The partition is given up by a panic at a step of the fold; whatever was replaced by then,
+/// nothing is lost, and nobody comes back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_partition_that_is_given_up_meanwhile_loses_nothing() {
     for step in [COMPUTED, SAVED] {

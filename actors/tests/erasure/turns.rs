@@ -64,7 +64,8 @@ async fn events_are_sealed_while_somebody_is_erased_from_many_files() {
     assert_gone(home.path(), "zanzibar", "from many files");
 }
 
-/// Files with what somebody sends after opting in look as if they had something to erase, also when they are written anew.
+/// Files with what somebody sends after opting in look as if they had something to erase, also when
+/// they are written anew.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_erasure_ends_although_the_person_has_opted_in() {
     let home = tempfile::tempdir().unwrap();

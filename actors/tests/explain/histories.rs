@@ -1,5 +1,6 @@
-//! Random histories of one project: each explanation, put together from its pages, is that of the naive model. The planted-bug command runs this. In some of them
-//! the clock jumps, ahead and back, of a running engine and between two starts.
+//! Random histories of one project: each explanation, put together from its pages, is that of the
+//! naive model. The planted-bug command runs this. In some of them the clock jumps, ahead and back,
+//! of a running engine and between two starts.
 //!
 //! `HEADCOUNT_TRIALS` says how many histories.
 
@@ -88,7 +89,8 @@ impl Rig {
         self.clock.now()
     }
 
-    /// Sets the retention so that a day and all later ones are kept, if one is that long. Returns it.
+    /// Sets the retention so that a day and all later ones are kept, if one is that long. Returns
+    /// it.
     fn retain_from(&self, day: &str) -> Option<u32> {
         let today = self.timezone.day_of(self.now());
         let days = u32::try_from(today.since(Day::parse(day).unwrap()) + 1).ok().filter(|days| (1..=3_660).contains(days))?;

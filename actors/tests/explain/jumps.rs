@@ -63,7 +63,8 @@ impl Jumps {
         assert_eq!(confirmed.is_ok(), is_right, "{day} at {shown}: {confirmed:?}");
     }
 
-    /// What the clock shows next: not near what is just believed, nor near the end of a day. `is_one_day`: whether two times are of one.
+    /// What the clock shows next: not near what is just believed, nor near the end of a day.
+    /// `is_one_day`: whether two times are of one.
     pub(super) fn next(&mut self, present_ms: i64, is_one_day: impl Fn(i64, i64) -> bool) -> i64 {
         let mut next = self.right_ms + jumped(&mut self.rng, present_ms - self.right_ms);
         let is_apart = |next: i64| {

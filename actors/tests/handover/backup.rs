@@ -1,4 +1,5 @@
-//! A backup of engines that share a log: what was set aside is not in it, and it fails where nobody has a partition.
+//! A backup of engines that share a log: what was set aside is not in it, and it fails where nobody
+//! has a partition.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

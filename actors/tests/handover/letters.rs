@@ -42,7 +42,8 @@ async fn an_event_that_one_engine_sets_aside_counts_at_none() {
     let start = |panics| Node::start_with(tempfile::tempdir().unwrap(), Some(origin.path()), (&log, &letters), panics);
     let (counts, panics) = (start(false), start(true));
     let partition = partition_of(project);
-    // It counts at first, and is in a checkpoint. The first event of the other partition has the same position.
+    // It counts at first, and is in a checkpoint. The first event of the other partition has the
+    // same position.
     counts.take(partition).await;
     counts.take(partition_of(other)).await;
     poison(&counts, project).await;
@@ -61,7 +62,8 @@ async fn an_event_that_one_engine_sets_aside_counts_at_none() {
     let scanned = panics.revenue(project).await;
     panics.give(partition).await;
     assert_eq!(panics.engine.vitals().dead_letters, 0, "it is counted where its partition is");
-    // From then on, it counts nowhere, after a start neither. What was not saved under this rule is not used.
+    // From then on, it counts nowhere, after a start neither. What was not saved under this rule is
+    // not used.
     let mut node = counts;
     for _ in 0..3 {
         node.take(partition).await;

@@ -118,7 +118,8 @@ async fn a_partition_is_taken_over_from_a_copy_of_what_another_engine_saved() {
         for user in [0, 30, 65] {
             assert_eq!(node.order(project, user).await, Status::Duplicate, "user {user}");
         }
-        // A copy that has less than what is here changes nothing, and neither does one that is damaged.
+        // A copy that has less than what is here changes nothing, and neither does one that is
+        // damaged.
         node.give(partition).await;
         node.take_copy(partition, log.end(partition), Some(copied.clone())).await;
         assert_eq!(node.users(project).await.unwrap(), 70);

@@ -20,7 +20,8 @@ fn assert_clean(report: &VerifyReport, project: ProjectId, events: u64) {
     assert_eq!((report.projects[&project].events, report.projects[&project].cells > 0), (events, true), "{report:?}");
 }
 
-/// What a verification finds whose first read of the log waits until the partition was given up, and maybe taken back.
+/// What a verification finds whose first read of the log waits until the partition was given up,
+/// and maybe taken back.
 async fn moved_meanwhile(node: &Node, partition: u16, is_taken_back: bool) -> VerifyReport {
     let ((begins, began), (go_on, goes_on)) = (channel(), channel());
     *node.log.halt.lock() = Some((begins, goes_on));

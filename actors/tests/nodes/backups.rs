@@ -25,7 +25,8 @@ async fn back_up(engine: &Engine, dir: &Path) -> Result<(), NodesBackupError> {
     back_up_until(engine, dir, |_| false, |_| ()).await
 }
 
-/// The same, until `is_over` says so, which is asked how often it was asked before. `between` comes when it has begun.
+/// The same, until `is_over` says so, which is asked how often it was asked before. `between` comes
+/// when it has begun.
 async fn back_up_until(
     engine: &Engine,
     dir: &Path,
@@ -83,7 +84,8 @@ async fn record(rig: &Rig, history: &History, rng: &mut Rng, seals: bool) -> Nam
     names
 }
 
-/// Compares the answers of one machine with those of the one that has everything. Returns their number.
+/// Compares the answers of one machine with those of the one that has everything. Returns their
+/// number.
 async fn compare(rig: &Rig, one: &Engine, names: &Names, of: &str) -> usize {
     let mut compared = 0;
     for window in windows(rig.timezone) {

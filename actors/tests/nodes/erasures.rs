@@ -44,7 +44,8 @@ async fn an_organization_does_not_wait_for_the_owner_of_another_ones_projects() 
     rig.close().await;
 }
 
-/// The other node never learns of the erasure, as the two have control data of their own: each attempt is given up once its ids are suppressed.
+/// The other node never learns of the erasure, as the two have control data of their own: each
+/// attempt is given up once its ids are suppressed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn attempts_that_are_given_up_are_refused_for_some_time_and_record_little() {
     let rig = Rig::new(&History::from_seed(1, NOW_MS, Size { events: 1, questions: 0 })).await;

@@ -1,4 +1,5 @@
-//! Exports of people whose projects are on two nodes: what each node exports is what one node does that has all of them.
+//! Exports of people whose projects are on two nodes: what each node exports is what one node does
+//! that has all of them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -120,7 +121,8 @@ async fn two_nodes_export_as_one() {
                 | Step::Clock { .. }
                 | Step::Ask(_) => continue,
             };
-            // Of one moment, what projects of two nodes report of a company has no order that both know.
+            // Of one moment, what projects of two nodes report of a company has no order that both
+            // know.
             for body in bodies.into_iter().filter(|body| body.contains("\"timestamp\"")) {
                 let project = *rng.pick(&rig.projects);
                 people.add(project, body);

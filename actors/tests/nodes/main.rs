@@ -1,4 +1,5 @@
-//! Questions about an organization whose projects are on two nodes: each answers as one node that has all of them.
+//! Questions about an organization whose projects are on two nodes: each answers as one node that
+//! has all of them.
 //!
 //! `HEADCOUNT_NODE_TRIALS` says how many histories.
 
@@ -87,7 +88,8 @@ fn windows(timezone: Timezone) -> [Window; 3] {
     [7, 90, 365].map(|days| Window::last_days(days, timezone, Instant(NOW_MS)))
 }
 
-/// Compares all answers of both nodes with those of the one that has everything. Returns their number.
+/// Compares all answers of both nodes with those of the one that has everything. Returns their
+/// number.
 async fn compare(rig: &Rig, names: &Names, rng: &mut Rng, of: &str) -> usize {
     let mut compared = 0;
     for window in windows(rig.timezone) {

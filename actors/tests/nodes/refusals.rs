@@ -15,7 +15,8 @@ use crate::{Names, answers, windows};
 /// The tag of requests for versions.
 const VERSIONS: [u8; 2] = 1000_u16.to_le_bytes();
 
-/// Every query that travels with its tag, in the bytes that the tests of the domain hold it to, without their version.
+/// Every query that travels with its tag, in the bytes that the tests of the domain hold it to,
+/// without their version.
 fn golden_queries() -> impl Iterator<Item = (u16, Vec<u8>)> {
     let lines = include_str!("../../../domain/tests/travelling/golden.txt").lines();
     lines.filter(|line| line.contains(" query ")).map(|line| {
@@ -90,7 +91,8 @@ async fn projects_of_other_organizations_are_refused() {
         let projects = rig.a.registry().projects(other).unwrap();
         free = projects.iter().map(|project| partition_of(project.id)).filter(is_free).collect();
     }
-    // For node A, the organization's other projects are elsewhere; node B knows neither the organization nor the projects.
+    // For node A, the organization's other projects are elsewhere; node B knows neither the
+    // organization nor the projects.
     for partition in free {
         rig.a.owners().note_elsewhere(partition, Some("b".into()));
         rig.a.owners().give_up(partition);

@@ -183,7 +183,8 @@ impl Rig {
     }
 }
 
-/// Makes the organization and its projects, which have one event each, so that the nodes have the same salt.
+/// Makes the organization and its projects, which have one event each, so that the nodes have the
+/// same salt.
 async fn found(dir: &Path, history: &History) -> (OrganizationId, Vec<ProjectId>, Timezone) {
     let engine = Engine::open(config(dir)).unwrap();
     let (registry, now) = (engine.registry(), engine.clock().now());

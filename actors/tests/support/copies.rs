@@ -6,7 +6,8 @@ use std::{fs, io};
 /// How often a copy begins anew.
 const TRIES: usize = 50;
 
-/// Copies a directory. Files that an engine removes meanwhile, such as merged tables, make it begin anew.
+/// Copies a directory. Files that an engine removes meanwhile, such as merged tables, make it begin
+/// anew.
 pub(crate) fn copy(from: &Path, to: &Path) {
     for _ in 1..TRIES {
         match copy_once(from, to) {

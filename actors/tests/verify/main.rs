@@ -1,4 +1,5 @@
-//! Verification: what was stored differently from what the events make of it is found and named, and so is damage.
+//! Verification: what was stored differently from what the events make of it is found and named,
+//! and so is damage.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -52,7 +53,8 @@ fn clean(report: &VerifyReport, projects: usize, events: u64) {
     assert!(report.projects.values().all(|project| (project.events > 0) == (project.cells > 0)), "{:?}", report.projects);
 }
 
-/// An event of a history with companies, teams, links, refunds, late events and some people with long lists.
+/// An event of a history with companies, teams, links, refunds, late events and some people with
+/// long lists.
 fn event(number: usize) -> NewEvent {
     // A browser with a long history, which the user keeps who signs in on it.
     if number < 1_500 && number.is_multiple_of(10) || number == 1_501 {
@@ -118,7 +120,8 @@ async fn send(engine: &Engine, projects: &[ProjectId], numbers: std::ops::Range<
     recorded
 }
 
-/// A stopped data directory with sealed and unsealed events, made in several lives. Returns the number of events that count.
+/// A stopped data directory with sealed and unsealed events, made in several lives. Returns the
+/// number of events that count.
 async fn filled(dir: &Path) -> (Vec<ProjectId>, u64) {
     let (engine, projects) = new(config(dir), PROJECTS).await;
     let mut events = send(&engine, &projects, 0..EVENTS / 4).await;

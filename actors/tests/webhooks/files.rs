@@ -1,4 +1,5 @@
-//! The files of webhooks: whatever fails, and at whatever step a kill comes, nothing is lost, and nothing that was saved is repeated.
+//! The files of webhooks: whatever fails, and at whatever step a kill comes, nothing is lost, and
+//! nothing that was saved is repeated.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -109,7 +110,8 @@ struct Course {
 }
 
 impl Course {
-    /// Copies a data directory each time that the files of webhooks are about to be others, until the result is dropped.
+    /// Copies a data directory each time that the files of webhooks are about to be others, until
+    /// the result is dropped.
     fn copy_at_each_step(self: &Arc<Self>, data: &Path, copies: &Path) -> Switch {
         let (data, copies, course) = (data.to_owned(), copies.to_owned(), Arc::clone(self));
         let last = Mutex::new(None);

@@ -287,7 +287,8 @@ async fn each_try_has_the_same_bytes_and_is_signed_with_its_time() {
     engine.close().await;
 }
 
-/// A backup has the webhooks and how far they are: a restored one sends what came after the backup was taken, and no more.
+/// A backup has the webhooks and how far they are: a restored one sends what came after the backup
+/// was taken, and no more.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restored_engine_goes_on_where_the_backup_was_taken() {
     use headcount_storage::backup::{Backup, BackupFolder, restore};

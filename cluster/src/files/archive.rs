@@ -1,4 +1,4 @@
-//! The published archives of the partitions that a node has.
+//! The published archives of the partitions that a node owns.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -30,14 +30,14 @@ use crate::levels::Levels;
 use crate::log::LogReader;
 use crate::record::ClusterRecord;
 
-/// How long reading a list may take for the place of files to count as reachable.
+/// The place of files counts as reachable if a list can be read within this time.
 const READABLE_WITHIN: Duration = Duration::from_secs(2);
-/// What the pointers of archives are called.
+/// The name of the pointers to archives.
 const KIND: &str = "archive";
-/// The file with the list of an archive, in its directory.
+/// The file with the list of an archive, in the archive's directory.
 const LIST_NAME: &str = "published.json";
 
-/// The archives of the partitions of one node.
+/// The published archives of the partitions of one node.
 #[derive(Debug)]
 pub struct SharedFiles {
     runtime: Handle,
@@ -45,13 +45,13 @@ pub struct SharedFiles {
     bucket: Bucket,
     pointers: Pointers,
     states: SharedStates,
-    /// How long the log keeps events that the bucket has.
+    /// How long the log keeps events after they are in the bucket.
     log_kept: Duration,
-    /// By partition. Each is locked while it is published.
+    /// The archives by partition. Each is locked during its publication.
     partitions: Mutex<HashMap<u16, Arc<Mutex<PartitionFiles>>>>,
 }
 
-/// What is known of the archive of one partition.
+/// The state of the archive of one partition.
 #[derive(Debug)]
 pub(super) struct PartitionFiles {
     pub(super) bucket: Bucket,
@@ -59,12 +59,12 @@ pub(super) struct PartitionFiles {
     published: Published,
     /// Objects that the published list no longer names.
     unnamed: Unnamed,
-    /// Ends of what may be removed from the log, each with the time after which it may be.
+    /// Positions up to which the log may be trimmed, each with the earliest time.
     sealed: Vec<(Instant, Position)>,
     log: Option<LogReader>,
 }
 
-/// What the published list names.
+/// The published list, with the lists that it names.
 #[derive(Debug, Default)]
 struct Published {
     catalog: String,
@@ -74,10 +74,10 @@ struct Published {
 }
 
 impl SharedFiles {
-    /// Keeps archives in a bucket, or where the other nodes of the cluster keep them already.
+    /// Keeps archives in a bucket, which must be the bucket of the cluster if it already has one.
     ///
     /// # Errors
-    /// [`FilesError::Elsewhere`] and [`FilesError::Brokers`].
+    /// Returns [`FilesError::Elsewhere`] or [`FilesError::Brokers`].
     pub async fn open(
         connection: &Connection,
         record: &ClusterRecord,
@@ -92,7 +92,8 @@ impl SharedFiles {
         Self::open_at(connection, record, bucket, (pointers, log_kept)).await
     }
 
-    /// Keeps archives of a cluster that is being made in a bucket, also if an earlier attempt kept some elsewhere.
+    /// Keeps the archives of a new cluster in a bucket, even if an earlier attempt chose another
+    /// one.
     pub(crate) async fn open_anew(connection: &Connection, record: &ClusterRecord, bucket: &Bucket) -> Result<Self, FilesError> {
         let pointers = Pointers::open(connection, KIND).await?;
         pointers.move_to(bucket.address()).await?;
@@ -111,19 +112,20 @@ impl SharedFiles {
         Ok(Self { runtime, connection, bucket, pointers, states, log_kept, partitions: Mutex::default() })
     }
 
-    /// Returns where the nodes of a cluster keep files; `None`: nowhere.
+    /// Returns the place where the nodes of a cluster keep files, if there is one.
     ///
     /// # Errors
-    /// [`FilesError::Brokers`].
+    /// Returns [`FilesError::Brokers`].
     pub async fn place(connection: &Connection) -> Result<Option<String>, FilesError> {
         Pointers::open(connection, KIND).await?.place().await
     }
 
-    /// Takes the archive of a partition over for the owner of `epoch`, and makes the directory `root` list what is published of it. From now on, nobody else
-    /// publishes anything, and the log keeps what is not published.
+    /// Takes over the archive of a partition for the owner of `epoch`, and makes the directory
+    /// `root` list the published archive. From now on, no other node can publish it, and the log
+    /// keeps all events that are not published.
     ///
     /// # Errors
-    /// [`FilesError`].
+    /// Returns a [`FilesError`].
     pub async fn take_over(&self, partition: u16, epoch: u64, root: &Path) -> Result<(), FilesError> {
         let pointer = self.pointers.take_over(partition, epoch).await?;
         let bucket = self.bucket.below(&format!("{partition:02}"));
@@ -145,7 +147,7 @@ impl SharedFiles {
         Ok(())
     }
 
-    /// As [`Self::take_over`], for an owner that publishes everything anew.
+    /// Like [`Self::take_over`], for an owner that publishes the whole archive again.
     pub(crate) async fn replace(&self, partition: u16, epoch: u64) -> Result<(), FilesError> {
         let pointer = self.pointers.take_over(partition, epoch).await?;
         self.insert(partition, (self.bucket.below(&format!("{partition:02}")), pointer, Published::default()));
@@ -157,28 +159,30 @@ impl SharedFiles {
         self.partitions.lock().insert(partition, Arc::new(Mutex::new(files)));
     }
 
-    /// Has what is published leave the log that `reader` reads, which the node writes by now.
+    /// Lets published events be removed from the log that `reader` reads. This node now writes that
+    /// log.
     pub(crate) fn adopt(&self, partition: u16, reader: LogReader) {
         if let Some(files) = self.of(partition) {
             files.lock().log = Some(reader);
         }
     }
 
-    /// The position up to which events of a partition that was taken over are sealed.
+    /// The position up to which events of an owned partition are sealed.
     pub(crate) fn sealed_until(&self, partition: u16) -> Position {
         self.of(partition).map_or(0, |files| files.lock().published.sealed_until)
     }
 
-    /// Publishes nothing more of a partition.
+    /// Stops publishing the archive of a partition.
     pub(crate) fn release(&self, partition: u16) {
         self.states.release(partition);
         self.partitions.lock().remove(&partition);
     }
 
-    /// Whether what lists the archive of a partition can be read now, so that another node could take it over.
+    /// Whether the lists of a partition's archive can be read now, so that another node could take
+    /// it over.
     pub(crate) async fn is_readable(&self, partition: u16) -> bool {
         let Some(files) = self.of(partition) else { return false };
-        // While it is published, nobody waits for it.
+        // A publication in progress holds the lock. Don't wait for it.
         let Some((bucket, list)) = files.try_lock().map(|files| (files.bucket.clone(), files.pointer.value.list.clone())) else {
             return false;
         };
@@ -188,7 +192,7 @@ impl SharedFiles {
         }
     }
 
-    /// The published states of the partitions.
+    /// The published saved states of the partitions.
     pub(crate) fn states(&self) -> &SharedStates {
         &self.states
     }
@@ -202,7 +206,8 @@ impl SharedFiles {
     }
 }
 
-/// Reads the list of an archive, from the directory if it is there: then its partition can be taken over while the bucket can't be reached.
+/// Reads the list of an archive, if possible from its directory: a node can then take the partition
+/// over while the bucket is unreachable.
 async fn read_list(bucket: &Bucket, name: &str, sha256: &str, root: &Path) -> Result<ArchiveList, FilesError> {
     let kept = files::read_if_there(&root.join(LIST_NAME)).map_err(BucketError::from)?;
     let bytes = match kept.filter(|bytes| sha256_of(bytes) == sha256) {
@@ -212,14 +217,15 @@ async fn read_list(bucket: &Bucket, name: &str, sha256: &str, root: &Path) -> Re
     Ok(ArchiveList::decode(&bytes, sha256)?)
 }
 
-/// Keeps the bytes of a list in the directory of its archive.
+/// Writes the bytes of a list to the directory of its archive.
 fn keep_list(root: &Path, bytes: &[u8]) -> Result<(), FilesError> {
     Ok(write_atomically(&root.join(LIST_NAME), bytes, PRIVATE_FILE).map_err(BucketError::from)?)
 }
 
 impl SharedArchive for SharedFiles {
     fn may_have_bases(&self) -> bool {
-        // A node of an earlier version could not begin with one of a later fold, and its events would be gone.
+        // A node of an earlier program version could not begin with a base of a later fold version,
+        // and the events before the base would be gone.
         self.connection.written().fold == Levels::own().fold
     }
 
@@ -251,7 +257,7 @@ impl SharedArchive for SharedFiles {
 
     fn needs_room(&self, partition: u16) -> bool {
         let log = self.of(partition).and_then(|files| files.lock().log.clone());
-        // Whether brokers that do not answer have room, nobody knows.
+        // If the brokers don't answer, assume that they have room.
         log.is_some_and(|log| self.runtime.block_on(log.is_half_full()).unwrap_or(false))
     }
 
@@ -276,12 +282,12 @@ impl SharedArchive for SharedFiles {
 }
 
 impl PartitionFiles {
-    /// What is published.
+    /// The published list.
     pub(super) fn list(&self) -> Option<&ListName> {
         self.pointer.value.list.as_ref()
     }
 
-    /// All objects that are published, each with its SHA-256.
+    /// All published objects, each with its SHA-256.
     pub(super) fn objects_with_hashes(&self) -> BTreeMap<String, String> {
         let lists = self.list().map(|list| (list.name.clone(), list.sha256.clone()));
         let of_projects = self.published.projects.iter().flat_map(|(project, list)| list.objects_with_hashes(*project));
@@ -328,7 +334,7 @@ impl PartitionFiles {
         Ok(())
     }
 
-    /// Writes those files of a project that the bucket does not have, and then what lists them.
+    /// Uploads the files of a project that the bucket lacks, and then the list of the files.
     async fn upload(&self, root: &Path, project: ProjectId, is_stopping: &dyn Fn() -> bool) -> Result<ProjectList, FilesError> {
         let dir = dir_of(root, project);
         let bytes = files::read(&dir.join(MANIFEST_NAME)).map_err(BucketError::from)?;
@@ -343,7 +349,7 @@ impl PartitionFiles {
             }
             let (object, path) = (object_of(project, file), dir.join(&file.name));
             if self.bucket.put_file(&object, &path).await? != file.sha256 {
-                // No list names it yet, and the log has its events until one does.
+                // No list names the file yet. The log keeps its events until one does.
                 self.bucket.delete(&object).await?;
                 let damaged = ArchiveError::Damaged { file: file.name.clone(), reason: Damage::Hash };
                 return Err(damaged.into());
@@ -353,13 +359,14 @@ impl PartitionFiles {
         Ok(list)
     }
 
-    /// Deletes objects that the published list does not name. What can't be deleted is tried again later.
+    /// Deletes objects that the published list does not name. Failures are retried later.
     async fn delete_unnamed(&mut self, pointers: &Pointers, partition: u16) -> Result<(), FilesError> {
         let old = self.unnamed.look(&self.bucket).await;
         if old.is_empty() && self.unnamed.is_empty() {
             return Ok(());
         }
-        // This machine may have been halted for days. If the pointer is still its own, nobody else had written any of them for a later list.
+        // This machine may have been suspended for days. If it still has the pointer, no other
+        // owner has written any of these objects for a later list.
         let list = self.pointer.value.list.clone();
         pointers.publish(partition, &mut self.pointer, list).await?;
         self.unnamed.add(old);
@@ -368,7 +375,7 @@ impl PartitionFiles {
         Ok(())
     }
 
-    /// Deletes all objects of a project, which the published list must not name.
+    /// Deletes all objects of a project. The published list must not name the project.
     async fn remove(&self, project: ProjectId) -> Result<(), FilesError> {
         if self.published.projects.contains_key(&project) {
             return Err(FilesError::StillListed(project));
@@ -382,12 +389,14 @@ impl PartitionFiles {
 
     /// Deletes all objects of a project that the published list does not name.
     async fn keep_listed(&mut self, pointers: &Pointers, partition: u16, project: ProjectId) -> Result<(), FilesError> {
-        // Also without a list: a former owner may have written files of one that it did not publish.
+        // Needed without a list, too: a former owner may have uploaded files for a list that it
+        // never published.
         let list = self.pointer.value.list.clone();
         let folder = folder_of(project);
         let below = self.bucket.below(&folder);
         let there = below.all().await?;
-        // If the pointer is still this owner's, nobody else had written any of them for a later list.
+        // If this owner still has the pointer, no other owner has written any of these objects for
+        // a later list.
         pointers.publish(partition, &mut self.pointer, list).await?;
         let listed = self.published.projects.get(&project);
         let named: BTreeSet<String> = listed.into_iter().flat_map(|list| list.objects(project)).collect();
@@ -401,7 +410,7 @@ impl PartitionFiles {
         Ok(())
     }
 
-    /// Removes what is published, and was for `kept`, from the log.
+    /// Removes events from the log once they have been published for `kept`.
     async fn trim(&mut self, until: Position, kept: Duration) -> Result<(), FilesError> {
         let (until, now) = (until.min(self.published.logged_after), Instant::now());
         if self.sealed.last().is_none_or(|(_, last)| *last < until) {
@@ -417,13 +426,13 @@ impl PartitionFiles {
     }
 }
 
-/// The objects that are named, the list itself among them.
+/// The named objects, including the list itself.
 fn named(published: &Published, pointer: &OwnPointer) -> BTreeSet<String> {
     published.objects().chain(pointer.value.list.clone().map(|list| list.name)).collect()
 }
 
 impl Published {
-    /// The objects that it names, but for the list itself.
+    /// The objects that the list names.
     fn objects(&self) -> impl Iterator<Item = String> {
         self.projects.iter().flat_map(|(project, list)| list.objects(*project))
     }

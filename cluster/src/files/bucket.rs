@@ -1,4 +1,4 @@
-//! Where files are kept that all nodes reach.
+//! The place of files that all nodes can reach.
 
 use std::io::{Read, Write as _};
 use std::path::Path;
@@ -15,20 +15,20 @@ use sha2::{Digest as _, Sha256};
 
 use super::http::Connector;
 
-/// The size of the parts in which files are sent and fetched.
+/// The size of the parts in which files are uploaded and downloaded.
 const PART_BYTES: usize = 8 << 20;
-/// How long a request is repeated.
+/// How long a request is retried.
 const RETRIES_LAST: Duration = Duration::from_secs(10);
 const RETRIES: usize = 3;
-/// What the names of files begin with that are being fetched.
+/// The prefix of the names of files during their download.
 pub(super) const FETCHED_PREFIX: &str = "fetched-";
-/// Maximum size of an object that is read whole.
+/// The maximum size of an object that is read as a whole.
 const MAX_WHOLE_BYTES: u64 = 256 << 20;
 
-/// Why an object can't be read or written.
+/// The reason why an object can't be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum BucketError {
-    /// The address names no place that is known.
+    /// The address is not the address of a supported place.
     #[error("{address:?} is no place for files: {reason}; give s3://BUCKET/PREFIX or file:///DIRECTORY")]
     Address {
         /// The address.
@@ -36,13 +36,13 @@ pub enum BucketError {
         /// What is wrong with it.
         reason: String,
     },
-    /// There is no such object.
+    /// The object does not exist.
     #[error("the object {0} is missing")]
     Missing(String),
-    /// An object is not the one that its name says.
+    /// The contents of an object don't match its name.
     #[error("the object {0} has other contents than were written")]
     Damaged(String),
-    /// The place does not answer, or refuses.
+    /// The place does not answer, or refuses the request.
     #[error("files can't be reached: {0}")]
     Unavailable(String),
     /// A file on this machine can't be read or written.
@@ -60,7 +60,7 @@ impl BucketError {
     }
 }
 
-/// A place for objects, which never change once they are written.
+/// A place for objects. An object never changes once it is written.
 #[derive(Debug, Clone)]
 pub struct Bucket {
     store: Arc<dyn ObjectStore>,
@@ -71,11 +71,13 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Uses the place at an address: `s3://BUCKET/PREFIX`, with credentials, region and endpoint from the variables that the tools of AWS use (`AWS_ACCESS_KEY_ID`,
-    /// `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT`), or `file:///DIRECTORY`, which must be there.
+    /// Opens the place at an address: `s3://BUCKET/PREFIX` or `file:///DIRECTORY`. For S3, the
+    /// credentials, region and endpoint come from the variables of the AWS tools
+    /// (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT`). The directory
+    /// must exist.
     ///
     /// # Errors
-    /// [`BucketError::Address`].
+    /// Returns [`BucketError::Address`].
     pub fn open(address: &str) -> Result<Self, BucketError> {
         let refused = |reason: String| BucketError::Address { address: address.to_owned(), reason };
         let (store, prefix): (Arc<dyn ObjectStore>, &str) = match address.split_once("://") {
@@ -103,7 +105,7 @@ impl Bucket {
         &self.address
     }
 
-    /// Returns the part of it below a folder.
+    /// Returns the part of this place below a folder.
     #[must_use]
     pub(crate) fn below(&self, folder: &str) -> Self {
         Self { prefix: self.path(folder), folders: format!("{}{folder}/", self.folders), ..self.clone() }
@@ -122,36 +124,39 @@ impl Bucket {
     /// Writes an object.
     ///
     /// # Errors
-    /// [`BucketError::Unavailable`].
+    /// Returns [`BucketError::Unavailable`].
     pub(crate) async fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), BucketError> {
         let path = self.path(name);
         self.store.put(&path, PutPayload::from(bytes)).await.map(drop).map_err(BucketError::of(&path))
     }
 
-    /// Finds out whether objects can be written, read and deleted here.
+    /// Checks that objects can be written, read and deleted here.
     ///
     /// # Errors
-    /// [`BucketError::Unavailable`], and [`BucketError::Missing`] if what was written can't be read.
+    /// Returns [`BucketError::Unavailable`], or [`BucketError::Missing`] if a written object can't
+    /// be read.
     pub async fn try_out(&self) -> Result<(), BucketError> {
-        // Others may try it out at the same time.
+        // Other nodes may check the place at the same time.
         let name = format!("trial-{:016x}", fastrand::u64(..));
         self.put(&name, name.clone().into()).await?;
         self.get(&name).await?;
         self.delete(&name).await
     }
 
-    /// Writes a file as an object, in parts. Nobody sees a part of it. Returns the SHA-256 of what was written, in hexadecimal.
+    /// Uploads a file as an object, in parts. The object appears when it is complete. Returns its
+    /// SHA-256 in hexadecimal.
     ///
     /// # Errors
-    /// [`BucketError::Local`] and [`BucketError::Unavailable`].
+    /// Returns [`BucketError::Local`] or [`BucketError::Unavailable`].
     pub(super) async fn put_file(&self, name: &str, from: &Path) -> Result<String, BucketError> {
         self.put_reader(name, &mut std::fs::File::open(from)?).await
     }
 
-    /// Writes what a reader returns as an object, in parts. Nobody sees a part of it. Returns its SHA-256, in hexadecimal.
+    /// Uploads the data of a reader as an object, in parts. The object appears when it is complete.
+    /// Returns its SHA-256 in hexadecimal.
     ///
     /// # Errors
-    /// [`BucketError::Local`] and [`BucketError::Unavailable`].
+    /// Returns [`BucketError::Local`] or [`BucketError::Unavailable`].
     pub(crate) async fn put_reader(&self, name: &str, from: &mut (dyn Read + Send)) -> Result<String, BucketError> {
         let path = self.path(name);
         let mut hash = Sha256::new();
@@ -180,10 +185,10 @@ impl Bucket {
         sent
     }
 
-    /// Reads an object whole.
+    /// Reads a whole object.
     ///
     /// # Errors
-    /// [`BucketError`].
+    /// Returns a [`BucketError`].
     pub(crate) async fn get(&self, name: &str) -> Result<Vec<u8>, BucketError> {
         let path = self.path(name);
         let size = self.store.head(&path).await.map_err(BucketError::of(&path))?.size;
@@ -197,16 +202,17 @@ impl Bucket {
         Ok(bytes)
     }
 
-    /// Makes a file of an object that has these contents. It is complete, or not made.
+    /// Downloads an object with this size and SHA-256 to a file. The file appears when it is
+    /// complete.
     ///
     /// # Errors
-    /// [`BucketError`].
+    /// Returns a [`BucketError`].
     pub(crate) async fn get_file(&self, name: &str, bytes: u64, sha256: &str, to: &Path) -> Result<(), BucketError> {
         let path = self.path(name);
         if let Some(folder) = to.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        // The archive takes no file with this name for one of its own.
+        // The archive never takes a file with this name for one of its own.
         let unfinished = to.with_file_name(format!("{FETCHED_PREFIX}{:016x}", fastrand::u64(..)));
         let fetched = self.fetch(&path, (bytes, sha256), &unfinished).await;
         let fetched = fetched.and_then(|()| Ok(files::rename(&unfinished, to)?));
@@ -216,10 +222,11 @@ impl Bucket {
         fetched
     }
 
-    /// Reads an object, and returns whether it has this SHA-256. `is_stopping` ends that between two parts, with an object that seems to be another.
+    /// Reads an object, and returns whether it has this SHA-256. If `is_stopping` returns true
+    /// between two parts, reading stops and the result is `false`.
     ///
     /// # Errors
-    /// [`BucketError::Missing`] and [`BucketError::Unavailable`].
+    /// Returns [`BucketError::Missing`] or [`BucketError::Unavailable`].
     pub(super) async fn has_contents(
         &self,
         name: &str,
@@ -262,10 +269,10 @@ impl Bucket {
         if part.is_empty() { Err(BucketError::Damaged(path.to_string())) } else { Ok(Some(part)) }
     }
 
-    /// Deletes an object. It need not be there.
+    /// Deletes an object, if it exists.
     ///
     /// # Errors
-    /// [`BucketError::Unavailable`].
+    /// Returns [`BucketError::Unavailable`].
     pub(crate) async fn delete(&self, name: &str) -> Result<(), BucketError> {
         let path = self.path(name);
         match self.store.delete(&path).await {
@@ -274,11 +281,12 @@ impl Bucket {
         }
     }
 
-    /// Returns the names of all objects that are older than `age` by this machine's clock and by that of whoever keeps them, which dates the newest one: a clock that is ahead
-    /// would have objects deleted that are just about to be named.
+    /// Returns the names of all objects that are older than `age` by two clocks: this machine's
+    /// clock and the clock of the place, which dates the newest object. By a single clock that is
+    /// ahead, objects would be deleted just before a list names them.
     ///
     /// # Errors
-    /// [`BucketError::Unavailable`].
+    /// Returns [`BucketError::Unavailable`].
     pub(crate) async fn older_than(&self, age: Duration) -> Result<Vec<String>, BucketError> {
         let objects = self.list().await?;
         let written = |object: &ObjectMeta| SystemTime::from(object.last_modified);
@@ -291,7 +299,7 @@ impl Bucket {
     /// Returns the names of all objects.
     ///
     /// # Errors
-    /// [`BucketError::Unavailable`].
+    /// Returns [`BucketError::Unavailable`].
     pub(crate) async fn all(&self) -> Result<Vec<String>, BucketError> {
         Ok(self.list().await?.iter().filter_map(|object| self.name_of(object)).collect())
     }
@@ -306,14 +314,14 @@ impl Bucket {
     }
 }
 
-/// Reads the next part of a file; none at its end.
+/// Reads the next part of a file; empty at its end.
 fn read_part(from: &mut (dyn Read + Send)) -> std::io::Result<Vec<u8>> {
     let mut part = Vec::new();
     from.take(PART_BYTES as u64).read_to_end(&mut part)?;
     Ok(part)
 }
 
-/// The SHA-256 of bytes, in hexadecimal.
+/// Returns the SHA-256 of bytes, in hexadecimal.
 pub(crate) fn sha256_of(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
@@ -343,14 +351,14 @@ mod tests {
             file.set_modified(at).unwrap();
         };
         assert!(older().await.is_empty());
-        // This machine's clock is two days ahead, or the last files are as old as that.
+        // This machine's clock is two days ahead, or the newest files are two days old.
         let written = SystemTime::now() - 2 * DAY;
         write("about-to-be-named", written);
         write("named", written + DAY / 2);
         assert!(older().await.is_empty());
         write("new", written + 3 * DAY / 2);
         assert_eq!(older().await, BTreeSet::from(["about-to-be-named".to_owned()]));
-        // The other one is ahead.
+        // The clock of the place is ahead.
         write("ahead", written + 40 * DAY);
         assert_eq!(older().await, BTreeSet::from(["about-to-be-named", "named"].map(str::to_owned)));
     }

@@ -1,4 +1,4 @@
-//! Whether the published archive of a partition is what was written.
+//! Checks whether the published archive of a partition is intact.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,10 +10,11 @@ use super::archive::{PartitionFiles, SharedFiles};
 use super::bucket::{Bucket, BucketError};
 use super::pointer::ListName;
 
-/// How long is waited for a publication before it is asked whether to stop.
+/// How long to wait for a publication between two calls of `is_stopping`.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// How often the brokers are asked for what seems to be lost, and the pause between: together longer than a broker goes on that leads no longer.
+/// The attempts to find a list that seems to be lost, and the pause between them. Together they
+/// last longer than a deposed leader of the brokers keeps answering.
 const LOOKS: u32 = 5;
 const PAUSE: Duration = Duration::from_secs(4);
 
@@ -21,7 +22,8 @@ const PAUSE: Duration = Duration::from_secs(4);
 type Objects = BTreeMap<String, String>;
 
 impl SharedFiles {
-    /// Reads what the published archive of a partition names, and returns what is not as it was written.
+    /// Reads every object of the published archive of a partition, and returns the missing and
+    /// damaged ones.
     pub(super) async fn check(&self, partition: u16, is_stopping: &dyn Fn() -> bool) -> Result<Vec<DamagedObject>, FilesError> {
         let (bucket, objects, _) = self.published_objects(partition, is_stopping)?;
         let mut damaged = Vec::new();
@@ -40,7 +42,7 @@ impl SharedFiles {
         if is_stopping() {
             return Err(FilesError::Stopped);
         }
-        // What was published since has been written since, and what is no longer named may be gone.
+        // Objects published since were just written, and objects no longer named may be deleted.
         let (_, now, _) = self.published_objects(partition, is_stopping)?;
         damaged.retain(|(name, _)| now.contains_key(*name));
         let mut damaged: Vec<DamagedObject> = damaged
@@ -54,14 +56,14 @@ impl SharedFiles {
         Ok(damaged)
     }
 
-    /// Whether the brokers name the list that this node has published. Nobody else changes that.
+    /// Whether the brokers name the list that this node has published. Only this node changes it.
     async fn is_named(&self, partition: u16, is_stopping: &dyn Fn() -> bool) -> Result<bool, FilesError> {
         for look in 0..LOOKS {
             if look > 0 {
                 tokio::time::sleep(PAUSE).await;
             }
             let named = self.pointers().named(partition).await?;
-            // After the brokers: what is published meanwhile is seen at the next look.
+            // Read after asking the brokers: the next attempt sees a publication in between.
             let (_, _, list) = self.published_objects(partition, is_stopping)?;
             if named == list {
                 return Ok(true);
@@ -73,7 +75,7 @@ impl SharedFiles {
         Ok(false)
     }
 
-    /// Returns what is published of a partition, as soon as nothing is being published.
+    /// Returns the published objects of a partition, after waiting for a publication in progress.
     fn published_objects(
         &self,
         partition: u16,

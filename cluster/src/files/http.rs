@@ -1,4 +1,5 @@
-//! HTTP for the bucket: with the client that the program has anyway, on threads that may block.
+//! The HTTP transport of the bucket. It uses the program's blocking HTTP client, on threads that
+//! may block.
 
 use std::error::Error;
 use std::io;
@@ -9,10 +10,10 @@ use object_store::ClientOptions;
 use object_store::client::{HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService};
 use ureq::Agent;
 
-/// How long a request may take, with its answer: neither is larger than a part of a file.
+/// How long a request may take, including its answer. Both are at most a part of a file.
 const TIMEOUT: Duration = Duration::from_secs(30);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum size of an answer: a part of a file, or a page of a list.
+/// The maximum size of an answer: a part of a file, or a page of a listing.
 const MAX_ANSWER_BYTES: u64 = 64 << 20;
 
 #[derive(Debug)]

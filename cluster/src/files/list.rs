@@ -1,4 +1,4 @@
-//! What the archive of a partition consists of.
+//! The list of the contents of a partition's archive.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +15,13 @@ use super::bucket::sha256_of;
 /// The version of new lists.
 const VERSION: u32 = 1;
 
-/// Why a list can't be used.
+/// The reason why a list can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
-    /// It differs from what was written, or contradicts itself.
+    /// The list differs from the list that was written, or contradicts itself.
     #[error("a list of what is published is damaged: {0}")]
     Damaged(String),
-    /// A later version of the program wrote it.
+    /// A later version of the program wrote the list.
     #[error("a list of what is published has the format {0}, which this version of headcount does not read: use a later one")]
     Newer(u32),
 }
@@ -30,9 +30,9 @@ pub enum ListError {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ArchiveList {
     version: u32,
-    /// The catalog of the archive, as its file has it.
+    /// The catalog of the archive, in the format of its file.
     pub(super) catalog: String,
-    /// By project: the SHA-256 of its list of files.
+    /// The SHA-256 of the list of files of each project.
     pub(super) projects: BTreeMap<String, String>,
 }
 
@@ -51,7 +51,7 @@ impl ArchiveList {
         serde_json::to_vec(self).map_err(|error| ListError::Damaged(error.to_string()))
     }
 
-    /// Reads a list that has this SHA-256.
+    /// Decodes a list that must have this SHA-256.
     pub(super) fn decode(bytes: &[u8], sha256: &str) -> Result<Self, ListError> {
         decode_list(bytes, sha256, VERSION)
     }
@@ -65,13 +65,13 @@ impl ArchiveList {
         self.projects.iter().map(parse).collect()
     }
 
-    /// The catalog.
+    /// The catalog of the archive.
     pub(super) fn catalog(&self) -> Result<Catalog, ArchiveError> {
         Catalog::from_bytes(self.catalog.as_bytes())
     }
 }
 
-/// Reads a list of the version `known` that has this SHA-256.
+/// Decodes a list of the version `known` that must have this SHA-256.
 pub(super) fn decode_list<T: DeserializeOwned>(bytes: &[u8], sha256: &str, known: u32) -> Result<T, ListError> {
     if sha256_of(bytes) != sha256 {
         return Err(ListError::Damaged("its SHA-256 differs from that of its pointer".to_owned()));
@@ -81,7 +81,7 @@ pub(super) fn decode_list<T: DeserializeOwned>(bytes: &[u8], sha256: &str, known
     if version == known { serde_json::from_slice(bytes).map_err(damaged) } else { Err(ListError::Newer(version)) }
 }
 
-/// The list of files of one project, as an archive that is published has it.
+/// The list of files of one project in a published archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProjectList {
     pub(super) sha256: String,
@@ -94,12 +94,12 @@ impl ProjectList {
         Ok(Self { sha256: sha256_of(bytes), files: manifest.listed().collect() })
     }
 
-    /// The names of its objects: the list, and the files.
+    /// The names of the project's objects: the list and the files.
     pub(super) fn objects(&self, project: ProjectId) -> impl Iterator<Item = String> {
         self.objects_with_hashes(project).map(|(object, _)| object)
     }
 
-    /// The names of its objects, each with its SHA-256.
+    /// The names of the project's objects, each with its SHA-256.
     pub(super) fn objects_with_hashes(&self, project: ProjectId) -> impl Iterator<Item = (String, String)> {
         let files = self.files.iter().map(move |file| (object_of(project, file), file.sha256.clone()));
         files.chain([(list_object(project, &self.sha256), self.sha256.clone())])

@@ -1,10 +1,14 @@
-//! The archives of partitions, kept where all nodes reach them: in a bucket of S3, or in a directory that all nodes have mounted.
+//! The archives of partitions, published where all nodes can reach them: in an S3 bucket, or in a
+//! directory that all nodes have mounted.
 //!
-//! The archive of a partition is a *list* of what is in it, and objects that never change: the lists of its projects, and the files that these name. Objects are written
-//! first, then the list, and at last the *pointer* to it, which is a key of the brokers and is changed by compare-and-set. So an archive is published in one step, and
-//! a former owner, whose epoch the pointer no longer has, publishes nothing. What no list names any more is deleted by the owner.
+//! The archive of a partition is a *list* of its contents, and objects that never change: the
+//! projects' lists, and the files that these lists name. An owner writes the objects first, then
+//! the list, and at last the *pointer* to the list. The pointer is a key of the brokers, changed by
+//! compare-and-set. So an archive is published in one step, and a former owner, whose epoch is not
+//! in the pointer, can't publish. The owner deletes objects that no list names any more.
 //!
-//! A node's disk has what lists the archive of each of its partitions, and those files that it has written or read.
+//! Each node's disk has the lists of its partitions' archives, and the files that the node has
+//! written or read.
 
 mod archive;
 mod bucket;
@@ -26,36 +30,36 @@ use headcount_archive::error::ArchiveError;
 use headcount_common::SharedArchiveError;
 use headcount_domain::ids::ProjectId;
 
-/// Why the archive of a partition can't be taken over or published.
+/// The reason why the archive of a partition can't be taken over or published.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
-    /// A node with a later epoch has it.
+    /// A node with a later epoch owns the archive.
     #[error("the archive of partition {0} is another node's")]
     NotOwner(u16),
-    /// The bucket.
+    /// The bucket failed.
     #[error(transparent)]
     Bucket(#[from] BucketError),
     /// The list of an archive can't be read.
     #[error(transparent)]
     List(#[from] ListError),
-    /// The archive on this machine.
+    /// The archive on this machine failed.
     #[error(transparent)]
     Local(#[from] ArchiveError),
-    /// The brokers do not answer.
+    /// The brokers don't answer.
     #[error("the brokers can't answer: {0}")]
     Brokers(String),
-    /// The other nodes keep files elsewhere.
+    /// The other nodes keep files at another place.
     #[error("the nodes of this cluster keep files at {theirs}, and this one is to keep them at {own}: all need the same --files")]
     Elsewhere {
-        /// Where this node was to keep files.
+        /// The place that this node was given.
         own: String,
-        /// Where the others keep them.
+        /// The place of the other nodes.
         theirs: String,
     },
-    /// The published archive has the project that is to be removed from it.
+    /// The project to remove is still in the published archive.
     #[error("the published archive still has the project {0}")]
     StillListed(ProjectId),
-    /// The work was no longer wanted.
+    /// The caller stopped the work.
     #[error("the work was stopped")]
     Stopped,
 }

@@ -1,4 +1,4 @@
-//! Brings what lists an archive from the bucket to a node's disk.
+//! Downloads the lists of an archive from the bucket to a node's disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,10 +14,11 @@ use super::FilesError;
 use super::bucket::{Bucket, BucketError, FETCHED_PREFIX, sha256_of};
 use super::list::{ArchiveList, ProjectList, list_object};
 
-/// How many lists are fetched at once.
+/// The number of lists downloaded at once.
 const AT_ONCE: usize = 16;
 
-/// Makes the directory `root` list what `list` does, and nothing else. Files that are there are kept if they are the same. Returns the lists of the projects.
+/// Makes the directory `root` list exactly what `list` does. Keeps existing files that are the
+/// same. Returns the lists of the projects.
 pub(super) async fn fetch_lists(
     bucket: &Bucket,
     list: &ArchiveList,
@@ -33,13 +34,13 @@ pub(super) async fn fetch_lists(
         Ok::<_, FilesError>((project, fetch_list(bucket, root, project, &sha256).await?))
     };
     let lists = stream::iter(projects).map(fetch).buffer_unordered(AT_ONCE).try_collect().await?;
-    // The last of all, as the archive itself does it.
+    // Written last, as the archive itself does.
     write(&root.join(CATALOG_NAME), list.catalog.as_bytes())?;
     files::sync_dir(root).map_err(BucketError::from)?;
     Ok(lists)
 }
 
-/// Removes what a directory lists, if nothing of its archive is published.
+/// Removes the lists of a directory, for an archive of which nothing is published.
 pub(super) fn remove_all(root: &Path) -> Result<(), FilesError> {
     match root.exists() {
         true => Ok(files::remove_dir_all(root).map_err(BucketError::from)?),
@@ -61,10 +62,11 @@ async fn fetch_list(bucket: &Bucket, root: &Path, project: ProjectId, sha256: &s
         return Err(BucketError::Damaged(object).into());
     }
     let wanted = ProjectList::of(&bytes, project)?;
-    // A list that can't be read says nothing of the files beside it.
+    // A list that can't be read doesn't describe the files beside it.
     let here = here.and_then(|bytes| ProjectList::of(&bytes, project).ok()).map(|list| list.files).unwrap_or_default();
     for file in wanted.files.iter().filter(|file| !here.contains(file)) {
-        // What has this name may have other contents: this node sealed it, and did not publish it.
+        // A file with this name may have other contents: this node sealed it, and never published
+        // it.
         files::remove_if_there(&dir.join(&file.name)).map_err(BucketError::from)?;
     }
     files::create_private_dir(&dir).map_err(BucketError::from)?;
@@ -92,7 +94,7 @@ fn remove_others(root: &Path, projects: &BTreeSet<ProjectId>) -> Result<(), File
     Ok(())
 }
 
-/// Removes files that a process was fetching when it ended.
+/// Removes unfinished downloads of an earlier process.
 fn remove_unfinished(dir: &Path) -> Result<(), FilesError> {
     if !dir.exists() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Appending messages to a stream.
+//! Appends messages to a stream.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,20 +19,22 @@ use crate::fault_injection::Mistake;
 use crate::levels::Levels;
 use crate::stream::StreamName;
 
-/// How long an attempt waits for an answer. A broker that was killed gives none, and neither does a stream until it has another leader: each attempt is one more chance.
+/// How long an attempt waits for an answer. A killed broker never answers, and neither does a
+/// stream while it has no leader. Each attempt is another chance.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-/// The pause before a message is sent once more; it doubles each time.
+/// The pause before a message is sent again. It doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
-/// After how many attempts it is checked that the stream still has the message before.
+/// The number of attempts between two checks that the stream still has the message before.
 const ATTEMPTS_A_LOOK: u32 = 20;
-/// What the header and the protocol add to a message.
+/// The most bytes that the header and the protocol add to a message.
 const ENVELOPE_BYTES: usize = 1024;
-/// How a broker says that a stream has its `max_bytes`. All brokers of a stream come to the same result, so that none has recorded the message. Other failures of
-/// a leader to store a message say nothing of the others.
+/// The error of a stream that has reached its `max_bytes`. All brokers of a stream reach it at the
+/// same message, so none has recorded the message. After other failures of the leader, another
+/// broker may have recorded it.
 const STREAM_IS_FULL: &str = "maximum bytes exceeded";
 
-/// Appends messages to a stream, each right after one that was read.
+/// Appends messages to a stream, each directly after a message that was read.
 #[derive(Debug)]
 pub(crate) struct Appender {
     connection: Connection,
@@ -41,19 +43,19 @@ pub(crate) struct Appender {
     figures: Arc<AppendFigures>,
 }
 
-/// What came of sending a message once.
+/// The outcome of sending a message once.
 enum Sent {
-    /// It is on a majority of brokers, as the message with this sequence.
+    /// A majority of brokers has the message, with this sequence.
     Recorded(u64),
     /// Another message has, or will have, the sequence that this one expects.
     Passed,
     /// The stream is full: this copy was not recorded.
     Full,
-    /// This copy was not recorded, and no other one will be.
+    /// This copy was not recorded, and no other copy will be.
     Rejected(String),
-    /// Nobody received it.
+    /// No broker received it.
     Unsent(String),
-    /// Nobody knows.
+    /// The outcome is unknown.
     Unanswered(String),
 }
 
@@ -68,7 +70,7 @@ impl Appender {
         &self.reader
     }
 
-    /// Returns the levels at which messages are to be encoded.
+    /// Returns the levels at which to encode messages.
     pub(crate) fn written(&self) -> Levels {
         self.connection.written()
     }
@@ -82,13 +84,16 @@ impl Appender {
         self.connection.client.max_payload().min(MAX_MESSAGE_BYTES).saturating_sub(ENVELOPE_BYTES)
     }
 
-    /// Sends a message until it is recorded right after `end`, or can't be: the same bytes with the same expectation, so that at most one copy is recorded. Returns
-    /// its sequence.
+    /// Sends a message until it is recorded directly after `end`, or can't be. Every attempt sends
+    /// the same bytes with the same expectation, so at most one copy is recorded. Returns its
+    /// sequence.
     ///
-    /// At any time, and so also after the future was dropped, `is_unknown` says whether a copy may have been recorded, or may still be.
+    /// `is_unknown` says at any time, even after the future was dropped, whether a copy may have
+    /// been recorded, or may still be.
     ///
     /// # Errors
-    /// [`LogError`]: [`LogError::Fenced`] if another message follows `end`, so that this one never will.
+    /// Returns a [`LogError`]: [`LogError::Fenced`] if another message follows `end`, so that this
+    /// one can never be recorded.
     pub(crate) async fn append(&self, end: LogEnd, bytes: Vec<u8>, is_unknown: &mut bool) -> Result<u64, LogError> {
         let appended = self.append_unwatched(end, bytes, is_unknown);
         let leader = || self.reader.clone().leader();
@@ -126,7 +131,8 @@ impl Appender {
                 Sent::Rejected(reason) | Sent::Unsent(reason) | Sent::Unanswered(reason) => reason,
             };
             let is_look = attempt.is_multiple_of(ATTEMPTS_A_LOOK);
-            // While the stream has no leader, a question would only wait: the next copy finds out what became of earlier ones.
+            // Without a leader, a question would only wait. The next copy finds out what became of
+            // the earlier ones.
             if (!is_unsent || is_look)
                 && let Some(found) = self.find(next, &bytes, is_unknown).await?
             {
@@ -146,14 +152,15 @@ impl Appender {
         Err(LogError::unavailable("too many attempts"))
     }
 
-    /// Looks whether the message is recorded. `None`: not yet, or nobody answers.
+    /// Checks whether the message is recorded. Returns `None` if it is not yet, or no broker
+    /// answers.
     async fn find(&self, next: u64, bytes: &[u8], is_unknown: &mut bool) -> Result<Option<u64>, LogError> {
         let Ok(Ok(Some(found))) = timeout(ANSWER_TIMEOUT, self.reader.get(next)).await else { return Ok(None) };
         self.reader.recorded(next);
         if found == bytes {
             return Ok(Some(next));
         }
-        // No copy is accepted where there is another message.
+        // Brokers accept no copy in the place of another message.
         *is_unknown = false;
         match Claims::of(&found) {
             Ok(claims) => Err(LogError::Fenced { by: claims.epoch }),
@@ -161,7 +168,7 @@ impl Appender {
         }
     }
 
-    /// Sends a message once, to be recorded right after the end.
+    /// Sends a message once, to be recorded directly after the end.
     async fn send(&self, end: LogEnd, payload: Bytes) -> Sent {
         let message =
             PublishMessage::build().payload(payload).expected_last_sequence(end.sequence).expected_stream(self.reader.name());
@@ -186,7 +193,7 @@ impl Appender {
 
 #[cfg(feature = "fault-injection")]
 impl Appender {
-    /// Sends a message until it is recorded, wherever that is.
+    /// Sends a message until it is recorded, at any place.
     async fn append_anywhere(&self, bytes: Bytes) -> Result<u64, LogError> {
         loop {
             let message = PublishMessage::build().payload(bytes.clone());
@@ -200,7 +207,7 @@ impl Appender {
     }
 }
 
-/// Says what came of a message that has no acknowledgment.
+/// Returns the outcome of a message without an acknowledgment.
 fn of_failure(error: &PublishError) -> Sent {
     let refusal = std::error::Error::source(error).and_then(|source| source.downcast_ref::<BrokerError>());
     match (error.kind(), refusal.map(BrokerError::error_code)) {

@@ -1,6 +1,8 @@
-//! The audit of a partition by its owner: whether the brokers still have what they confirmed.
+//! The owner's audit of a partition: it checks that the brokers still have every message that they
+//! confirmed.
 //!
-//! A broker that leads no longer may answer as if it did. So what seems to be lost is looked for again, for longer than such a broker goes on, before it counts as lost.
+//! A deposed leader may answer as if it still led. So when a message seems lost, the audit looks
+//! again, for longer than such a broker keeps answering, before the message counts as lost.
 
 use std::time::Duration;
 
@@ -8,14 +10,15 @@ use super::message::{Claims, MessageError};
 use super::reader::LogReader;
 use super::{Link, LogEnd, LogError};
 
-/// How often is looked.
+/// The times of audits.
 #[derive(Debug, Clone, Copy)]
 pub struct AuditTiming {
-    /// How often, while all is well.
+    /// The time between two audits while nothing seems lost.
     pub every: Duration,
-    /// How often what seems to be lost is looked for, before it is lost.
+    /// The number of looks for a message before it counts as lost.
     pub looks: u32,
-    /// The pause between two of these looks. Together they take longer than a broker without a majority takes itself for the leader, which is ten seconds.
+    /// The pause between two of these looks. All pauses together are longer than the ten seconds
+    /// for which a broker without a majority still believes that it leads.
     pub pause: Duration,
 }
 
@@ -26,7 +29,9 @@ impl Default for AuditTiming {
 }
 
 impl LogReader {
-    /// Returns what the brokers no longer have of what they confirmed up to `end`, whose message is never purged. `Ok`: nothing, or nobody knows.
+    /// Checks that the brokers have every message that they confirmed up to `end`, whose message is
+    /// never purged. Returns an error if one is lost. `Ok` also means that the brokers don't
+    /// answer.
     pub(super) async fn audit(&self, end: LogEnd, timing: AuditTiming) -> Result<(), LogError> {
         match self.look_often(timing, || self.look(end)).await {
             Err(LogError::Unavailable(reason)) => {
@@ -37,12 +42,13 @@ impl LogReader {
         }
     }
 
-    /// As [`LogReader::confirm_link`], for a message that the brokers had confirmed, or delivered: an answer that they do not have it may be out of date.
+    /// Like [`LogReader::confirm_link`], for a message that the brokers have confirmed or
+    /// delivered: if they answer that they lack it, the answer may be out of date.
     pub(crate) async fn confirm_lost(&self, link: Link, timing: AuditTiming) -> Result<bool, LogError> {
         self.look_often(timing, || self.confirm_link(link)).await
     }
 
-    /// Checks that the stream has, or had, a message with this sequence.
+    /// Checks that the stream has or had a message with this sequence.
     pub(crate) async fn reaches(&self, sequence: u64, timing: AuditTiming) -> Result<bool, LogError> {
         let look = async || {
             let (_, last) = self.ask_bounds().await?;
@@ -51,7 +57,7 @@ impl LogReader {
         self.look_often(timing, look).await
     }
 
-    /// Looks until nothing is missing, or nobody knows, or something was missing each time.
+    /// Looks until nothing is missing, no broker answers, or a message was missing each time.
     async fn look_often<R, F: Future<Output = Result<R, LogError>>>(
         &self,
         timing: AuditTiming,
@@ -70,7 +76,7 @@ impl LogReader {
         }
     }
 
-    /// Looks once: at the last message, and for gaps before it.
+    /// Looks once, for the last message and for gaps before it.
     async fn look(&self, end: LogEnd) -> Result<(), LogError> {
         let found = self.get(end.sequence).await?.ok_or_else(|| self.missing(end.sequence))?;
         let claims = Claims::of(&found).map_err(|reason| self.broken(end.sequence, reason))?;
@@ -83,12 +89,12 @@ impl LogReader {
         }
         match state.deleted_count {
             None | Some(0) => Ok(()),
-            // Nobody may delete single messages: brokers skip those that they lost.
+            // No process may delete single messages, and brokers skip the messages that they lost.
             Some(_) => Err(self.missing(self.first_gap().await?.unwrap_or(state.first_sequence))),
         }
     }
 
-    /// Returns the sequence of the first message that is missing between others.
+    /// Returns the sequence of the first missing message between existing ones.
     async fn first_gap(&self) -> Result<Option<u64>, LogError> {
         let info = self.stream().info_builder().with_deleted(true).fetch().await.map_err(LogError::unavailable)?;
         Ok(info.info.state.deleted.and_then(|deleted| deleted.first().copied()))

@@ -1,4 +1,4 @@
-//! Committing events to the streams of partitions.
+//! Commits events to the streams of partitions.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,10 +21,10 @@ use super::waiting::AppendFigures;
 use super::writer::LogWriter;
 use super::{LogError, position};
 
-/// How long brokers may take for what waits when it is closed.
+/// How long brokers may take for the waiting submissions when it is closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A submission that waits.
+/// A waiting submission.
 struct Submission<T> {
     count: u32,
     payload: Vec<u8>,
@@ -34,15 +34,16 @@ struct Submission<T> {
 /// Receives the outcomes of submissions.
 type Sink<T> = dyn Fn(Vec<Outcome<T>>) + Send + Sync;
 
-/// Commits the events of the partitions that this machine owns. Each has a task, which records what waits as one message, one at a time. Close it before you drop it: what is
-/// under way is undecided otherwise.
+/// Commits the events of the partitions that this machine owns. Each partition has a task, which
+/// records its waiting submissions as one message at a time. Close this before you drop it, or the
+/// outcome of the message in flight stays unknown.
 pub struct StreamCommit<T> {
     runtime: Handle,
     sink: Arc<Sink<T>>,
-    /// By partition. Taken when closed, so that later submissions are refused.
+    /// The queues by partition. Closing takes them, so later submissions are refused.
     queues: RwLock<Option<HashMap<u16, UnboundedSender<Submission<T>>>>>,
     tasks: Mutex<HashMap<u16, CommitTask>>,
-    /// How often messages were sent again, of partitions that it had.
+    /// The number of messages sent again for partitions that were released.
     earlier_retries: AtomicU64,
     audit: AuditTiming,
 }
@@ -50,24 +51,25 @@ pub struct StreamCommit<T> {
 /// The task of a partition.
 struct CommitTask {
     task: JoinHandle<()>,
-    /// Has it give up what brokers don't confirm.
+    /// Makes the task give up the messages that brokers don't confirm.
     stop: watch::Sender<bool>,
     has_ended: Arc<AtomicBool>,
     lost: Arc<OnceLock<String>>,
     figures: Arc<AppendFigures>,
 }
 
-/// What the appends of a partition do.
+/// The state of a partition's appends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Appends {
-    /// The last position that a confirmed event can have; 0 if there is none yet.
+    /// The last position that a confirmed event can have; 0 if no message was confirmed yet.
     pub(crate) position: Position,
-    /// For how long the append under way waits; zero if there is none.
+    /// How long the append in flight has waited; zero if there is none.
     pub(crate) waits: Duration,
 }
 
 impl CommitTask {
-    /// Waits until it has recorded what it had, for at most `patience`: then it gives that up.
+    /// Waits until the task has recorded its submissions, for at most `patience`. Then the task
+    /// gives them up.
     async fn finish(self, patience: Duration) {
         let Self { mut task, stop, .. } = self;
         let ended = match tokio::time::timeout(patience, &mut task).await {
@@ -84,26 +86,28 @@ impl CommitTask {
 }
 
 impl<T: Send + 'static> StreamCommit<T> {
-    /// Begins without partitions. The tasks of those that it gets run on `runtime`. They call `sink` after each message, with the outcomes in order of submission. The partition
-    /// waits during the call, so `sink` should only pass them on.
+    /// Begins without partitions. Their tasks will run on `runtime`, and call `sink` after each
+    /// message with the outcomes in order of submission. The partition waits during the call, so
+    /// `sink` should only pass the outcomes on.
     pub fn start(runtime: &Handle, sink: impl Fn(Vec<Outcome<T>>) + Send + Sync + 'static) -> Self {
         let (queues, tasks) = (RwLock::new(Some(HashMap::new())), Mutex::default());
         let (earlier_retries, audit) = (AtomicU64::new(0), AuditTiming::default());
         Self { runtime: runtime.clone(), sink: Arc::new(sink), queues, tasks, earlier_retries, audit }
     }
 
-    /// Audits what the brokers have at other times.
+    /// Sets the times of audits.
     #[must_use]
     pub fn audited(self, audit: AuditTiming) -> Self {
         Self { audit, ..self }
     }
 
-    /// How what the brokers have is audited.
+    /// The times of audits.
     pub(crate) fn audit(&self) -> AuditTiming {
         self.audit
     }
 
-    /// Records the submissions of a partition from now on. It must not have the partition. Does nothing after [`Commit::close`].
+    /// Records the submissions of a partition from now on. The partition must be new to it. Does
+    /// nothing after [`Commit::close`].
     pub fn adopt(&self, partition: u16, writer: LogWriter) {
         let (stop, stopped) = watch::channel(false);
         let mut queues = self.queues.write();
@@ -120,19 +124,20 @@ impl<T: Send + 'static> StreamCommit<T> {
         self.tasks.lock().insert(partition, CommitTask { task, stop, has_ended, lost, figures });
     }
 
-    /// Whether nothing can be recorded in a partition any more, since another machine writes it, or the brokers lost what they had.
+    /// Whether a partition can't record events any more, because another machine writes it, or the
+    /// brokers lost messages.
     #[must_use]
     pub fn has_ended(&self, partition: u16) -> bool {
         self.tasks.lock().get(&partition).is_some_and(|task| task.has_ended.load(Ordering::Acquire))
     }
 
-    /// Returns what the brokers no longer have of what they confirmed in a partition, if an audit has found that.
+    /// Returns the messages of a partition that the brokers have lost, if an audit has found any.
     #[must_use]
     pub fn lost(&self, partition: u16) -> Option<String> {
         self.tasks.lock().get(&partition)?.lost.get().cloned()
     }
 
-    /// Returns what the appends of a partition do; `None` if it does not have the partition.
+    /// Returns the state of a partition's appends; `None` without the partition.
     pub(crate) fn appends(&self, partition: u16) -> Option<Appends> {
         let tasks = self.tasks.lock();
         let figures = &tasks.get(&partition)?.figures;
@@ -143,13 +148,14 @@ impl<T: Send + 'static> StreamCommit<T> {
         Some(Appends { position, waits: figures.waits() })
     }
 
-    /// Returns how often messages were sent again, of all partitions since the start.
+    /// Returns the number of messages sent again since the start, of all partitions.
     pub(crate) fn retries(&self) -> u64 {
         let tasks = self.tasks.lock();
         self.earlier_retries.load(Ordering::Relaxed) + tasks.values().map(|task| task.figures.retries()).sum::<u64>()
     }
 
-    /// Refuses further submissions of a partition, and returns when those that wait have their outcomes. What brokers don't confirm within `patience` is undecided.
+    /// Refuses further submissions of a partition, and returns when the waiting ones have their
+    /// outcomes. If brokers don't confirm a message within `patience`, its outcome is unknown.
     pub async fn release(&self, partition: u16, patience: Duration) {
         drop(self.queues.write().as_mut().and_then(|queues| queues.remove(&partition)));
         let taken = {
@@ -181,8 +187,9 @@ impl<T: Send + 'static> Commit<T> for StreamCommit<T> {
     /// A stream has no segments.
     fn end_segment(&self, _: Position) {}
 
-    /// What brokers don't confirm within ten seconds is undecided, and what waits behind it is refused. A task of a runtime can't wait for that: called by one, it returns at
-    /// once, and what is under way is undecided.
+    /// If brokers don't confirm a message within ten seconds, its outcome is unknown, and the
+    /// submissions behind it are refused. A task of a runtime can't wait for that: if one calls
+    /// this, it returns at once, and the outcomes of messages in flight are unknown.
     fn close(&self) {
         drop(self.queues.write().take());
         let tasks = std::mem::take(&mut *self.tasks.lock());
@@ -202,19 +209,19 @@ impl<T> std::fmt::Debug for StreamCommit<T> {
     }
 }
 
-/// The queue of a partition. Whatever ends its task, each submission has its outcome.
+/// The queue of a partition. Every submission gets an outcome, whatever ends the task.
 struct Outcomes<T> {
     waiting: UnboundedReceiver<Submission<T>>,
-    /// The submission that did not fit the last batch.
+    /// The submission that did not fit into the last batch.
     carried: Option<Submission<T>>,
-    /// The tickets of a message under way, with their numbers of events.
+    /// The tickets of the message in flight, with their numbers of events.
     under_way: Vec<(u32, T)>,
     sink: Arc<Sink<T>>,
 }
 
 impl<T> Outcomes<T> {
-    /// Waits for submissions, and takes as many as have `most` bytes together, or one that has more. Returns their entries; `None` if the queue is closed, and was
-    /// read to its end.
+    /// Waits for submissions, and takes as many as fit into `most` bytes, or one that is larger.
+    /// Returns their entries; `None` if the queue is closed and empty.
     async fn gather(&mut self, most: usize) -> Option<Vec<Entry>> {
         let first = match self.carried.take() {
             Some(first) => first,
@@ -240,7 +247,7 @@ impl<T> Outcomes<T> {
         Entry { count, payload }
     }
 
-    /// Hands out the outcomes of the first `count` submissions under way.
+    /// Reports the outcomes of the first `count` submissions in flight.
     fn report(&mut self, count: usize, outcome: impl FnMut((u32, T)) -> Outcome<T>) {
         let outcomes = self.under_way.drain(..count).map(outcome).collect();
         (self.sink)(outcomes);
@@ -273,23 +280,23 @@ struct Committer {
     stop: watch::Receiver<bool>,
 }
 
-/// Why nothing can be written any more.
+/// The reason why a partition can't be written any more.
 struct Ending {
     reason: Option<Arc<StorageError>>,
-    /// Whether that is so.
+    /// Whether it can't be written any more.
     has_ended: Arc<AtomicBool>,
-    /// What the brokers have lost.
+    /// The messages that the brokers have lost.
     lost: Arc<OnceLock<String>>,
 }
 
 impl Committer {
-    /// Commits until the queue is closed and empty, or it has to stop.
+    /// Commits until the queue is closed and empty, or the task has to stop.
     async fn run<T>(mut self, mut outcomes: Outcomes<T>) {
         let mut audits = interval_at(Instant::now() + self.audit.every, self.audit.every);
         audits.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let gathered = tokio::select! {
-                // Also where there is always something to record.
+                // Audits come first, even if there are always events to record.
                 biased;
                 _ = audits.tick() => {
                     if self.audit().await.is_none() {
@@ -300,7 +307,7 @@ impl Committer {
                 gathered = outcomes.gather(self.writer.gathered_bytes()) => gathered,
             };
             let Some(entries) = gathered else { return };
-            // What can't be recorded is refused alone.
+            // A submission that can't be recorded is refused alone.
             let is_refused = entries.iter().any(|entry| entry.count == 0);
             let batches = if is_refused { entries.into_iter().map(|entry| vec![entry]).collect() } else { vec![entries] };
             for batch in batches {
@@ -311,7 +318,8 @@ impl Committer {
         }
     }
 
-    /// Looks whether the brokers still have what they confirmed. `None` if it has to stop.
+    /// Checks that the brokers still have the confirmed messages. Returns `None` if the task has to
+    /// stop.
     async fn audit(&mut self) -> Option<()> {
         if self.ended.lost.get().is_some() {
             return Some(());
@@ -329,7 +337,8 @@ impl Committer {
         Some(())
     }
 
-    /// Records the first entries under way as one message, and hands out their outcomes. `None` if it has to stop.
+    /// Records the first entries in flight as one message, and reports their outcomes. Returns
+    /// `None` if the task has to stop.
     async fn commit<T>(&mut self, outcomes: &mut Outcomes<T>, entries: Vec<Entry>) -> Option<()> {
         let count = entries.len();
         if let Some(reason) = &self.ended.reason {
@@ -338,7 +347,7 @@ impl Committer {
         }
         let appended = tokio::select! {
             appended = self.writer.append(entries) => appended,
-            // Whether it is recorded is not known.
+            // The outcome of the message is unknown.
             _ = self.stop.wait_for(|stopped| *stopped) => return None,
         };
         let error = match appended {
@@ -367,7 +376,7 @@ impl Committer {
         if is_unknown {
             self.audit().await?;
         }
-        // Once it is known whether something is lost, the partition may be given up.
+        // Set last: once it is known whether messages are lost, the partition may be given up.
         self.ended.has_ended.fetch_or(ends, Ordering::AcqRel);
         Some(())
     }

@@ -1,4 +1,4 @@
-//! A place in the log of a partition, from which messages are fetched.
+//! Fetches messages from a place in the log of a partition.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -10,32 +10,36 @@ use super::message::{Content, MAX_MESSAGE_BYTES, Message, MessageError};
 use super::reader::LogReader;
 use super::{LogEnd, LogError};
 
-/// How much is asked for at once: at least one message of the largest size.
+/// The number of bytes of one request: at least one message of the largest size.
 const FETCHED_BYTES: usize = MAX_MESSAGE_BYTES + (64 << 10);
 const FETCHED_MESSAGES: usize = 512;
-/// How long the next message of a request may take.
+/// How long to wait for the next message of a request.
 const NEXT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long brokers keep a consumer that nobody asks.
+/// How long brokers keep an idle consumer.
 const CONSUMER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often in a row nothing may be delivered where there is something, until that is an error.
+/// The number of requests in a row that may deliver nothing, although there are messages, before
+/// that is an error.
 const MAX_FRUITLESS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Fetches the messages after an end, in order, up to a last one.
+/// Fetches the messages after an end in order, up to a last message.
 pub(crate) struct LogCursor {
     reader: LogReader,
     end: LogEnd,
     last: u64,
-    /// The consumer that delivers the next message; `None` before the first request, and after one that failed.
+    /// The consumer that delivers the next message; `None` before the first request, and after a
+    /// failed request.
     consumer: Option<Consumer<pull::Config>>,
 }
 
 impl LogReader {
-    /// Passes each message after `end` to `visit`, with the end that it is, up to the one that was the last at the call, or until `visit` breaks. Returns the new end;
-    /// an answer about the last message may be out of date, so that more may follow.
+    /// Passes each message after `end` to `visit`, with the new end, up to the message that was the
+    /// last one at the call, or until `visit` breaks. Returns the new end. The answer about the
+    /// last message may be out of date, so more messages may follow.
     ///
     /// # Errors
-    /// [`LogError::Broken`], [`LogError::Missing`] and [`LogError::Unavailable`]: messages before the failure have been visited.
+    /// Returns [`LogError::Broken`], [`LogError::Missing`] or [`LogError::Unavailable`]. Messages
+    /// before the failure have been visited.
     pub async fn read(
         &self,
         end: LogEnd,
@@ -56,10 +60,10 @@ impl LogReader {
         }
     }
 
-    /// Returns a cursor that reads the messages after `end`, up to the one that is the last now.
+    /// Returns a cursor that reads the messages after `end`, up to the current last message.
     ///
     /// # Errors
-    /// [`LogError::Missing`] and [`LogError::Unavailable`].
+    /// Returns [`LogError::Missing`] or [`LogError::Unavailable`].
     pub(crate) async fn cursor(&self, end: LogEnd) -> Result<LogCursor, LogError> {
         let (first, last) = self.ask_bounds().await?;
         if first > end.sequence + 1 {
@@ -70,10 +74,11 @@ impl LogReader {
 }
 
 impl LogCursor {
-    /// Returns some of the next messages, each with the end of the log at it. Returns none once the last message was returned.
+    /// Returns some of the next messages, each with the end of the log at it. Returns none after
+    /// the last message.
     ///
     /// # Errors
-    /// [`LogError::Broken`], [`LogError::Missing`] and [`LogError::Unavailable`].
+    /// Returns [`LogError::Broken`], [`LogError::Missing`] or [`LogError::Unavailable`].
     pub(crate) async fn next(&mut self) -> Result<Vec<(LogEnd, Message)>, LogError> {
         for fruitless in 0..=MAX_FRUITLESS {
             if self.end.sequence >= self.last {
@@ -83,7 +88,7 @@ impl LogCursor {
             tokio::time::sleep(PAUSE * fruitless).await;
             let mut found = Vec::new();
             match self.fetch(&mut found).await {
-                // What came before the failure is what was asked for.
+                // The messages before the failure are valid.
                 Ok(()) | Err(LogError::Unavailable(_)) if !found.is_empty() => return Ok(found),
                 Ok(()) => self.consumer = None,
                 Err(LogError::Unavailable(reason)) => {
@@ -116,7 +121,8 @@ impl LogCursor {
             let Some(message) = next else { break };
             let message = match message {
                 Ok(message) => message,
-                // The end of a request that had as many bytes as were asked for. What comes next shows whether it was another failure.
+                // The request ends when it has delivered the requested bytes. If this is another
+                // failure, the next request shows it.
                 Err(_) if !found.is_empty() => break,
                 Err(error) => return Err(LogError::unavailable(error)),
             };
@@ -130,10 +136,10 @@ impl LogCursor {
         Ok(())
     }
 
-    /// Decodes the message that follows the end, and is the end then.
+    /// Decodes the message that follows the end, and advances the end.
     fn take(&mut self, sequence: u64, bytes: &[u8]) -> Result<(LogEnd, Message), LogError> {
         let (message, chain) = Message::decode(bytes, self.end.chain).map_err(|reason| self.reader.broken(sequence, reason))?;
-        // An epoch begins with its message, and ends with that of a later one.
+        // An epoch begins with its own message, and ends with the message of a later epoch.
         let follows = match message.content {
             Content::Epoch => message.epoch > self.end.epoch,
             Content::Events(_) => message.epoch == self.end.epoch,
@@ -157,7 +163,7 @@ impl LogCursor {
         self.reader.stream().create_consumer(config).await.map_err(LogError::unavailable)
     }
 
-    /// Deletes the consumer. If that fails, the brokers do so after a while.
+    /// Deletes the consumer. If that fails, the brokers delete it after a while.
     async fn forget_consumer(&mut self) {
         if let Some(consumer) = self.consumer.take()
             && let Err(error) = self.reader.stream().delete_consumer(&consumer.cached_info().name).await

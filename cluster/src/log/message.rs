@@ -1,25 +1,28 @@
 //! The messages of a partition's stream.
 //!
-//! A message is a header of 30 bytes and a body. The header: the version of the format, the kind, the epoch (u64), the number of events (u32) and the chain (u128), all
-//! little-endian. The body of an [epoch message](Content::Epoch) is empty; that of events is compressed by LZ4, with the uncompressed length before it: for each entry its
-//! number of events (u32), the length of its payload (u32), and the payload.
+//! A message is a header of 30 bytes and a body. The header has the version of the format, the
+//! kind, the epoch (u64), the number of events (u32) and the chain (u128), all little-endian. The
+//! body of an [epoch message](Content::Epoch) is empty. The body of events is their uncompressed
+//! length, then LZ4: for each entry its number of events (u32), the length of its payload (u32),
+//! and the payload.
 
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::levels::Levels;
 
-/// The earliest version of the format, and the latest one that this program reads and writes: the level `log` ([`Levels`](crate::Levels)), with that of the events in it.
+/// The earliest version of the format. The latest one that this program reads and writes is the
+/// level `log` ([`Levels`](crate::Levels)), which covers the events in the messages, too.
 const FIRST_VERSION: u32 = Levels::FIRST.log;
 const KIND_EVENTS: u8 = 1;
 const KIND_EPOCH: u8 = 2;
 /// The bytes before the chain.
 const UNCHAINED: usize = 14;
 const HEADER: usize = UNCHAINED + 16;
-/// The number of events that a message may have: positions have room for as many.
+/// The maximum number of events in a message: positions have room for as many.
 pub const MAX_EVENTS: u32 = 1 << 13;
-/// Maximum size of a message, which every broker accepts.
+/// The maximum size of a message. Every broker accepts it.
 pub(super) const MAX_MESSAGE_BYTES: usize = 8 << 20;
-/// Maximum size of a body before its compression.
+/// The maximum size of a body before its compression.
 const MAX_BODY_BYTES: usize = 64 << 20;
 
 /// Submitted events, encoded.
@@ -31,19 +34,20 @@ pub struct Entry {
     pub payload: Vec<u8>,
 }
 
-// Payloads are personal data: they stay out of logs and panics.
+// Payloads are personal data and must not get into logs and panics.
 impl std::fmt::Debug for Entry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Entry({} events, {} bytes)", self.count, self.payload.len())
     }
 }
 
-/// What a message holds.
+/// The contents of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     /// Events, in order.
     Events(Vec<Entry>),
-    /// The beginning of an epoch: its owner has read all messages before, and every message after has this epoch, or a later one.
+    /// The beginning of an epoch. Its owner has read all messages before, and every message after
+    /// it has this epoch or a later one.
     Epoch,
 }
 
@@ -52,7 +56,7 @@ pub enum Content {
 pub struct Message {
     /// The epoch of the owner that wrote it.
     pub epoch: u64,
-    /// What it holds.
+    /// The contents.
     pub content: Content,
 }
 
@@ -60,7 +64,7 @@ pub struct Message {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Chain(pub u128);
 
-/// What a message says of itself. It can't be checked without the message before.
+/// The fields of a message's header. They can't be verified without the message before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Claims {
     pub(super) epoch: u64,
@@ -72,7 +76,7 @@ impl Claims {
     /// Reads the header.
     ///
     /// # Errors
-    /// [`MessageError::Version`] and [`MessageError::Damaged`].
+    /// Returns [`MessageError::Version`] or [`MessageError::Damaged`].
     pub(super) fn of(bytes: &[u8]) -> Result<Self, MessageError> {
         let is_known = |version: u8| (FIRST_VERSION..=Levels::own().log).contains(&u32::from(version));
         if let Some(version) = bytes.first().filter(|version| !is_known(**version)) {
@@ -88,10 +92,10 @@ impl Claims {
     }
 }
 
-/// Why bytes are no message.
+/// The reason why bytes are not a valid message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {
-    /// The number of events, or of their bytes, is beyond what a message may have.
+    /// There are more events, or more bytes of events, than fit into a message.
     #[error("{events} events of {bytes} bytes don't fit into a message")]
     TooLarge {
         /// The number of events.
@@ -99,13 +103,13 @@ pub enum MessageError {
         /// The bytes of all entries.
         bytes: usize,
     },
-    /// An entry has no events, or there is no entry.
+    /// An entry has no events, or there are no entries.
     #[error("there are no events")]
     Empty,
-    /// The format is that of another version.
+    /// The message has another version of the format.
     #[error("the message has the format {0}, which this version of headcount does not read")]
     Version(u8),
-    /// The bytes are not what was written.
+    /// The bytes differ from the bytes that were written.
     #[error("the message is damaged")]
     Damaged,
     /// The message does not follow the one before.
@@ -114,17 +118,18 @@ pub enum MessageError {
 }
 
 impl Message {
-    /// Encodes the message as the one after `before`, at a level. Returns its bytes and its chain.
+    /// Encodes the message as the successor of `before`, at a level. Returns its bytes and its
+    /// chain.
     ///
     /// # Errors
-    /// [`MessageError::Empty`] and [`MessageError::TooLarge`].
+    /// Returns [`MessageError::Empty`] or [`MessageError::TooLarge`].
     pub fn encode(&self, levels: &Levels, before: Chain) -> Result<(Vec<u8>, Chain), MessageError> {
         let (kind, count, body) = match &self.content {
             Content::Epoch => (KIND_EPOCH, 0, Vec::new()),
             Content::Events(entries) => (KIND_EVENTS, count(entries)?, encode_entries(entries)),
         };
         let mut bytes = Vec::with_capacity(HEADER + body.len());
-        // One byte, until there are many versions.
+        // One byte suffices until there are many versions.
         bytes.extend([u8::try_from(levels.log).unwrap_or(u8::MAX), kind]);
         bytes.extend(self.epoch.to_le_bytes());
         bytes.extend(count.to_le_bytes());
@@ -134,10 +139,10 @@ impl Message {
         Ok((bytes, chain))
     }
 
-    /// Decodes the message after `before`. Returns it and its chain.
+    /// Decodes the message after `before`. Returns the message and its chain.
     ///
     /// # Errors
-    /// [`MessageError`].
+    /// Returns a [`MessageError`].
     pub fn decode(bytes: &[u8], before: Chain) -> Result<(Self, Chain), MessageError> {
         let Claims { epoch, count: events, chain: written } = Claims::of(bytes)?;
         let (header, body) = bytes.split_at(HEADER);
@@ -170,7 +175,7 @@ fn chain(before: Chain, unchained: &[u8], body: &[u8]) -> Chain {
     Chain(hash.digest128())
 }
 
-/// Returns the number of events of all entries, which must fit into a message.
+/// Returns the number of events of all entries. They must fit into a message.
 fn count(entries: &[Entry]) -> Result<u32, MessageError> {
     if entries.is_empty() || entries.iter().any(|entry| entry.count == 0) {
         return Err(MessageError::Empty);
@@ -240,14 +245,14 @@ mod tests {
         }
     }
 
-    /// Brokers keep messages for longer than a version of the program lives.
+    /// Brokers keep messages for longer than a program version lives.
     #[test]
     fn the_bytes_are_fixed() {
         let (bytes, chain) = events(&[(3, b"payload")]).encode(&Levels::FIRST, Chain(5)).unwrap();
         let header = [1, 1, 7, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0];
         let body = [15, 0, 0, 0, 0xF0, 0, 3, 0, 0, 0, 7, 0, 0, 0, b'p', b'a', b'y', b'l', b'o', b'a', b'd'];
         assert_eq!(bytes, [&header[..], &chain.0.to_le_bytes(), &body].concat());
-        // As the `xxhash` of Python says.
+        // Computed with the `xxhash` package of Python.
         assert_eq!(chain.0, 0xb4e4_606a_6735_2d02_5c59_9188_025f_658b);
     }
 
@@ -286,7 +291,7 @@ mod tests {
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200), before: u128) {
             let mut chained = bytes.clone();
             prop_assert!(Message::decode(&bytes, Chain(before)).is_err());
-            // With a valid chain, so that the body is looked at.
+            // The valid chain makes the decoder read the body.
             if chained.len() >= HEADER {
                 chained[0] = 1;
                 chained[1] = KIND_EVENTS;

@@ -1,11 +1,15 @@
 //! The log of a partition: the messages of its stream, in order.
 //!
 //! # Invariants
-//! - A message follows the one before: its sequence is one more, and its [chain](Chain) covers all messages before it.
-//! - Each append says which message must be the last one. So of two writers that have read the same messages only one succeeds.
-//! - An owner begins with a message of its [epoch](Content::Epoch). It has read everything before it; a former owner can't append anything after it.
-//!   That append is the only proof of the end: an answer about a stream may come from a broker that leads no longer.
-//! - What [`LogWriter::append`] has returned is on the disks of a majority of brokers, once.
+//! - A message follows the one before: its sequence is one more, and its [chain](Chain) covers all
+//!   messages before it.
+//! - Each append names the message that must be the last one. If two writers have read the same
+//!   messages, only one of their appends succeeds.
+//! - An owner begins with a message of its [epoch](Content::Epoch). It has read all messages before
+//!   it, and a former owner can't append anything after it. Only this append proves where the log
+//!   ends: an answer about a stream may come from a deposed leader.
+//! - A message whose sequence [`LogWriter::append`] has returned is on the disks of a majority of
+//!   brokers, exactly once.
 
 mod append;
 mod audit;
@@ -29,18 +33,19 @@ pub use writer::LogWriter;
 
 use headcount_storage::log::{LogMark, RemoteFailure};
 
-/// What has been read of a log: its last message, and everything before.
+/// The end of a log as far as it was read: the last message, with a digest of all messages before
+/// it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LogEnd {
-    /// The sequence of the message in its stream; 0 if nothing was read.
+    /// The sequence of the message in its stream; 0 before the first message.
     pub sequence: u64,
-    /// Its chain.
+    /// The chain of the message.
     pub chain: Chain,
     /// The latest epoch.
     pub epoch: u64,
 }
 
-/// A message, and everything before it.
+/// A message, with a digest of all messages before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Link {
     pub(crate) sequence: u64,
@@ -59,7 +64,7 @@ impl From<LogEnd> for Link {
     }
 }
 
-/// Why a log can't be read, or not written to.
+/// The reason why a log can't be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// Another owner has taken the partition over.
@@ -68,17 +73,18 @@ pub enum LogError {
         /// The epoch of that owner.
         by: u64,
     },
-    /// The message is not what follows the one before: the brokers don't have what they confirmed, or somebody else writes to the stream.
+    /// The message does not follow the one before: the brokers lost messages that they confirmed,
+    /// or another process writes to the stream.
     #[error("message {sequence} of {stream}: {reason}")]
     Broken {
         /// The stream.
         stream: String,
         /// The sequence of the message.
         sequence: u64,
-        /// What is wrong with it.
+        /// The error.
         reason: MessageError,
     },
-    /// The brokers don't have a message that they must have.
+    /// The brokers lack a message that they must have.
     #[error("message {wanted} of {stream} is missing")]
     Missing {
         /// The stream.
@@ -86,7 +92,7 @@ pub enum LogError {
         /// The sequence of the message.
         wanted: u64,
     },
-    /// The files have events of later messages than the brokers.
+    /// The files have events of later messages than the brokers have.
     #[error(
         "message {wanted} of {stream} is missing, and the files have events of messages up to {sealed}: \
          put the brokers and the files back from copies of one time"
@@ -94,7 +100,7 @@ pub enum LogError {
     BehindFiles {
         /// The stream.
         stream: String,
-        /// The sequence of the first message that is missing.
+        /// The sequence of the first missing message.
         wanted: u64,
         /// The sequence of the last message with sealed events.
         sealed: u64,
@@ -105,18 +111,18 @@ pub enum LogError {
     /// The events don't fit into a message. Nothing was recorded.
     #[error(transparent)]
     Refused(#[from] MessageError),
-    /// A message may have more bytes than the brokers accept. Nothing was recorded.
+    /// The message may have more bytes than the brokers accept. Nothing was recorded.
     #[error("a message of {bytes} bytes is larger than the {limit} bytes that the brokers accept")]
     TooLarge {
         /// The size of the message.
         bytes: usize,
-        /// What the brokers accept.
+        /// The limit of the brokers.
         limit: usize,
     },
     /// The brokers will not accept the message. Nothing was recorded.
     #[error("the brokers refuse the message: {0}")]
     Rejected(String),
-    /// The brokers do not answer, or not what was asked for.
+    /// The brokers don't answer, or give an unexpected answer.
     #[error("the brokers can't answer: {0}")]
     Unavailable(String),
 }

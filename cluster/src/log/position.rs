@@ -1,10 +1,10 @@
-//! Positions of events: the sequence of the message, and the place in it.
+//! Positions of events: the sequence of the message, and the place of the event in it.
 
 use headcount_storage::log::Position;
 
 use super::message::MAX_EVENTS;
 
-/// The bits of a place.
+/// The number of bits of a place.
 const PLACE_BITS: u32 = MAX_EVENTS.trailing_zeros();
 
 /// Returns the position of the first event of a message.
@@ -17,7 +17,7 @@ pub(crate) fn last_of(sequence: u64) -> Position {
     first_of(sequence) | u64::from(MAX_EVENTS - 1)
 }
 
-/// Returns the sequence of the message with an event.
+/// Returns the sequence of the message that holds an event.
 pub(crate) fn sequence_of(position: Position) -> u64 {
     position >> PLACE_BITS
 }
@@ -32,7 +32,7 @@ mod tests {
         for position in [first_of(7), first_of(7) + 5, last_of(7)] {
             assert_eq!(sequence_of(position), 7);
         }
-        // A position is exact as a number of JSON for 2^40 messages of a partition.
+        // For 2^40 messages of a partition, a position is exact as a JSON number.
         assert!(last_of((1 << 40) - 1) < 1 << 53);
     }
 }

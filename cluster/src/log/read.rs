@@ -1,4 +1,4 @@
-//! Reading the streams of partitions as one log.
+//! Reads the streams of partitions as one log.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -12,39 +12,42 @@ use super::message::{Claims, Content, Entry};
 use super::reader::LogReader;
 use super::{LogEnd, LogError, position};
 
-/// The logs of several partitions. Their positions say nothing of each other.
+/// The logs of several partitions. Positions of different partitions are unrelated.
 ///
-/// What follows a position is checked against the chain of the message before, which must not have been purged, unless everything up to that position was wanted before.
+/// A read after a position is checked against the chain of the message before. That message must
+/// not have been purged, unless the caller wants no events after the position.
 #[derive(Debug)]
 pub struct StreamLog {
     runtime: Handle,
     readers: RwLock<BTreeMap<u16, Adopted>>,
-    /// Partitions that are read no longer, and not saved for the last time.
+    /// Partitions that are no longer read, but will be saved once more.
     released: RwLock<BTreeMap<u16, Adopted>>,
 }
 
-/// How a partition is read.
+/// A partition that is read.
 #[derive(Debug)]
 struct Adopted {
     reader: LogReader,
-    /// See [`ReadLog::resumed`].
+    /// The number of [`ReadLog::resumed`].
     resumed: u64,
 }
 
 impl StreamLog {
-    /// Begins without partitions. It reads with `runtime`, by whose tasks its functions must not be called.
+    /// Begins without partitions. Reads with `runtime`, so its tasks must not call the functions of
+    /// this.
     #[must_use]
     pub fn new(runtime: Handle) -> Self {
         Self { runtime, readers: RwLock::default(), released: RwLock::default() }
     }
 
-    /// Reads a partition with `reader` from now on. `resumed` is as [`ReadLog::resumed`].
+    /// Reads a partition with `reader` from now on. [`ReadLog::resumed`] will return `resumed`.
     pub fn adopt(&self, partition: u16, reader: LogReader, resumed: u64) {
         self.forget(partition);
         self.readers.write().insert(partition, Adopted { reader, resumed });
     }
 
-    /// Reads a partition no longer, but for what reads it now. Whoever wants it afterwards gets an error. Marks are still known, for what is saved of it.
+    /// Stops reading a partition. Reads in progress continue; later reads return an error. Marks
+    /// stay known until the partition is saved.
     pub fn release(&self, partition: u16) {
         let mut readers = self.readers.write();
         if let Some(adopted) = readers.remove(&partition) {
@@ -52,12 +55,12 @@ impl StreamLog {
         }
     }
 
-    /// Forgets a partition that was released.
+    /// Forgets a released partition.
     pub fn forget(&self, partition: u16) {
         self.released.write().remove(&partition);
     }
 
-    /// Asks whether the log of a partition has room for a new epoch, as far as is known.
+    /// Returns whether the log of a partition has room for a new epoch. `false` if unknown.
     pub(crate) async fn has_room(&self, partition: u16) -> bool {
         let Some(reader) = self.reader(partition) else { return false };
         reader.has_room().await.unwrap_or(false)
@@ -67,27 +70,28 @@ impl StreamLog {
         self.readers.read().get(&partition).map(|adopted| adopted.reader.clone())
     }
 
-    /// Returns the sequences of the first and the last message of a partition. If its log is empty, `last` is `first - 1`.
+    /// Returns the sequences of the first and the last message of a partition. If its log is empty,
+    /// `last` is `first - 1`.
     fn bounds(&self, partition: u16) -> (u64, u64) {
         self.readers.read().get(&partition).map_or((1, 0), |adopted| adopted.reader.known_bounds())
     }
 
-    /// Visits one partition. Returns whether the visitor has ended the reading.
+    /// Visits one partition. Returns whether the visitor ended the reading.
     fn read_partition(
         &self,
         partition: u16,
         after: Position,
         visit: &mut RecordVisitor<'_>,
     ) -> Result<ControlFlow<()>, LogError> {
-        // Nothing at all would be an answer that lacks events.
+        // An empty answer would look like a log without events.
         let gone = || LogError::unavailable(format!("partition {partition} is not read here any more"));
         let reader = self.reader(partition).ok_or_else(gone)?;
         let before = self.runtime.block_on(end_before(&reader, after))?;
-        // What reflects nothing that is read reflects this at most.
+        // State without any events that are read here reflects at most this end.
         reader.note_end(before);
         let mut cursor = self.runtime.block_on(reader.cursor(before))?;
         loop {
-            // The visitor may block on tasks of the runtime, which it could not in one.
+            // The visitor may block on tasks of the runtime, so it must not run in one.
             let messages = self.runtime.block_on(cursor.next())?;
             if messages.is_empty() {
                 return Ok(ControlFlow::Continue(()));
@@ -103,8 +107,9 @@ impl StreamLog {
     }
 }
 
-/// Returns the end after which the wanted events are: before the message with `after`, whose later events may be wanted, unless there are none or the message
-/// before it was purged.
+/// Returns the end to read after. This is the message before the one with `after`, since that one
+/// may have later events. If it has none, or if the message before was purged, this is the message
+/// with `after`.
 async fn end_before(reader: &LogReader, after: Position) -> Result<LogEnd, LogError> {
     let sequence = position::sequence_of(after);
     let (first, _) = reader.ask_bounds().await?;
@@ -124,7 +129,7 @@ async fn end_before(reader: &LogReader, after: Position) -> Result<LogEnd, LogEr
     }
 }
 
-/// Visits those records of a message that have events after `after`.
+/// Visits the records of a message that have events after `after`.
 fn visit_entries(
     partition: u16,
     sequence: u64,
@@ -146,7 +151,7 @@ fn visit_entries(
 impl ReadLog for StreamLog {
     fn first_position(&self, partition: u16) -> Position {
         match self.bounds(partition).0 {
-            // Nothing was before it.
+            // No message was before it.
             1 => 1,
             first => position::first_of(first),
         }

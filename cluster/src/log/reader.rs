@@ -1,4 +1,4 @@
-//! Reading the log of a partition.
+//! Reads the log of a partition.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,13 +13,14 @@ use super::message::{Claims, MAX_EVENTS, MessageError};
 use super::{Link, LogEnd, LogError, position};
 use crate::connection::Connection;
 
-/// How many ends are known. What is applied, and saved, is not further behind what was read or recorded.
+/// The number of known ends. Applying and saving are never further behind reading and recording.
 const KNOWN_ENDS: usize = 1024;
 
-/// More than the first message of an epoch takes in a stream.
+/// More than the size of an epoch message in a stream.
 const SMALL_MESSAGE_BYTES: u64 = 64 << 10;
 
-/// Reads a partition's log. Clones share what they have learned of the bounds, and what their writer has recorded.
+/// Reads a partition's log. Clones share the known bounds, and the messages that their writer has
+/// recorded.
 #[derive(Debug, Clone)]
 pub struct LogReader {
     stream: Stream<()>,
@@ -27,15 +28,15 @@ pub struct LogReader {
     bounds: Arc<Bounds>,
 }
 
-/// The sequences of the first and the last message, which only rise.
+/// The sequences of the first and the last message. Both only rise.
 #[derive(Debug, Default)]
 struct Bounds {
     first: AtomicU64,
     last: AtomicU64,
-    /// The messages that the writer has recorded, and their events.
+    /// The number of messages that the writer has recorded, and of their events.
     messages: AtomicU64,
     events: AtomicU64,
-    /// The latest of those messages that were read or recorded.
+    /// The latest ends that were read or recorded.
     ends: Mutex<BTreeMap<u64, LogEnd>>,
 }
 
@@ -43,7 +44,7 @@ impl LogReader {
     /// Opens the log in the stream `name`.
     ///
     /// # Errors
-    /// [`LogError::Unavailable`].
+    /// Returns [`LogError::Unavailable`].
     pub async fn open(connection: &Connection, name: &str) -> Result<Self, LogError> {
         let stream = connection.context.get_stream_no_info(name).await.map_err(LogError::unavailable)?;
         let reader = Self { stream, name: name.to_owned(), bounds: Arc::default() };
@@ -51,10 +52,11 @@ impl LogReader {
         Ok(reader)
     }
 
-    /// Returns the last message, as it says of itself, with everything before. An answer may be out of date.
+    /// Returns the last message, with the digest of all messages before it from its own header. The
+    /// answer may be out of date.
     ///
     /// # Errors
-    /// [`LogError::Broken`], [`LogError::Missing`] and [`LogError::Unavailable`].
+    /// Returns [`LogError::Broken`], [`LogError::Missing`] or [`LogError::Unavailable`].
     pub async fn last_end(&self) -> Result<LogEnd, LogError> {
         let (first, last) = self.ask_bounds().await?;
         if last < first {
@@ -64,10 +66,11 @@ impl LogReader {
         Ok(LogEnd { sequence: last, chain, epoch })
     }
 
-    /// Returns what the message with this sequence says of itself. It is not compared with the messages before.
+    /// Returns the header of the message with this sequence. It is not verified against the
+    /// messages before.
     ///
     /// # Errors
-    /// [`LogError::Missing`], [`LogError::Broken`] and [`LogError::Unavailable`].
+    /// Returns [`LogError::Missing`], [`LogError::Broken`] or [`LogError::Unavailable`].
     pub(super) async fn claims(&self, sequence: u64) -> Result<Claims, LogError> {
         match self.get(sequence).await? {
             Some(bytes) => Claims::of(&bytes).map_err(|reason| self.broken(sequence, reason)),
@@ -81,28 +84,31 @@ impl LogReader {
         }
     }
 
-    /// Returns the end of the log at the message with this sequence, which is not compared with the messages before.
+    /// Returns the end of the log at the message with this sequence. It is not verified against the
+    /// messages before.
     ///
     /// # Errors
-    /// As [`Self::claims`].
+    /// Returns the same errors as [`Self::claims`].
     pub(crate) async fn end_at(&self, sequence: u64) -> Result<LogEnd, LogError> {
         let Claims { epoch, chain, .. } = self.claims(sequence).await?;
         Ok(LogEnd { sequence, chain, epoch })
     }
 
-    /// Checks that the stream has the message that `end` is, unless that was purged, and everything after it.
+    /// Checks that the stream has the message of `end`, unless it was purged, and all messages
+    /// after it.
     ///
     /// # Errors
-    /// [`LogError::Broken`] and [`LogError::Missing`] if the brokers no longer have what was read or recorded, and [`LogError::Unavailable`].
+    /// Returns [`LogError::Broken`] or [`LogError::Missing`] if the brokers lost messages that were
+    /// read or recorded, and [`LogError::Unavailable`].
     pub(crate) async fn confirm(&self, end: LogEnd) -> Result<(), LogError> {
         let (first, _) = self.ask_bounds().await?;
         if first > end.sequence + 1 { Err(self.missing(end.sequence + 1)) } else { self.has_link(first, end.into()).await }
     }
 
-    /// Checks that the stream has a message. Returns whether it has: `false` if everything up to it was purged.
+    /// Checks that the stream has a message. Returns `false` if everything up to it was purged.
     ///
     /// # Errors
-    /// As [`LogReader::confirm`].
+    /// Returns the same errors as [`LogReader::confirm`].
     pub(crate) async fn confirm_link(&self, link: Link) -> Result<bool, LogError> {
         let (first, _) = self.ask_bounds().await?;
         self.has_link(first, link).await.map(|()| first <= link.sequence)
@@ -117,21 +123,24 @@ impl LogReader {
         if claims.chain == chain { Ok(()) } else { Err(self.broken(sequence, MessageError::Unchained)) }
     }
 
-    /// Returns the sequences of the first and the last message, as far as they are known. If the log is empty, `last` is `first - 1`.
+    /// Returns the known sequences of the first and the last message. If the log is empty, `last`
+    /// is `first - 1`.
     pub fn known_bounds(&self) -> (u64, u64) {
         (self.bounds.first.load(Ordering::Acquire), self.bounds.last.load(Ordering::Acquire))
     }
 
-    /// Asks how many messages the stream has, and how many bytes they take. The answer may be out of date.
+    /// Asks for the number of messages in the stream, and their bytes. The answer may be out of
+    /// date.
     pub(crate) async fn usage(&self) -> Result<(u64, u64), LogError> {
         let state = self.stream.get_info().await.map_err(LogError::unavailable)?.state;
         Ok((state.messages, state.bytes))
     }
 
-    /// Removes messages all of whose events lie before the one at the position `until`, but for the last one: its chain is needed to check what follows.
+    /// Removes messages whose events are all before the position `until`. The last of them stays:
+    /// its chain is needed to verify the next message.
     ///
     /// # Errors
-    /// [`LogError::Unavailable`].
+    /// Returns [`LogError::Unavailable`].
     pub(crate) async fn remove_before(&self, until: Position) -> Result<(), LogError> {
         let kept = position::sequence_of(until).saturating_sub(1);
         if kept > self.known_bounds().0 {
@@ -141,7 +150,7 @@ impl LogReader {
         Ok(())
     }
 
-    /// Returns which broker leads the stream, as far as one says so.
+    /// Returns the name of the broker that leads the stream, if known.
     pub(super) async fn leader(self) -> String {
         match self.stream.get_info().await {
             Ok(info) => info.cluster.and_then(|cluster| cluster.leader).unwrap_or_else(|| "none".to_owned()),
@@ -149,25 +158,25 @@ impl LogReader {
         }
     }
 
-    /// Asks whether the stream has more than half of the bytes that it may have.
+    /// Asks whether the stream is more than half full.
     ///
     /// # Errors
-    /// [`LogError::Unavailable`].
+    /// Returns [`LogError::Unavailable`].
     pub(crate) async fn is_half_full(&self) -> Result<bool, LogError> {
         let (bytes, most) = self.size().await?;
         Ok(most.is_some_and(|most| bytes > most / 2))
     }
 
-    /// Asks whether the stream takes another small message.
+    /// Asks whether the stream has room for a small message.
     ///
     /// # Errors
-    /// [`LogError::Unavailable`].
+    /// Returns [`LogError::Unavailable`].
     pub(crate) async fn has_room(&self) -> Result<bool, LogError> {
         let (bytes, most) = self.size().await?;
         Ok(most.is_none_or(|most| bytes.saturating_add(SMALL_MESSAGE_BYTES) <= most))
     }
 
-    /// Asks how many bytes the stream has, and how many it may have; `None`: any number.
+    /// Asks for the size of the stream and its limit, in bytes; `None` without a limit.
     async fn size(&self) -> Result<(u64, Option<u64>), LogError> {
         let info = self.stream.get_info().await.map_err(LogError::unavailable)?;
         let most = u64::try_from(info.config.max_bytes).ok().filter(|most| *most > 0);
@@ -182,7 +191,7 @@ impl LogReader {
         Ok(self.known_bounds())
     }
 
-    /// Notes the end of the log at a message that was read or recorded.
+    /// Records the end of the log at a message that was read or recorded.
     pub(super) fn note_end(&self, end: LogEnd) {
         let mut ends = self.bounds.ends.lock();
         ends.insert(end.sequence, end);
@@ -191,19 +200,20 @@ impl LogReader {
         }
     }
 
-    /// Returns the end of the log at a message that was read or recorded a moment ago.
+    /// Returns the end of the log at a message that was recently read or recorded.
     pub(super) fn known_end(&self, sequence: u64) -> Option<LogEnd> {
         self.bounds.ends.lock().get(&sequence).copied()
     }
 
-    /// Notes that the writer has recorded a message with this sequence and number of events.
+    /// Records that the writer has recorded a message with this sequence and number of events.
     pub(super) fn appended(&self, sequence: u64, events: u64) {
         self.bounds.messages.fetch_add(1, Ordering::Relaxed);
         self.bounds.events.fetch_add(events, Ordering::Relaxed);
         self.recorded(sequence);
     }
 
-    /// Returns about how many events the messages after `sequence` have: as many as those that the writer has recorded have on average, or as many as they can if there are none.
+    /// Returns an estimate of the number of events after the message `sequence`: the average of the
+    /// writer's messages for each one, or the maximum if the writer has recorded none.
     pub(super) fn events_after(&self, sequence: u64) -> u64 {
         let messages = self.bounds.messages.load(Ordering::Relaxed);
         let average = self.bounds.events.load(Ordering::Relaxed).checked_div(messages).unwrap_or(u64::from(MAX_EVENTS));
@@ -211,12 +221,12 @@ impl LogReader {
         last.saturating_sub(sequence) * average.max(1)
     }
 
-    /// Notes that there is a message with this sequence.
+    /// Records that the message with this sequence exists.
     pub(super) fn recorded(&self, sequence: u64) {
         self.bounds.last.fetch_max(sequence, Ordering::AcqRel);
     }
 
-    /// Returns the bytes of one message; `None` if the broker that answers has none with this sequence.
+    /// Returns the bytes of one message; `None` if the answering broker lacks it.
     pub(super) async fn get(&self, sequence: u64) -> Result<Option<Vec<u8>>, LogError> {
         match self.stream.get_raw_message(sequence).await {
             Ok(message) => Ok(Some(message.payload.to_vec())),

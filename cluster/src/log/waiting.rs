@@ -1,4 +1,4 @@
-//! Appends under way: what `/metrics` says of them, and an alarm when one waits for long.
+//! Appends in flight: their figures for `/metrics`, and an alarm if one waits for long.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,27 +7,27 @@ use std::time::Duration;
 use headcount_storage::boot_time::boot_time;
 use tokio::time::{sleep, timeout};
 
-/// How long an append may wait until an alarm is raised, and how long until the next alarm.
+/// How long an append may wait before an alarm, and the time between two alarms.
 pub(super) const ALARM_EVERY: Duration = Duration::from_secs(30);
-/// How long it may take to ask who leads the stream.
+/// How long to wait for the name of the stream's leader.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a writer does.
+/// The figures of a writer.
 #[derive(Debug, Default)]
 pub(crate) struct AppendFigures {
-    /// Since when the append under way waits, in milliseconds of [`boot_time`]; 0 if there is none.
+    /// The start of the append in flight, in milliseconds of [`boot_time`]; 0 if there is none.
     since: AtomicU64,
-    /// The last message that brokers confirmed.
+    /// The sequence of the last message that brokers confirmed.
     confirmed: AtomicU64,
-    /// How often a message was sent again.
+    /// The number of messages sent again.
     retries: AtomicU64,
 }
 
-/// An append under way.
+/// An append in flight.
 struct UnderWay<'f>(&'f AppendFigures);
 
 impl AppendFigures {
-    /// Returns for how long the append under way waits; zero if there is none.
+    /// Returns how long the append in flight has waited; zero if there is none.
     pub(crate) fn waits(&self) -> Duration {
         match self.since.load(Ordering::Relaxed) {
             0 => Duration::ZERO,
@@ -35,12 +35,12 @@ impl AppendFigures {
         }
     }
 
-    /// Returns the sequence of the last message that brokers confirmed; 0 if there is none yet.
+    /// Returns the sequence of the last confirmed message; 0 before the first.
     pub(crate) fn last_confirmed(&self) -> u64 {
         self.confirmed.load(Ordering::Relaxed)
     }
 
-    /// Returns how often a message was sent again.
+    /// Returns the number of messages sent again.
     pub(crate) fn retries(&self) -> u64 {
         self.retries.load(Ordering::Relaxed)
     }
@@ -66,7 +66,8 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// Waits for an append. For as long as it lasts, an error in the log says so every `alarm_every`, with the leader of the stream: brokers may call themselves healthy, and record nothing.
+/// Waits for an append. While it waits, an error is logged every `alarm_every` with the leader of
+/// the stream: brokers may report themselves healthy and record nothing.
 pub(super) async fn watched<T, L: Future<Output = String>>(
     figures: &AppendFigures,
     stream: &str,

@@ -1,4 +1,4 @@
-//! Writing to the log of a partition.
+//! Writes to the log of a partition.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use super::{LogEnd, LogError, MessageError, position};
 use crate::connection::Connection;
 use crate::stream::StreamName;
 
-/// How much is gathered in a message; a single submission may be larger.
+/// The size up to which submissions are gathered in a message. A single submission may be larger.
 const MAX_GATHERED_BYTES: usize = 1 << 20;
 
-/// The owner of a partition, which writes to its log.
+/// The owner of a partition. It writes the partition's log.
 #[derive(Debug)]
 pub struct LogWriter {
     appender: Appender,
@@ -26,14 +26,17 @@ pub struct LogWriter {
 }
 
 impl LogWriter {
-    /// Takes the partition over for `epoch`: reads what is after `end`, passing each message with the end that it is to `visit`, and begins the epoch.
+    /// Takes the partition over for `epoch`: reads the messages after `end`, passes each one with
+    /// its end to `visit`, and begins the epoch.
     ///
-    /// It sends its message until it is recorded or can't be; to end that, drop the future. What was visited stays read, but the epoch may have begun: go on with a later
-    /// one. The former owner must have stopped, except for a message under way: one that keeps writing stays one message ahead, and this never returns.
+    /// Sends the epoch message until it is recorded or can't be. Drop the future to end that. The
+    /// visited messages stay read, but the epoch may have begun, so continue with a later one. The
+    /// former owner must have stopped, except for a message in flight: if it keeps writing, it
+    /// stays one message ahead, and this never returns.
     ///
     /// # Errors
-    /// [`LogError`]: [`LogError::Fenced`] if the epoch is not later than all others, [`LogError::Broken`] and [`LogError::Missing`] also if the stream does not
-    /// have the message that `end` is.
+    /// Returns a [`LogError`]: [`LogError::Fenced`] if another epoch is as late,
+    /// [`LogError::Broken`] or [`LogError::Missing`] also if the stream lacks the message of `end`.
     pub async fn take_over(
         connection: &Connection,
         name: &StreamName,
@@ -58,21 +61,24 @@ impl LogWriter {
                 return Ok(writer);
             }
             match writer.record(Content::Epoch).await {
-                // More was written than the brokers said at first: read on.
+                // There are more messages than the brokers first reported: read on.
                 Err(LogError::Fenced { by }) if by < epoch => {}
                 begun => return begun.map(|_| writer),
             }
         }
     }
 
-    /// Records the entries as one message. Returns its sequence, once a majority of brokers has it on disk.
+    /// Records the entries as one message. Returns its sequence once a majority of brokers has it
+    /// on disk.
     ///
-    /// It sends the message until it is recorded or can't be. If the future is dropped, it may or may not be recorded, and the writer must not be used again:
-    /// take the partition over with a later epoch, to find out.
+    /// Sends the message until it is recorded or can't be. If you drop the future, the outcome is
+    /// unknown, and you must not use the writer again. Take the partition over with a later epoch
+    /// to find out.
     ///
     /// # Errors
-    /// [`LogError`]. After [`LogError::Broken`] and [`LogError::Missing`], it may or may not be recorded; after all others, it is not, and never will be. After these two and
-    /// [`LogError::Fenced`], the writer must not be used again.
+    /// Returns a [`LogError`]. After [`LogError::Broken`] or [`LogError::Missing`], the outcome is
+    /// unknown. After all other errors, the message was not recorded, and never will be. After
+    /// these two and [`LogError::Fenced`], you must not use the writer again.
     pub async fn append(&mut self, entries: Vec<Entry>) -> Result<u64, LogError> {
         let events = entries.iter().map(|entry| u64::from(entry.count)).sum();
         match self.record(Content::Events(entries)).await {
@@ -80,7 +86,7 @@ impl LogWriter {
                 self.appender.reader().appended(sequence, events);
                 Ok(sequence)
             }
-            // Only this writer may write in this epoch, and nobody in one before.
+            // Only this writer may write in this epoch, and no writer in an earlier one.
             Err(LogError::Fenced { by }) if by <= self.epoch => {
                 Err(self.appender.reader().broken(self.end.sequence + 1, MessageError::Unchained))
             }
@@ -88,13 +94,14 @@ impl LogWriter {
         }
     }
 
-    /// Returns a reader that knows what this writer has recorded.
+    /// Returns a reader that knows the messages of this writer.
     #[must_use]
     pub fn reader(&self) -> LogReader {
         self.appender.reader().clone()
     }
 
-    /// Returns what the brokers no longer have of what they confirmed to this writer, or had before. `Ok`: nothing, or nobody knows.
+    /// Checks that the brokers have every message that they confirmed to this writer, and all
+    /// before. Returns an error if one is lost. `Ok` also means that the brokers don't answer.
     pub(super) async fn audit(&self, timing: AuditTiming) -> Result<(), LogError> {
         self.appender.reader().audit(self.end, timing).await
     }
@@ -109,15 +116,15 @@ impl LogWriter {
         position::last_of(self.end.sequence)
     }
 
-    /// Returns how many bytes of entries to gather in a message.
+    /// Returns the number of bytes of entries to gather in a message.
     pub(super) fn gathered_bytes(&self) -> usize {
-        // Those that don't compress, and many small ones, become a little larger.
+        // Incompressible entries, and many small ones, become a little larger.
         MAX_GATHERED_BYTES.min(self.appender.limit() / 10 * 9)
     }
 
     async fn record(&mut self, content: Content) -> Result<u64, LogError> {
         let (bytes, chain) = Message { epoch: self.epoch, content }.encode(&self.appender.written(), self.end.chain)?;
-        // It is sent until its outcome is known, or the future is dropped.
+        // Sends it until its outcome is known, or the future is dropped.
         let sequence = self.appender.append(self.end, bytes, &mut false).await?;
         self.end = LogEnd { sequence, chain, epoch: self.epoch };
         self.appender.reader().note_end(self.end);

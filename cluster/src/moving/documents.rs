@@ -1,4 +1,4 @@
-//! Writing the documents that move in: those that an earlier attempt has written stay as they are.
+//! Writes the documents that move into a cluster. Documents of an earlier attempt stay as they are.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,8 @@ use crate::connection::Connection;
 use crate::cursors::Cursors;
 use crate::documents::DocumentStream;
 
-/// Writes all documents, with events at these positions. Returns their number.
+/// Writes all documents. `positions` has the new positions of events. Returns the number of
+/// documents.
 pub(super) fn record(
     source: &MovingSource,
     positions: &PositionMap,
@@ -28,7 +29,7 @@ pub(super) fn record(
     let mut documents = Vec::with_capacity(webhooks.len());
     for webhook in webhooks {
         let key = webhook.key;
-        // First: without it, everything would be sent again.
+        // Written first. Without it, all notifications would be sent again.
         write_cursor(&cursors, &key, &webhook.cursor).map_err(failed("webhooks", &key))?;
         documents.push(MovedDocument { key, content: webhook.webhook });
     }
@@ -40,7 +41,7 @@ fn failed(stream: &'static str, key: &str) -> impl FnOnce(DocumentsError) -> Mov
     move |source| MoveError::Document { stream, key, source }
 }
 
-/// Writes documents to a stream that nobody else writes to. Returns their number.
+/// Writes documents to a stream that no other process writes. Returns the number of documents.
 fn write(stream: &DocumentStream, name: &'static str, documents: &[MovedDocument]) -> Result<usize, MoveError> {
     if documents.is_empty() {
         return Ok(0);

@@ -1,4 +1,4 @@
-//! Why an installation did not move in.
+//! The errors of moving an installation into a cluster.
 
 use headcount_actors::MovingError;
 use headcount_actors::domain::ids::ProjectId;
@@ -7,25 +7,25 @@ use headcount_common::{ControlError, DocumentsError, SharedArchiveError};
 use crate::files::FilesError;
 use crate::log::LogError;
 
-/// Why an installation did not move in.
+/// The reason why an installation could not be moved in.
 #[derive(Debug, thiserror::Error)]
 pub enum MoveError {
-    /// It can't be read, or has what a cluster can't take.
+    /// The installation can't be read, or has data that a cluster can't take.
     #[error(transparent)]
     Source(#[from] MovingError),
-    /// The events of a partition need too large a part of its stream.
+    /// The events of a partition need too much room in its stream.
     #[error(
         "the events of partition {partition} need {needed} bytes, and a stream is to be at most half full at the beginning: use --max-bytes {wanted}MiB, which each broker reserves 64 times"
     )]
     NoRoom {
         /// The partition.
         partition: u16,
-        /// What its events need.
+        /// The bytes that its events need.
         needed: u64,
-        /// The `--max-bytes` that would do, in MiB.
+        /// The `--max-bytes` that would suffice, in MiB.
         wanted: u64,
     },
-    /// A project moves with files, and there is no place for these.
+    /// A project has files, and there is no place for them.
     #[error(
         "events of {0} were removed by its retention, and their figures are in files, which all nodes need: name a place for files (--files), and the same one for all nodes"
     )]
@@ -36,12 +36,12 @@ pub enum MoveError {
     /// An archive can't be published.
     #[error(transparent)]
     Archive(#[from] SharedArchiveError),
-    /// An earlier attempt was with something else.
+    /// An earlier attempt moved other data.
     #[error(
         "an earlier attempt moved something else into these brokers: go on with the same backup, or delete the streams (`nats stream rm HC_CTL`, EV_000 to EV_063, KV_hc, KV_hc_hooks, and those that begin with HC_DOC_)"
     )]
     OtherSource,
-    /// A stream has what this attempt would not have written.
+    /// A stream has events that this attempt would not have written.
     #[error("the stream {0} has something else than what moves in: delete it (`nats stream rm {0}`), if nobody needs it")]
     OtherContent(String),
     /// A stream can't be read or written.
@@ -57,10 +57,10 @@ pub enum MoveError {
         stream: &'static str,
         /// Its key.
         key: String,
-        /// Why.
+        /// The error.
         source: DocumentsError,
     },
-    /// The caller ended the attempt. It can be made again.
+    /// The caller ended the attempt. It can be repeated.
     #[error("stopped; the same command goes on with it")]
     Stopped,
 }

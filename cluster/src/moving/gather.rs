@@ -1,4 +1,5 @@
-//! Gathering the events of each partition into messages, always the same ones.
+//! Gathers the events of each partition into messages. The same events always make the same
+//! messages.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -11,23 +12,24 @@ use super::error::MoveError;
 use crate::levels::Levels;
 use crate::log::{Chain, Content, Entry, MAX_EVENTS, Message};
 
-/// How many bytes of events a message has, unless one submission has more.
+/// The size up to which events are gathered in a message. A single submission may be larger.
 const MESSAGE_BYTES: usize = 1 << 20;
-/// What a message takes in a stream beside its bytes, at most: its header, its subject and what the broker adds.
+/// The most bytes that a message takes in a stream beside its own: its header, its subject and
+/// additions of the broker.
 const ENVELOPE_BYTES: u64 = 256;
 
-/// An entry of a message, and where its events come from.
+/// An entry of a message, with the former positions of its events.
 pub(super) struct MovedEntry {
     pub(super) entry: Entry,
     pub(super) project: ProjectId,
-    /// The positions that they had.
+    /// The former positions.
     pub(super) positions: Vec<Position>,
 }
 
 /// Takes the entries of one message.
 type RecordMessage<'r> = &'r mut dyn FnMut(u16, Vec<MovedEntry>) -> Result<(), MoveError>;
 
-/// The events of each partition that wait for their message: 64 times a megabyte at most.
+/// The waiting events of each partition: at most 64 times a megabyte.
 #[derive(Default)]
 struct Gathered {
     waiting: BTreeMap<u16, (u32, usize, Vec<MovedEntry>)>,
@@ -65,7 +67,7 @@ pub(super) fn gather(source: &MovingSource, record: RecordMessage<'_>) -> Result
     waiting.try_for_each(|(partition, (_, _, entries))| record(partition, entries))
 }
 
-/// How many events each partition gets, and how many bytes they take in its stream.
+/// The number of events of each partition, and the bytes that they take in its stream.
 #[derive(Debug, Default)]
 pub(super) struct Sizes(BTreeMap<u16, (u64, u64)>);
 
@@ -94,7 +96,7 @@ impl Sizes {
         self.0.values().map(|(_, bytes)| bytes).sum()
     }
 
-    /// The partition that needs the most room, and how much.
+    /// The partition that needs the most room, and its bytes.
     pub(super) fn largest(&self) -> Option<(u16, u64)> {
         self.0.iter().map(|(partition, (_, bytes))| (*partition, *bytes)).max_by_key(|(_, bytes)| *bytes)
     }

@@ -1,10 +1,16 @@
-//! Moving an installation into a cluster that is being made.
+//! Moves an installation into a new cluster.
 //!
-//! First everything is read once, so that what can't be read, or does not fit, is known before anything is made. Then the control data are appended to the control log, and the events to
-//! the streams of their partitions, in an epoch of this attempt. What an earlier attempt has recorded is read again, with its chain, and compared: the next message follows it. Documents come after the events: how far webhooks have come is said by
-//! the positions that these have got.
+//! - A first pass reads everything, so that unreadable data or too little room is found before
+//!   anything is written.
+//! - Then the control data are appended to the control log, and the events to the streams of their
+//!   partitions, in an epoch of this attempt. The messages of an earlier attempt are read again,
+//!   with their chain, and compared. New messages follow them.
+//! - Documents come last, because the progress of webhooks is stored as the new positions of
+//!   events.
 //!
-//! Projects that have lost events by their retention have the files of an archive instead, which are published as those of a node (`files`). The stream of their partition begins behind the positions of these.
+//! A project that has lost events by its retention moves with the files of its archive, which are
+//! published as those of a node (`files`). The stream of its partition begins after the positions
+//! in the files.
 
 mod documents;
 mod error;
@@ -28,46 +34,46 @@ pub use error::MoveError;
 use gather::{Sizes, gather};
 use streams::Streams;
 
-/// The share of a stream that may be taken by what moves in: one in this many bytes.
+/// The moved events may take one in this many bytes of a stream.
 const SHARE: u64 = 2;
 
-/// What moved in.
+/// The data that was moved in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Moved {
-    /// Organizations.
+    /// The number of organizations.
     pub organizations: usize,
-    /// Projects.
+    /// The number of projects.
     pub projects: usize,
-    /// Events, duplicates among them, and floors.
+    /// The number of events, including duplicates and floors.
     pub events: u64,
-    /// Bytes that they take on each broker.
+    /// The bytes that they take on each broker.
     pub bytes: u64,
-    /// Projects that have lost events, of which the files of the archive moved.
+    /// The number of projects that have lost events and moved with the files of their archives.
     pub projects_with_files: usize,
-    /// Of the events, those that an earlier attempt had recorded.
+    /// The number of these events that an earlier attempt had recorded.
     pub recorded_before: u64,
-    /// Company profiles, privacy requests and webhooks.
+    /// The number of company profiles, privacy requests and webhooks.
     pub documents: usize,
-    /// What stayed behind.
+    /// The data that was left behind.
     pub left_behind: LeftBehind,
 }
 
-/// Gets how many of how many events are recorded.
+/// Gets the number of recorded events and of all events.
 pub type MoveProgress<'p> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'p;
 
-/// What moves in, and how much room it needs.
+/// The data to move in, and the room that it needs.
 pub(crate) struct Load<'s> {
     pub(crate) source: &'s MovingSource,
     sizes: Sizes,
     control: Vec<Vec<u8>>,
-    /// Where files are published.
+    /// The place for the files.
     bucket: Option<&'s Bucket>,
-    /// The partitions with files, each with the sequence of its first message.
+    /// The partitions with files, each with the sequence of its stream's first message.
     first: BTreeMap<u16, u64>,
 }
 
 impl<'s> Load<'s> {
-    /// Checks that there is a place for the files that move, where they can be written.
+    /// Checks that there is a writable place for the files to move.
     pub(crate) async fn check_place(source: &MovingSource, bucket: Option<&Bucket>) -> Result<(), MoveError> {
         match (source.projects_with_files().next(), bucket) {
             (None, _) => Ok(()),
@@ -76,7 +82,7 @@ impl<'s> Load<'s> {
         }
     }
 
-    /// Reads everything once.
+    /// Reads everything once, and measures the room that it needs.
     pub(crate) fn measure(source: &'s MovingSource, max_bytes: i64, bucket: Option<&'s Bucket>) -> Result<Self, MoveError> {
         let control = source.control_records()?;
         let mut sizes = Sizes::default();
@@ -100,7 +106,7 @@ impl<'s> Load<'s> {
         self.first.get(&partition).copied().unwrap_or(1)
     }
 
-    /// Records everything, in the epoch `epoch`, for the cluster of `record`.
+    /// Records everything in the epoch `epoch`, for the cluster of `record`.
     pub(crate) fn record(
         self,
         (runtime, connection): (&Handle, &Connection),
@@ -137,13 +143,14 @@ impl<'s> Load<'s> {
     }
 }
 
-/// Appends the records to the control log, after those that it has, which must be the first of them.
+/// Appends the records to the control log. The records that it has already must be the first of
+/// them.
 fn record_control(log: &mut ControlStream, records: &[Vec<u8>]) -> Result<(), MoveError> {
     let mut done = compare(log, records, 0)?;
     while let Some(record) = records.get(done) {
         match log.append_at(done as u64 + 1, record) {
             Ok(()) => done += 1,
-            // The first answer about the end was out of date, or another attempt is under way.
+            // The first answer about the end was out of date, or another attempt is running.
             Err(error @ ControlError::Conflict { .. }) => match compare(log, records, done)? {
                 same if same == done => return Err(error.into()),
                 further => done = further,
@@ -154,7 +161,8 @@ fn record_control(log: &mut ControlStream, records: &[Vec<u8>]) -> Result<(), Mo
     Ok(())
 }
 
-/// Compares the records of the log after the first `done` with what they should be. Returns how many there are in all.
+/// Compares the records of the log after the first `done` with the expected ones. Returns the total
+/// number of records in the log.
 fn compare(log: &mut ControlStream, records: &[Vec<u8>], mut done: usize) -> Result<usize, MoveError> {
     log.refresh()?;
     let mut is_same = true;

@@ -1,4 +1,5 @@
-//! Appending what moves in to the streams of partitions, after what an earlier attempt has recorded.
+//! Appends events to the streams of partitions, after the events that an earlier attempt has
+//! recorded.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -21,16 +22,16 @@ pub(super) struct Streams {
 /// The stream of a partition.
 struct Filling {
     writer: LogWriter,
-    /// What it had when the attempt began.
+    /// The events that it had when the attempt began.
     before: Contents,
     /// The sequences of its messages with events.
     sequences: VecDeque<u64>,
-    /// What of that has come again.
+    /// The part of these events that this attempt has passed.
     again: Contents,
     appended: u64,
 }
 
-/// Events: their number and their digest.
+/// A number of events, and their digest.
 #[derive(Default)]
 struct Contents {
     events: u64,
@@ -48,7 +49,8 @@ impl Contents {
 }
 
 impl Streams {
-    /// Begins the epoch in all streams, so that an earlier attempt can't write to any of them any more. Reads what they have. Each is wanted with the sequence of its first message.
+    /// Begins the epoch in all streams, so that an earlier attempt can't write to them any more,
+    /// and reads their events. Takes each partition with the sequence of its first message.
     pub(super) fn take_over(
         runtime: &Handle,
         connection: &Connection,
@@ -76,12 +78,12 @@ impl Streams {
         self.streams.values().map(|filling| filling.before.events).sum()
     }
 
-    /// The number of events that have come.
+    /// The number of events that were appended or found.
     pub(super) fn passed(&self) -> u64 {
         self.streams.values().map(|filling| filling.again.events + filling.appended).sum()
     }
 
-    /// Appends a message, unless the stream has it, and tells `new` which positions its events have.
+    /// Appends a message, unless the stream has it. Reports the positions of its events to `new`.
     pub(super) fn append(&mut self, partition: u16, moved: Vec<MovedEntry>, new: &mut PositionMap) -> Result<(), MoveError> {
         let (entries, origins): (Vec<Entry>, Vec<_>) =
             moved.into_iter().map(|MovedEntry { entry, project, positions }| (entry, (project, positions))).unzip();
@@ -94,7 +96,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Returns the sequence of the message.
+    /// Appends a message of these entries. Returns its sequence.
     fn append_entries(&mut self, partition: u16, entries: Vec<Entry>) -> Result<u64, MoveError> {
         let other = || MoveError::OtherContent(StreamName::of_partition(partition).stream);
         let Filling { writer, before, sequences, again, appended } = self.streams.get_mut(&partition).ok_or_else(other)?;
@@ -108,7 +110,7 @@ impl Streams {
         Ok(self.runtime.block_on(writer.append(entries))?)
     }
 
-    /// Checks that no stream has more than what has come.
+    /// Checks that no stream has more events than this attempt.
     pub(super) fn finish(&self) -> Result<(), MoveError> {
         match self.streams.iter().find(|(_, filling)| filling.again.events < filling.before.events) {
             Some((partition, _)) => Err(MoveError::OtherContent(StreamName::of_partition(*partition).stream)),

@@ -1,19 +1,20 @@
-//! What keeps a node from serving partitions, noticed over some time, so that nothing moves for a moment's trouble.
+//! A fault that keeps a node from serving partitions. It must last for some time, so that a brief
+//! fault moves no partition.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What keeps a node from serving, and for how long it has.
+/// A fault that keeps a node from serving, and its duration.
 #[derive(Debug)]
 pub(super) struct Ailment {
-    /// How long something must be wrong.
+    /// How long a fault must last to count.
     after: Duration,
-    /// How long nothing must be wrong before it is over.
+    /// How long there must be no fault before the node may serve again.
     calm: Duration,
-    /// Since when something is wrong.
+    /// The time since when there is a fault.
     wrong_since: Option<Instant>,
-    /// Since when nothing is wrong.
+    /// The time since when there is no fault.
     well_since: Option<Instant>,
     reason: Option<String>,
 }
@@ -23,7 +24,8 @@ impl Ailment {
         Self { after, calm, wrong_since: None, well_since: None, reason: None }
     }
 
-    /// Notes what is wrong now, if anything. Returns why the node is not to serve partitions, if so.
+    /// Records the current fault, if any. Returns the reason why the node must not serve
+    /// partitions, if there is one.
     pub(super) fn note(&mut self, wrong: Option<&str>) -> Option<&str> {
         let now = Instant::now();
         match wrong {
@@ -45,7 +47,7 @@ impl Ailment {
         self.reason.as_deref()
     }
 
-    /// Forgets since when something is wrong: nobody can say whether it was all the time.
+    /// Forgets the start of a fault, because it may have been interrupted.
     pub(super) fn interrupt(&mut self) {
         self.wrong_since = None;
     }

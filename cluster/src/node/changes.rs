@@ -1,8 +1,14 @@
-//! Changes of the control data that other nodes make: a node applies them soon, and whoever makes one waits until all have.
+//! Changes of the control data by other nodes. A node applies them soon, and a node that makes a
+//! change waits until all nodes have applied it.
 //!
-//! A node that has recorded a change tells the others, which apply it and answer. It need not wait for nodes that don't: each of them stops answering requests when it has not read
-//! the control log to its end for [`Timing::held`](crate::lease::Timing::held), so that after [`Timing::taken_after`](crate::lease::Timing::taken_after) none is left that does not know the
-//! change. A node that says that it answers nobody is not waited for: before it does again, it says so, and then reads the log to its end.
+//! A node that has recorded a change notifies the other nodes, which apply it and answer. It need
+//! not wait for nodes that don't answer. A node stops answering requests when it has not read the
+//! control log to its end for [`Timing::held`](crate::lease::Timing::held), so after
+//! [`Timing::taken_after`](crate::lease::Timing::taken_after) no node that lacks the change answers
+//! requests.
+//!
+//! If a node announces that it answers no requests, other nodes don't wait for it. Before it
+//! answers requests again, it announces that first, and then reads the log to its end.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,12 +27,12 @@ use super::nodes::Announcements;
 use super::timing::{NodeError, NodeTiming, stopped};
 use crate::connection::Connection;
 
-/// Where a node says that it has recorded a change.
+/// The subject on which a node announces a recorded change.
 const SUBJECT: &str = "hc.changed";
-/// How often a node asks for changes that it did not hear of.
+/// How often a node asks for changes that it was not notified of.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// What was recorded when a node said so.
+/// The last changes that a node has recorded.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Made {
     /// The position of the last control record.
@@ -42,14 +48,14 @@ impl Made {
         [self.control, self.profiles, self.webhooks].map(u64::to_le_bytes).concat()
     }
 
-    /// Reads what a node sent; one of an earlier version sends the position alone.
+    /// Decodes an announcement. A node of an earlier version sends the position alone.
     fn of_bytes(bytes: &[u8]) -> Self {
         let mut numbers = bytes.chunks_exact(8).map(|number| number.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes)));
         let mut next = || numbers.next().unwrap_or(0);
         Self { control: next(), profiles: next(), webhooks: next() }
     }
 
-    /// Whether everything is there that others have made.
+    /// Whether these changes include all of `made`.
     fn has(self, made: Self) -> bool {
         self.control >= made.control && self.profiles >= made.profiles && self.webhooks >= made.webhooks
     }
@@ -63,16 +69,16 @@ impl Made {
     }
 }
 
-/// Applies what other nodes change.
+/// Applies the changes of other nodes.
 pub(super) struct Follower {
     engine: Engine,
     liveness: Arc<Liveness>,
     client: Client,
     heard: Subscriber,
     node: String,
-    /// What other nodes said they have made.
+    /// The changes that other nodes have announced.
     made: Made,
-    /// Those who wait until it is applied here.
+    /// The nodes that wait until the changes are applied here.
     waiting: Vec<Subject>,
     stop: watch::Receiver<bool>,
 }
@@ -89,7 +95,8 @@ impl Follower {
         Ok(Self { engine, liveness, client, heard, node: node.to_owned(), made: Made::default(), waiting: Vec::new(), stop })
     }
 
-    /// Applies everything up to now, and all that others said they have made. From then on this node answers requests for a while.
+    /// Applies all changes up to now, and all announced changes. From then on, this node answers
+    /// requests for a while.
     pub(super) async fn follow(&self) -> Result<(), NodeError> {
         let (engine, began) = (self.engine.clone(), boot_time());
         let follow = move || {
@@ -122,7 +129,7 @@ impl Follower {
         }
     }
 
-    /// Tells those who wait that what they have made is applied here.
+    /// Answers the waiting nodes whose changes are applied here.
     async fn reply(&mut self) {
         for waiting in std::mem::take(&mut self.waiting) {
             if let Err(error) = self.client.publish(waiting, self.node.clone().into()).await {
@@ -132,7 +139,7 @@ impl Follower {
     }
 }
 
-/// Waits until all live nodes have applied what this node has recorded.
+/// Waits until all live nodes have applied the changes of this node.
 #[derive(Clone)]
 pub(super) struct Propagating {
     pub(super) client: Client,
@@ -154,7 +161,8 @@ impl Propagating {
     async fn ask(&self, made: Made, until: Instant) -> Result<(), NodeError> {
         let inbox = self.client.new_inbox();
         let mut replies = self.client.subscribe(inbox.clone()).await.map_err(NodeError::unavailable)?;
-        // Asked before the nodes are listed: one that is announced later reads the log after that.
+        // Sent before the nodes are listed: a node that is announced later reads the log after
+        // that.
         let asked = self.client.publish_with_reply(SUBJECT, inbox, made.to_bytes().into()).await;
         asked.map_err(NodeError::unavailable)?;
         let live = self.announcements.lock().await.live().await?;

@@ -1,6 +1,7 @@
-//! The sign-in codes of a cluster: any node takes one that another node has made.
+//! The sign-in codes of a cluster. Any node accepts a code that another node has made.
 //!
-//! They are a bucket in the memory of the brokers, whose keys are hashes of codes. Its keys go by themselves; one that is used is emptied by the node that was first.
+//! They are in a bucket in the memory of the brokers. Its keys are hashes of codes, and expire by
+//! themselves. The first node that uses a code empties its key.
 
 use std::time::Duration;
 
@@ -15,7 +16,8 @@ use crate::cells::{Cell, KvCells};
 use crate::connection::Connection;
 
 const BUCKET: &str = "hc_codes";
-/// Some 50,000 codes. Beyond that, no more are made until earlier ones have expired.
+/// Room for some 50,000 codes. When it is full, no more codes are made until earlier ones have
+/// expired.
 const MAX_BYTES: i64 = 16 << 20;
 
 /// The codes of all nodes.

@@ -1,4 +1,4 @@
-//! What a node says of itself in `/metrics`.
+//! The figures of a node in `/metrics`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,13 +11,13 @@ use parking_lot::Mutex;
 use crate::lease::Lease;
 use crate::log::StreamCommit;
 
-/// Counts what the tasks of partitions do.
+/// Counts the work of partition tasks.
 #[derive(Debug, Default)]
 pub(super) struct NodeFigures(Mutex<Counted>);
 
 #[derive(Debug, Default)]
 struct Counted {
-    /// The partitions whose leases the node has.
+    /// The partitions whose leases the node holds.
     held: BTreeMap<u16, Held>,
     takeovers: u64,
     takeovers_failed: u64,
@@ -35,14 +35,14 @@ struct Held {
 }
 
 impl NodeFigures {
-    /// Notes that the node has the lease of a partition, until its time is over.
+    /// Records that the node holds the lease of a partition, until the lease's time is over.
     pub(super) fn has(&self, partition: u16, lease: &Lease) {
         let mut counted = self.0.lock();
         let held = Held { epoch: lease.epoch(), until: lease.until(), is_served: false };
         counted.held.entry(partition).or_insert(held).until = lease.until();
     }
 
-    /// Notes that a partition is served from now on, and how long it took to take it over.
+    /// Records that a partition is served from now on, and how long the takeover took.
     pub(super) fn serves(&self, partition: u16, took: Duration) {
         let mut counted = self.0.lock();
         if let Some(held) = counted.held.get_mut(&partition) {
@@ -53,17 +53,17 @@ impl NodeFigures {
         counted.longest_takeover = counted.longest_takeover.max(took);
     }
 
-    /// Notes that a partition could not be taken over.
+    /// Records that a partition could not be taken over.
     pub(super) fn failed(&self) {
         self.0.lock().takeovers_failed += 1;
     }
 
-    /// Notes that the node has not the lease of a partition any more.
+    /// Records that the node no longer holds the lease of a partition.
     pub(super) fn has_not(&self, partition: u16) {
         self.0.lock().held.remove(&partition);
     }
 
-    /// Notes whether a partition is stopped, as its lease says.
+    /// Records whether a partition is stopped, according to its lease.
     pub(super) fn stopped(&self, partition: u16, is_stopped: bool) {
         let stopped = &mut self.0.lock().stopped;
         let has_changed = if is_stopped { stopped.insert(partition) } else { stopped.remove(&partition) };
@@ -76,7 +76,7 @@ impl NodeFigures {
         }
     }
 
-    /// Notes whether the node hands its partitions over, and takes none.
+    /// Records whether the node drains.
     pub(super) fn drains(&self, drains: bool) {
         self.0.lock().drains = drains;
     }

@@ -1,4 +1,5 @@
-//! Signs that a lease has changed hands, so that a node looks at it at once. They may be lost or late: nothing depends on them.
+//! Hints that a lease has changed hands, so that a node looks at it at once. Hints may be lost or
+//! late: nothing depends on them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +14,13 @@ use crate::connection::Connection;
 use crate::lease;
 use crate::record::BUCKET;
 
-/// The pause before the next attempt to hear them.
+/// The pause before the next attempt to listen.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// See the module.
+/// Hints that leases have changed hands.
 #[derive(Debug)]
 pub(super) struct Hints {
-    /// By partition.
+    /// A notification for each partition.
     changed: Vec<Notify>,
 }
 
@@ -28,7 +29,7 @@ impl Hints {
         Self { changed: (0..PARTITIONS).map(|_| Notify::new()).collect() }
     }
 
-    /// Returns once the lease of a partition seems to have changed hands since the last call.
+    /// Returns when the lease of a partition seems to have changed hands since the last call.
     pub(super) async fn changed(&self, partition: u16) {
         match self.changed.get(usize::from(partition)) {
             Some(changed) => changed.notified().await,
@@ -38,7 +39,7 @@ impl Hints {
 
     /// Listens until the node stops.
     pub(super) async fn run(self: Arc<Self>, connection: Connection, mut stop: watch::Receiver<bool>) {
-        // What is written to a key of a bucket is a message with this subject.
+        // A write to a key of a bucket is a message with this subject.
         let prefix = format!("$KV.{BUCKET}.");
         loop {
             match connection.client.subscribe(format!("{prefix}lease.*")).await {
@@ -63,12 +64,12 @@ impl Hints {
         }
     }
 
-    /// Notes what was written to a key. `known` has the holder that each lease had last.
+    /// Handles a write to a key. `known` has the last holder of each lease.
     fn note(&self, key: &str, value: &[u8], known: &mut [Option<Option<String>>]) {
         let number = key.strip_prefix("lease.").and_then(|number| number.parse::<u16>().ok());
         let Some(partition) = number.filter(|number| lease::key_of(*number) == key).map(usize::from) else { return };
         let (Ok(holder), Some(known)) = (lease::holder_of(key, value), known.get_mut(partition)) else { return };
-        // A renewal changes nothing.
+        // A renewal changes no holder.
         if known.as_ref() != Some(&holder) {
             *known = Some(holder);
             self.changed[partition].notify_one();

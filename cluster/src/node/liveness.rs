@@ -1,4 +1,4 @@
-//! Until when a node answers requests.
+//! The time until which a node answers requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,8 +7,9 @@ use headcount_common::Owners;
 use headcount_storage::boot_time::boot_time;
 use parking_lot::Mutex;
 
-/// A node answers for a while after it began to read the control log to its end, and after it sent a sign of life that a majority of brokers confirmed: whichever is earlier. The
-/// log alone can be read from a broker that leads no longer.
+/// The time until which a node answers requests: a while after it began to read the control log to
+/// its end, and a while after it sent its last sign of life that a majority of brokers confirmed,
+/// whichever is earlier. Reading the log is not enough, since a deposed leader may deliver it.
 #[derive(Debug)]
 pub(super) struct Liveness {
     owners: Arc<Owners>,
@@ -16,14 +17,14 @@ pub(super) struct Liveness {
     moments: Mutex<Moments>,
 }
 
-/// Moments of the time since the machine was started.
+/// Moments, as the time since the machine was started.
 #[derive(Debug, Default)]
 struct Moments {
     followed: Option<Duration>,
     announced: Option<Duration>,
-    /// The last moment at which reading began, whether or not it counts.
+    /// The last moment at which a read began, even if it does not count.
     read: Option<Duration>,
-    /// Reading that began before this moment does not count; `None`: none does.
+    /// A read that began before this moment does not count. `None`: no read counts.
     counts_from: Option<Duration>,
     has_ended: bool,
 }
@@ -34,7 +35,7 @@ impl Liveness {
         Self { owners, held, moments: Mutex::new(moments) }
     }
 
-    /// Notes that everything in the control log was applied that was there at a moment.
+    /// Records that all changes in the control log at a moment are applied.
     pub(super) fn followed(&self, began: Duration) {
         self.note(|moments| {
             moments.read = Some(began);
@@ -44,32 +45,33 @@ impl Liveness {
         });
     }
 
-    /// Whether the control log has not been read to its end for so long that the node answers nobody.
+    /// Whether the control log was not read to its end for so long that the node answers no
+    /// requests.
     pub(super) fn is_behind(&self) -> bool {
         self.moments.lock().read.is_none_or(|read| boot_time() - read >= self.held)
     }
 
-    /// Answers nobody until [`Self::resume`].
+    /// Answers no requests until [`Self::resume`].
     pub(super) fn suspend(&self) {
         self.note(|moments| (moments.followed, moments.counts_from) = (None, None));
     }
 
-    /// Whether it answers nobody until [`Self::resume`].
+    /// Whether the node answers no requests until [`Self::resume`].
     pub(super) fn is_suspended(&self) -> bool {
         self.moments.lock().counts_from.is_none()
     }
 
-    /// Answers again, once the control log has been read from this moment on.
+    /// Answers requests again, as soon as the control log has been read from this moment on.
     pub(super) fn resume(&self) {
         self.note(|moments| moments.counts_from = Some(boot_time()));
     }
 
-    /// Notes that a sign of life was confirmed that was sent at a moment.
+    /// Records that a sign of life was confirmed, which was sent at a moment.
     pub(super) fn announced(&self, sent: Duration) {
         self.note(|moments| moments.announced = Some(sent));
     }
 
-    /// Answers no more.
+    /// Answers no more requests.
     pub(super) fn end(&self) {
         self.note(|moments| moments.has_ended = true);
     }

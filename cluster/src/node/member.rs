@@ -1,4 +1,4 @@
-//! What an engine needs to be a member of a cluster.
+//! The parts that an engine needs to be a member of a cluster.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,20 +18,21 @@ use crate::letters::LetterLists;
 use crate::log::{AuditTiming, StreamCommit, StreamLog};
 use crate::record::ClusterRecord;
 
-/// The log of an engine, and what it knows of owners.
+/// The log of an engine, and the owners that it knows.
 #[derive(Debug, Clone)]
 pub struct MemberLog {
     pub(super) log: Arc<StreamLog>,
     pub(super) commit: Arc<OnceLock<Arc<StreamCommit<Ticket>>>>,
     pub(super) owners: Arc<Owners>,
     pub(super) files: Option<Arc<SharedFiles>>,
-    /// There with the membership.
+    /// Set together with the membership.
     pub(super) letters: Arc<OnceLock<Arc<LetterLists>>>,
     audit: AuditTiming,
 }
 
 impl MemberLog {
-    /// Begins without partitions. It reads and records with `runtime`, and keeps archives as `files` say; `None`: it seals nothing.
+    /// Begins without partitions. Reads and records with `runtime`, and keeps archives in `files`.
+    /// Without `files`, it seals nothing.
     #[must_use]
     pub fn new(runtime: &Handle, files: Option<Arc<SharedFiles>>) -> Self {
         let log = Arc::new(StreamLog::new(runtime.clone()));
@@ -39,13 +40,14 @@ impl MemberLog {
         Self { log, commit: Arc::default(), owners, files, letters: Arc::default(), audit: AuditTiming::default() }
     }
 
-    /// Audits what the brokers have at other times.
+    /// Sets the times of audits.
     #[must_use]
     pub fn audited(self, audit: AuditTiming) -> Self {
         Self { audit, ..self }
     }
 
-    /// Returns what to open an engine of the cluster with, once. Its data directory must be empty or have been one of this cluster before, and have the hash key of the cluster.
+    /// Returns the membership to open an engine of the cluster with. Call it once. The data
+    /// directory must be empty or belong to this cluster, and have the hash key of the cluster.
     #[must_use]
     pub fn membership(&self, runtime: &Handle, connection: &Connection, record: &ClusterRecord) -> Membership {
         let letters = self.letters.get_or_init(|| Arc::new(LetterLists::new(runtime, connection)));
@@ -65,7 +67,7 @@ impl MemberLog {
                 OpenRegistryError::Secrets(error) => error.into(),
                 error @ (OpenRegistryError::Format(_) | OpenRegistryError::HashKey(_)) => OpenError::Directory(error.to_string()),
             });
-            // From now on, no server that is alone opens the directory.
+            // From now on, no standalone server opens the directory.
             let id = node_id(dir).map_err(|error| OpenError::Directory(format!("the id of the node: {error}")));
             id.and(registry)
         });

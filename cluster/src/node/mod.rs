@@ -1,4 +1,5 @@
-//! A node: one process of a cluster. It takes partitions that are free and fall to it, serves them while it has their leases, and gives them up.
+//! A node: one process of a cluster. It takes the free partitions that fall to it, serves them
+//! while it holds their leases, and gives them up.
 
 mod ailment;
 mod changes;
@@ -50,36 +51,36 @@ use shared::{Live, Shared};
 use timing::stopped;
 pub use timing::{NodeError, NodeTiming};
 
-/// How many partitions a node takes over at once.
+/// The number of partitions that a node takes over at once.
 const TURNS: usize = 16;
-/// How many partitions of a node move to others at once.
+/// The number of partitions of a node that move to others at once.
 const MOVES: usize = 2;
-/// How long it may take to ask whether a node is to hand its partitions over, and what all have agreed on.
+/// How long to wait for the answers whether to drain, and which levels are agreed.
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What a node consists of.
+/// The parts of a node.
 #[derive(Debug, Clone)]
 pub struct NodeParts {
     /// Its connection to the brokers.
     pub connection: Connection,
     /// Its engine, a member.
     pub engine: Engine,
-    /// What the engine was opened with.
+    /// The log that the engine was opened with.
     pub member: MemberLog,
-    /// Who the node is.
+    /// The identity of the node.
     pub holder: Holder,
-    /// What its version reads and writes.
+    /// The levels of its program version.
     pub levels: Levels,
-    /// On how many brokers what is shared is kept.
+    /// The number of brokers that keep shared data.
     pub replicas: usize,
-    /// Where it answers HTTP for other nodes (`http://host:port`).
+    /// The address where it answers HTTP requests of other nodes (`http://host:port`).
     pub address: String,
 }
 
-/// A node that runs.
+/// A running node.
 #[derive(Debug)]
 pub struct Node {
-    /// Ends the tasks of partitions, and then all others.
+    /// Ends the tasks of partitions, and then all other tasks.
     stop: watch::Sender<bool>,
     stop_rest: watch::Sender<bool>,
     partitions: Vec<JoinHandle<()>>,
@@ -88,10 +89,12 @@ pub struct Node {
 }
 
 impl Node {
-    /// Starts a node, whose tasks run on `runtime`. It has no partitions yet. After an error it can be tried again.
+    /// Starts a node. Its tasks run on `runtime`. It has no partitions yet. After an error, the
+    /// call can be repeated.
     ///
     /// # Errors
-    /// [`NodeError`]: the brokers do not answer. [`NodeError::Levels`]: the cluster is of a later version, whenever it is tried.
+    /// Returns a [`NodeError`]: the brokers don't answer. [`NodeError::Levels`]: the cluster has a
+    /// later version, and every further call would fail.
     pub async fn start(runtime: &Handle, parts: NodeParts, timing: NodeTiming) -> Result<Self, NodeError> {
         let NodeParts { connection, engine, member, holder, levels, replicas, address } = parts;
         let MemberLog { log, commit, owners, files, letters, .. } = member;
@@ -123,7 +126,8 @@ impl Node {
             ailment: Ailment::new(timing.leases.taken_after, timing.calm),
         };
         let nodes = announcing.begin().await?;
-        // Whoever makes a change from now on waits for this node. It knows all those before.
+        // From now on, nodes that make changes wait for this node. All earlier changes are applied
+        // here.
         follower.follow().await?;
         propagate_changes(runtime, &connection, &engine, &announcing);
         engine.registry().share_codes_with(Codes::open(runtime, &connection, replicas).await?);
@@ -160,21 +164,22 @@ impl Node {
         Ok(Self { stop, stop_rest, partitions: (0..PARTITIONS).map(spawn).collect(), rest, liveness })
     }
 
-    /// Gives all partitions up, answers no more requests, and stops. The engine stays open, without partitions.
+    /// Gives all partitions up, answers no more requests, and stops. The engine stays open, without
+    /// partitions.
     pub async fn stop(self) {
         self.stop.send_replace(true);
         join(self.partitions).await;
-        // Before others no longer wait for this node when they make a change.
+        // Done before other nodes stop waiting for this node.
         self.liveness.end();
         self.stop_rest.send_replace(true);
         join(self.rest).await;
     }
 }
 
-/// Says that a node is gone, which did not come as far as [`Node::start`] returns.
+/// Announces that a node is gone whose [`Node::start`] did not return.
 ///
 /// # Errors
-/// [`NodeError::Unavailable`].
+/// Returns [`NodeError::Unavailable`].
 pub async fn withdraw(connection: &Connection, node: &str) -> Result<(), NodeError> {
     Announcements::open(connection, BUCKET, &NodeTiming::default()).await?.withdraw(node).await
 }
@@ -187,7 +192,8 @@ async fn join(tasks: Vec<JoinHandle<()>>) {
     }
 }
 
-/// Has each change of the control data, of company profiles and of webhooks wait until all nodes know it.
+/// Makes each change of the control data, company profiles and webhooks wait until all nodes have
+/// applied it.
 fn propagate_changes(runtime: &Handle, connection: &Connection, engine: &Engine, announcing: &Announcing) {
     let propagating = Propagating {
         client: connection.client.clone(),
@@ -204,17 +210,17 @@ fn propagate_changes(runtime: &Handle, connection: &Connection, engine: &Engine,
     engine.propagate_webhooks_with(wait_for(|webhooks| Made { webhooks, ..Made::default() }));
 }
 
-/// Has `/metrics` say what the node does.
+/// Reports the figures of the node in `/metrics`.
 fn report_figures(owners: &Arc<Owners>, commit: &Arc<StreamCommit<Ticket>>) -> Arc<NodeFigures> {
     let figures = Arc::<NodeFigures>::default();
-    // The engine has both: what it keeps must not keep it.
+    // The engine owns both. These references must not keep it alive.
     let (counted, of_node, commit) = (Arc::clone(&figures), Arc::downgrade(owners), Arc::downgrade(commit));
     let vitals = move || Some(counted.vitals(&*of_node.upgrade()?, &*commit.upgrade()?));
     owners.report_with(move || vitals().unwrap_or_default());
     figures
 }
 
-/// Renews the key of a node, and finds out which others are live.
+/// Renews the key of a node, and finds out which other nodes are live.
 struct Announcing {
     announcements: Arc<Mutex<Announcements>>,
     announcement: Announcement,
@@ -227,7 +233,7 @@ struct Announcing {
     stop: watch::Receiver<bool>,
     timing: NodeTiming,
     engine: Engine,
-    /// Whether somebody wants it to drain.
+    /// Whether the node is asked to drain.
     is_to_drain: bool,
     ailment: Ailment,
 }
@@ -256,7 +262,7 @@ impl Announcing {
         self.withdraw().await;
     }
 
-    /// Announces the node, unless it can't be one of the cluster.
+    /// Announces the node, unless it can't join the cluster.
     async fn begin(&mut self) -> Result<LiveNodes, NodeError> {
         let begun = async {
             let nodes = self.announce().await?;
@@ -276,7 +282,7 @@ impl Announcing {
         }
     }
 
-    /// Finds out whether the node can serve partitions, and what it is to say of itself.
+    /// Finds out whether the node can serve partitions, and updates its announcement.
     fn examine(&mut self) {
         let is_behind = self.liveness.is_behind();
         let wrong = match self.engine.unavailable() {
@@ -291,7 +297,7 @@ impl Announcing {
         }
         let is_behind = is_behind && ailment.is_some();
         if is_behind {
-            // Before anybody hears that it is not waited for.
+            // Done before any other node learns that it need not wait for this one.
             self.liveness.suspend();
         }
         let drains = self.is_to_drain || ailment.is_some();
@@ -302,9 +308,9 @@ impl Announcing {
         self.announcement = Announcement { drains, ailment, is_behind, ..self.announcement.clone() };
     }
 
-    /// Announces the node once more. Returns those that are live.
+    /// Announces the node again. Returns the live nodes.
     async fn announce(&mut self) -> Result<LiveNodes, NodeError> {
-        // What matters is the sign of life.
+        // The sign of life is what matters here.
         let asked = async { self.announcements.lock().await.is_to_drain(&self.node).await };
         let asked = timeout(QUESTION_TIMEOUT, asked).await;
         self.is_to_drain = asked.ok().and_then(Result::ok).unwrap_or(self.is_to_drain);
@@ -313,10 +319,13 @@ impl Announcing {
         let sent = boot_time();
         announcements.announce(&self.node, &self.announcement).await?;
         if self.liveness.is_suspended() && !self.announcement.is_behind {
-            // From now on, those who make changes wait for this node. It reads those of before first.
+            // From now on, nodes that make changes wait for this node. It reads the earlier changes
+            // first.
             self.liveness.resume();
         }
-        // After the announcement: either whoever raises them sees this node, or it sees what they were raised to. If nobody answers, they are as before, for now.
+        // Read after the announcement: either the process that raises the levels sees this node, or
+        // the node sees the raised levels. If the brokers don't answer, it keeps its levels for
+        // now.
         let followed = announcements.follow_levels(&self.connection, self.announcement.levels);
         if let Ok(Err(error @ NodeError::Levels(_))) = timeout(QUESTION_TIMEOUT, followed).await {
             return Err(error);
@@ -326,7 +335,7 @@ impl Announcing {
     }
 }
 
-/// Notes which nodes are live, and since when.
+/// Publishes which nodes are live, and since when.
 fn note(changed: &watch::Sender<Live>, nodes: LiveNodes) {
     changed.send_if_modified(|live| {
         let has_changed = live.nodes != nodes;

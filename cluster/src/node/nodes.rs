@@ -1,6 +1,7 @@
 //! The nodes of a cluster: where they are, which are live, and which are to hand their partitions over.
 //!
-//! Each node renews a key of its own. What this says decides where requests are sent and who takes a free partition, and nothing else: who owns a partition, its lease says.
+//! Each node renews its own key. The keys decide where requests are sent and which node takes a
+//! free partition, and nothing else: only a lease says which node owns a partition.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,51 +20,51 @@ use crate::connection::Connection;
 use crate::lease::Timing;
 use crate::levels::Levels;
 
-/// The first part of the keys of nodes.
+/// The prefix of the keys of nodes.
 const PREFIX: &str = "node.";
-/// How often the nodes are looked at while it is not known which are live.
+/// How often the nodes' keys are read while it is unknown which nodes are live.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// What a node says of itself.
+/// The announcement of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Announcement {
-    /// Where it answers HTTP.
+    /// The address where it answers HTTP.
     pub(super) address: String,
-    /// Its version of the program.
+    /// The version of its program.
     pub(super) version: String,
-    /// Whether it hands its partitions over, and takes none.
+    /// Whether it drains: it hands its partitions over, and takes none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) drains: bool,
-    /// Why it can't serve partitions, if so: it drains until it can.
+    /// The reason why it can't serve partitions, if there is one. It drains until it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ailment: Option<String>,
-    /// Whether it answers nobody, because it does not know what others have changed.
+    /// Whether it answers no requests, because it lacks changes of other nodes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_behind: bool,
-    /// What it reads and writes; a version before there were levels says nothing.
+    /// The levels of its program; absent for versions before levels existed.
     #[serde(default = "Levels::first")]
     pub(super) levels: Levels,
 }
 
-/// A node that has a key, whether or not it is live.
+/// A node with a key. It need not be live.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KnownNode {
-    /// Its id.
+    /// The id of the node.
     pub node: String,
-    /// Where it answers HTTP.
+    /// The address where it answers HTTP.
     pub address: String,
-    /// Its version of the program.
+    /// The version of its program.
     pub version: String,
-    /// Whether it hands its partitions over, and takes none.
+    /// Whether it drains: it hands its partitions over, and takes none.
     pub drains: bool,
-    /// Why it can't serve partitions, if so: it drains until it can.
+    /// The reason why it can't serve partitions, if there is one. It drains until it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ailment: Option<String>,
-    /// The levels of its version.
+    /// The levels of its program.
     pub levels: Levels,
 }
 
-/// A node, and how its key was.
+/// A node, with its key as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SeenNode {
     pub(crate) known: KnownNode,
@@ -71,14 +72,14 @@ pub(crate) struct SeenNode {
 }
 
 impl SeenNode {
-    /// Whether the node has not renewed its key between the two.
+    /// Whether the node has not renewed its key in between.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.known.node == other.known.node && self.revision == other.revision
     }
 }
 
 impl Announcement {
-    /// Returns that of a node of this version.
+    /// Returns the announcement of a node of this program version.
     pub(super) fn new(address: String, levels: Levels) -> Self {
         Self { address, version: answers_version().to_owned(), drains: false, ailment: None, is_behind: false, levels }
     }
@@ -88,7 +89,7 @@ impl Announcement {
 struct NodeKey {
     node: String,
     revision: u64,
-    /// What it says. `None`: it is withdrawn, or another version wrote it.
+    /// The announcement. `None` if it is withdrawn, or another version wrote it.
     said: Option<Announcement>,
 }
 
@@ -131,8 +132,9 @@ pub(crate) async fn seen(cells: &KvCells) -> Result<Vec<SeenNode>, NodeError> {
     Ok(read_all(cells).await?.into_iter().filter_map(seen).collect())
 }
 
-/// Returns the live ones of the nodes that are wanted, of which `first` were seen before. One that was killed keeps its key: it counts as live until it has not renewed that for as long as
-/// others wait for its leases.
+/// Returns the live nodes that `wanted` selects. `first` are the nodes that were seen before. A
+/// killed node keeps its key, so it counts as live until it has not renewed the key for as long as
+/// other nodes wait for its leases.
 pub(crate) async fn live(
     cells: &KvCells,
     first: &[SeenNode],
@@ -170,24 +172,25 @@ impl Announcements {
         Ok(Self { cells, seen: BTreeMap::new(), live_for, forgotten_after })
     }
 
-    /// Says what a node says of itself, once more.
+    /// Renews the announcement of a node.
     pub(super) async fn announce(&self, node: &str, announcement: &Announcement) -> Result<(), NodeError> {
         let value = serde_json::to_vec(announcement).map_err(NodeError::unavailable)?;
         Ok(self.cells.put(&key_of(node), value).await.map(drop)?)
     }
 
-    /// Whether a node is to hand its partitions over.
+    /// Whether a node is to drain.
     pub(super) async fn is_to_drain(&self, node: &str) -> Result<bool, NodeError> {
         // As the leader says it. A key that was deleted is empty.
         Ok(self.cells.read(&drain_key_of(node)).await?.is_some_and(|cell| !cell.value.is_empty()))
     }
 
-    /// Reads what all nodes have agreed on, for one with the levels `own`, which writes that from now on.
+    /// Reads the agreed levels for a node with the levels `own`. The connection writes them from
+    /// now on.
     pub(super) async fn follow_levels(&self, connection: &Connection, own: Levels) -> Result<(), NodeError> {
         Ok(LevelsKey(&self.cells).follow(connection, own).await.map(drop)?)
     }
 
-    /// Forgets that a node was to hand its partitions over.
+    /// Deletes the request to drain a node.
     pub(super) async fn forget_drain(&self, node: &str) -> Result<(), NodeError> {
         if self.is_to_drain(node).await? {
             self.cells.delete(&drain_key_of(node)).await?;
@@ -195,12 +198,13 @@ impl Announcements {
         Ok(())
     }
 
-    /// Says that a node is about to stop.
+    /// Announces that a node is about to stop.
     pub(super) async fn withdraw(&self, node: &str) -> Result<(), NodeError> {
         Ok(self.cells.delete(&key_of(node)).await?)
     }
 
-    /// Reads the keys of all nodes, and returns those that are live: that have renewed their key lately, as far as this function has seen.
+    /// Reads the keys of all nodes. Returns the live nodes: those whose key has changed recently,
+    /// as far as this function has seen.
     pub(super) async fn live(&mut self) -> Result<LiveNodes, NodeError> {
         let mut seen = BTreeMap::new();
         for key in read_all(&self.cells).await? {
@@ -223,11 +227,12 @@ impl Announcements {
         Ok(LiveNodes { nodes: live.filter_map(node).collect() })
     }
 
-    /// Removes a key that was not renewed for so long that its node does not come back, or what is left of one that was withdrawn: all keys are read each time. A node that comes back all the
-    /// same has a new one.
+    /// Removes one key: of a node that has not renewed it for so long that it won't come back, or
+    /// of a withdrawn node, because all keys are read each time. If the node does come back, it
+    /// gets a new key.
     async fn forget_dead(&self) {
         let is_dead = |since: Duration| boot_time() - since >= self.live_for + self.forgotten_after;
-        // One at a time: the next sign of life must not wait.
+        // Removes one at a time, so that the next sign of life need not wait.
         let Some((_, dead)) = self.seen.values().find(|(since, _)| is_dead(*since)) else { return };
         let NodeKey { node, revision, .. } = dead;
         // None that was renewed meanwhile.
@@ -243,28 +248,34 @@ fn key_of(node: &str) -> String {
 }
 
 impl LiveNodes {
-    /// Returns their names.
+    /// Returns the names of the live nodes.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.nodes.keys().map(String::as_str)
     }
 
-    /// Returns the names of those that answer requests, as far as they say.
+    /// Returns the names of the nodes that announce that they answer requests.
     pub(super) fn answering(&self) -> impl Iterator<Item = &str> {
         self.nodes.iter().filter(|(_, node)| !node.is_behind).map(|(name, _)| name.as_str())
     }
 
-    /// Returns where a node answers HTTP, if it is live.
+    /// Returns the address where a live node answers HTTP.
     pub(super) fn address(&self, node: &str) -> Option<Arc<str>> {
         self.nodes.get(node).map(|node| Arc::clone(&node.address))
     }
 
-    /// Whether a node hands its partitions over, and takes none.
+    /// Whether a node drains.
     pub(super) fn drains(&self, node: &str) -> bool {
         self.nodes.get(node).is_some_and(|node| node.drains)
     }
 
-    /// Returns the node that is to have a partition whose last owner had `fold`, out of the live ones but `without`, unless there is no other one. Those that fold as an earlier version does have none,
-    /// unless all do; nor do those that could not serve it, nor those that drain, unless all others do. All nodes that know of the same ones choose the same.
+    /// Chooses a live node for a partition whose last owner had the fold version `fold`, avoiding
+    /// `without`.
+    ///
+    /// - A node of an earlier fold version gets the partition only if all are earlier.
+    /// - A node that could not serve it gets it only if no node could.
+    /// - A node that drains gets it only if all nodes that could serve it drain.
+    ///
+    /// All nodes that know the same live nodes choose the same one.
     pub(super) fn choose(&self, partition: u16, without: Option<&str>, failed: &[&str], fold: u32) -> Option<&str> {
         let latest = self.nodes.values().map(|node| node.fold).max().unwrap_or(0);
         let fold = fold.min(latest);
@@ -275,7 +286,7 @@ impl LiveNodes {
             let candidates = self.nodes.iter().filter(|(name, node)| is_candidate(name, node)).map(|(name, _)| name.as_str());
             candidates.max_by_key(|name| xxh3_64_with_seed(name.as_bytes(), u64::from(partition)))
         };
-        // Rather one that drains than one that can't.
+        // A node that drains is better than a node that could not serve it.
         [failed, &[]].into_iter().find_map(|failed| {
             let attempts = [(without, false), (None, false), (without, true), (None, true)];
             attempts.into_iter().find_map(|(without, may_drain)| best(without, failed, may_drain))
@@ -305,7 +316,7 @@ mod tests {
             assert!((10..=35).contains(&of(&three, name)), "{name} has {}", of(&three, name));
         }
         for partition in 0..64 {
-            // Only those of the node that is gone move, and all know where.
+            // Only the partitions of the node that is gone move, and all nodes know where.
             let chosen = three.choose(partition, None, &[], 1).unwrap();
             assert!(chosen == "b" || two.choose(partition, None, &[], 1) == Some(chosen));
             assert_eq!(three.choose(partition, Some("b"), &[], 1), two.choose(partition, None, &[], 1));
@@ -323,7 +334,8 @@ mod tests {
         };
         let (live, equal, later) = (folding(&["a", "b", "c"], &["b", "c"]), nodes(&["a", "b", "c"]), nodes(&["b", "c"]));
         for partition in 0..64 {
-            // Those of the earlier fold may be anywhere, those of the later one not.
+            // A partition of the earlier fold version may be anywhere; one of the later version may
+            // not.
             assert_eq!(live.choose(partition, None, &[], 1), equal.choose(partition, None, &[], 1));
             assert_eq!(live.choose(partition, None, &[], 2), later.choose(partition, None, &[], 1));
             assert_eq!(folding(&["a", "b"], &["b"]).choose(partition, Some("b"), &[], 2), Some("b"), "it keeps what it has");
@@ -368,7 +380,7 @@ mod tests {
             let chosen = others.choose(partition, None, &[], 1);
             assert_eq!(live.choose(partition, None, &["b"], 1), chosen);
             assert_eq!(live.choose(partition, Some("b"), &["b"], 1), chosen);
-            // The one that gave it up takes it again, rather than those that can't.
+            // The node that gave it up takes it again, since the others could not serve it.
             assert_eq!(live.choose(partition, Some("a"), &["b", "c"], 1), Some("a"));
             assert_eq!(live.choose(partition, None, &["a", "b", "c"], 1), live.choose(partition, None, &[], 1));
             let next = live.choose(partition, Some("a"), &["a", "b", "c"], 1);

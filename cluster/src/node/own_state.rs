@@ -1,6 +1,8 @@
-//! Compares what a node has saved of a partition with the log, before it takes the partition over.
+//! Compares the saved state of a partition on this node with the log, before the node takes the
+//! partition over.
 //!
-//! Brokers that lost messages, or were put back from a copy, may have other messages by now where the lost ones were. What was made of those must not be combined with these.
+//! Brokers that lost messages, or were restored from a copy, may now have other messages in place
+//! of the lost ones. State from the lost messages must not be combined with the new messages.
 
 use headcount_actors::Engine;
 use headcount_domain::fault::Fault;
@@ -10,15 +12,18 @@ use super::shared::Shared;
 use super::timing::NodeError;
 use crate::log::{Link, LogError, LogReader, sequence_of};
 
-/// Checks that the log has what the saved state of the partition reflects. If it does not, and somebody had the partition go on since the state was saved, the state is removed.
-/// So is one that can't be compared: the log no longer has the last message that it reflects, or the partition was resumed since.
+/// Checks that the log has the messages that the saved state of the partition reflects. Removes the
+/// state if it doesn't, and an operator has resumed the partition since the state was saved. Also
+/// removes a state that can't be compared, because the log no longer has the last message that it
+/// reflects, or the partition was resumed since.
 ///
 /// # Errors
-/// [`NodeError::Lost`]: somebody has to look. Others: nobody knows, or the state can't be removed.
+/// [`NodeError::Lost`]: an operator has to check the partition. All others: the outcome is unknown,
+/// or the state can't be removed.
 pub(super) async fn compare(shared: &Shared, partition: u16, resumed: u64, reader: &LogReader) -> Result<(), NodeError> {
     let engine = shared.engine.clone();
     let saved = tokio::task::spawn_blocking(move || saved_in(&engine, partition)).await.map_err(NodeError::unavailable)?;
-    // A state that can't be read is made anew.
+    // A state that can't be read is built again.
     let Ok((reflected, mark)) = saved else { return Ok(()) };
     let timing = shared.commit.audit();
     let compared = match mark {
@@ -48,10 +53,12 @@ pub(super) async fn compare(shared: &Shared, partition: u16, resumed: u64, reade
     }
 }
 
-/// Checks that the log has what follows the sealed events. If it ends before, new events would get positions that sealed ones have.
+/// Checks that the log reaches beyond the sealed events. If it ended before, new events would get
+/// the positions of sealed ones.
 ///
 /// # Errors
-/// [`NodeError::Lost`]: somebody has to look, also after the partition was resumed. Others: nobody knows.
+/// [`NodeError::Lost`]: an operator has to check the partition, even after it was resumed. All
+/// others: the outcome is unknown.
 pub(super) async fn compare_files(shared: &Shared, partition: u16, reader: &LogReader) -> Result<(), NodeError> {
     let sealed = shared.files.as_ref().map_or(0, |files| sequence_of(files.sealed_until(partition)));
     if reader.known_bounds().1 >= sealed {

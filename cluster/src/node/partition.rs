@@ -1,4 +1,4 @@
-//! A partition, as one node sees it: free, taken over, served, given up.
+//! The life of a partition on one node: free, taken over, served, given up.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::lease::{self, Candidate, Failures, Lease, LeaseError};
 use crate::log::{LogReader, LogWriter};
 use crate::stream::StreamName;
 
-/// How long brokers may take for what waits when a partition is given up.
+/// How long brokers may take for the waiting submissions when a partition is given up.
 const PATIENCE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(10);
-/// How long a node leaves a partition to others that it could not take over.
+/// How long a node that could not take a partition over leaves it to other nodes.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(10);
-/// The pause before a partition moves to a node that could not serve it is doubled this often at most.
+/// The pause before a partition moves to a node that could not serve it doubles at most this often.
 const MAX_DOUBLINGS: u32 = 6;
 
 /// The task of one partition.
@@ -31,24 +31,24 @@ pub(super) struct PartitionTask {
     pub(super) stop: watch::Receiver<bool>,
 }
 
-/// Why a node no longer serves a partition.
+/// The reason why a node stops serving a partition.
 enum End {
-    /// It still has the lease, and gives it up: it stops, or another node is to have the partition.
+    /// The node gives the lease up, because it stops, or another node is to have the partition.
     Released,
-    /// As the first, while few partitions move at once.
+    /// Like `Released`, but counted: few partitions move at once.
     Moved {
-        /// To this node.
+        /// The new node.
         to: String,
-        /// Until others may move.
+        /// The permit to move. Dropping it lets another partition move.
         _permit: OwnedSemaphorePermit,
     },
-    /// As the first: it could not take the partition over.
+    /// The node could not take the partition over. It gives the lease up.
     NotServed,
-    /// As the first: its part of the log has ended.
+    /// The partition's log has ended. The node gives the lease up.
     Failed,
-    /// As the first, but nobody may have it until somebody has looked.
+    /// The node stops the lease: no node may take it until an operator has checked the partition.
     Stopped(String),
-    /// The lease may be another node's.
+    /// Another node may have the lease.
     Lost,
 }
 
@@ -87,11 +87,11 @@ impl PartitionTask {
         }
     }
 
-    /// Removes what this node has of deleted projects of the partition, which another node has.
+    /// Removes this node's data of deleted projects, for a partition that another node serves.
     async fn remove_remains(&self) {
         match self.shared.engine.remove_remains(self.partition).await {
             Ok(()) => {}
-            // What a former owner has under way ends soon.
+            // The work of a former owner ends soon.
             Err(error @ RemainsError::Here) => {
                 tracing::debug!(partition = self.partition, %error, "deleted projects are not removed")
             }
@@ -102,7 +102,7 @@ impl PartitionTask {
         }
     }
 
-    /// Looks who has the partition, and takes it if it is free and falls to this node.
+    /// Looks at the lease of the partition, and takes it if it is free and falls to this node.
     async fn look(&self, candidate: &mut Candidate) -> Result<Option<Lease>, LeaseError> {
         let sighting = candidate.look().await?;
         let live = self.shared.live.borrow().nodes.clone();
@@ -115,10 +115,11 @@ impl PartitionTask {
         }
         self.shared.owners.note_elsewhere(self.partition, None);
         if sighting.is_own && self.shared.levels.fold >= sighting.fold {
-            // Any other node would have to wait. If the partition falls to one, it moves once all is calm.
+            // Any other node would have to wait. If the partition falls to another node, it moves
+            // later.
             return candidate.take_seen(&sighting).await;
         }
-        // A node that lost it, or gave it up, is not the one to take it next; nor is one that could not serve it.
+        // A node that lost it, gave it up or could not serve it should not be the next to take it.
         let failed = sighting.failed.iter().filter(|(_, failures)| !failures.tries_again);
         let failed: Vec<&str> = failed.map(|(node, _)| node.as_str()).collect();
         match live.choose(self.partition, holder, &failed, sighting.fold) {
@@ -127,7 +128,8 @@ impl PartitionTask {
         }
     }
 
-    /// Takes the partition over and serves it, for as long as this node has the lease and is to have it.
+    /// Takes the partition over and serves it, while this node holds the lease and is to have the
+    /// partition.
     async fn hold(&self, mut lease: Lease) -> End {
         let (partition, shared, mut stop) = (self.partition, Arc::clone(&self.shared), self.stop.clone());
         tracing::info!(partition, epoch = lease.epoch(), "takes a partition over");
@@ -191,7 +193,8 @@ impl PartitionTask {
         end
     }
 
-    /// Renews the lease of a partition that is served since a moment, or is being taken over. Returns why it is to be given up, if so.
+    /// Renews the lease of a partition. `served` is the time since when it is served; `None` during
+    /// the takeover. Returns the reason to give it up, if there is one.
     async fn renew(&self, lease: &mut Lease, served: Option<Instant>) -> Option<End> {
         let partition = self.partition;
         match lease.renew().await {
@@ -212,7 +215,7 @@ impl PartitionTask {
         if self.shared.commit.has_ended(partition) {
             return Some(End::Failed);
         }
-        // Whatever it is meant for: who takes it over serves it first.
+        // A partition is served before it moves on, even if it is meant for another node.
         let node = self.meant_for(lease, served?)?;
         let permit = Arc::clone(&self.shared.moves).try_acquire_owned().ok()?;
         if let Some(files) = &self.shared.files
@@ -222,19 +225,19 @@ impl PartitionTask {
             return None;
         }
         if !self.shared.log.has_room(partition).await {
-            // Nor could it begin an epoch in a log that is full.
+            // The other node could not begin an epoch in a full log.
             return None;
         }
         tracing::info!(partition, node, "the partition moves to another node");
         Some(End::Moved { to: node, _permit: permit })
     }
 
-    /// The other node that the partition, which is served here since a moment, is to move to now.
+    /// The other node that the partition is to move to now. It is served here since `served`.
     fn meant_for(&self, lease: &Lease, served: Instant) -> Option<String> {
         let (live, own) = (self.shared.live.borrow(), &self.shared.holder.node);
         let calm = self.shared.timing.calm;
         let is_calm = live.since.elapsed() >= calm || live.nodes.drains(own);
-        // Those that could not serve it are tried again, later each time.
+        // Nodes that could not serve it are tried again after a growing pause.
         let tries = |failures: &Failures| served.elapsed() >= calm * 2_u32.pow(failures.times.min(MAX_DOUBLINGS));
         let failed = lease.failed().iter().filter(|(_, failures)| !tries(failures));
         let failed: Vec<&str> = failed.map(|(node, _)| node.as_str()).collect();
@@ -242,7 +245,7 @@ impl PartitionTask {
         chosen.filter(|node| is_calm && node != own).map(str::to_owned)
     }
 
-    /// Stops serving the partition. What is recorded is counted by its next owner.
+    /// Stops serving the partition. Its next owner counts the recorded events.
     async fn give_up(&self, lease: Lease, end: &End) {
         let (partition, shared) = (self.partition, &self.shared);
         shared.owners.give_up(partition);
@@ -250,7 +253,7 @@ impl PartitionTask {
         let lost = shared.commit.lost(partition);
         shared.commit.release(partition, PATIENCE).await;
         shared.log.release(partition);
-        // Nothing more is recorded by this node, so that another one may begin.
+        // This node records no more events, so another node may begin.
         let reason = match end {
             End::Stopped(reason) => Some(reason.clone()),
             End::Released | End::Moved { .. } | End::NotServed | End::Failed | End::Lost => lost,
@@ -280,20 +283,23 @@ impl PartitionTask {
     }
 }
 
-/// Takes a partition over: begins its epoch, and replays what this node does not have of it.
+/// Takes a partition over: begins its epoch, and replays the events that this node lacks.
 async fn take_over(shared: &Shared, partition: u16, (epoch, resumed): (u64, u64)) -> Result<(), NodeError> {
     let _turn = shared.turns.acquire().await;
-    // Former owners may have removed projects that this node does not know to be deleted. From here on it records nothing of them, and has nothing of them from before.
+    // Former owners may have removed projects whose deletion this node has not seen yet. From here
+    // on, it records nothing for them, and keeps nothing of them.
     let engine = shared.engine.clone();
     let followed = tokio::task::spawn_blocking(move || engine.follow()).await.map_err(NodeError::unavailable)?;
     followed.map_err(NodeError::unavailable)?;
     shared.engine.remove_ended_remains(partition).await?;
     shared.engine.end_archive_work(partition).await.map_err(NodeError::unavailable)?;
     if let Some(files) = &shared.files {
-        // First, so that a former owner publishes nothing, and removes nothing from the log, that this node does not know.
+        // Comes first. From then on, no former owner publishes files or trims the log behind this
+        // node's back.
         files.take_over(partition, epoch, &shared.engine.archive_dir(partition)).await?;
     }
-    // Letters before the replay, so that a former owner sets nothing aside that this node does not know.
+    // Letters come before the replay. From then on, no former owner sets events aside behind this
+    // node's back.
     let letters = async { Ok::<_, NodeError>(shared.letters.take_over(partition, epoch).await?) };
     let (writer, (), letters) =
         tokio::try_join!(begin_epoch(shared, partition, (epoch, resumed)), take_state_over(shared, partition, epoch), letters)?;
@@ -306,7 +312,8 @@ async fn take_over(shared: &Shared, partition: u16, (epoch, resumed): (u64, u64)
     shared.engine.adopt_letters(partition, letters);
     let copied = states::fetch(shared, partition, &reader).await;
     shared.engine.adopt(partition, until, copied.clone()).await?;
-    // Last: a thread that checked before this node gave the partition up, and submits only now, is refused until the shard takes what is recorded after `until`.
+    // Comes last. A thread that checked the owner before this node gave the partition up may submit
+    // only now. It is refused until the shard takes the events recorded after `until`.
     shared.commit.adopt(partition, writer);
     let adopted = loop {
         match shared.engine.adoption(partition) {
@@ -321,13 +328,13 @@ async fn take_over(shared: &Shared, partition: u16, (epoch, resumed): (u64, u64)
     adopted
 }
 
-/// Writes the first message of an epoch: after it, no former owner records anything.
+/// Writes the first message of an epoch. After it, no former owner can record anything.
 async fn begin_epoch(shared: &Shared, partition: u16, (epoch, resumed): (u64, u64)) -> Result<LogWriter, NodeError> {
     let name = StreamName::of_partition(partition);
     let reader = LogReader::open(&shared.connection, &name.stream).await?;
     own_state::compare(shared, partition, resumed, &reader).await?;
     own_state::compare_files(shared, partition, &reader).await?;
-    // Everything is read again, and compared with this end, when it is replayed.
+    // The replay reads everything again, and compares it with this end.
     let end = reader.last_end().await?;
     Ok(LogWriter::take_over(&shared.connection, &name, epoch, end, &mut |_, _| {}).await?)
 }

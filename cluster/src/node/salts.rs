@@ -1,7 +1,9 @@
-//! The visitor salts of a cluster: one for each day of the calendar, which all nodes use.
+//! The visitor salts of a cluster. All nodes use the same salt on the same calendar day.
 //!
-//! They are a bucket in the memory of the brokers, whose keys go after two days; each node keeps those of the days around today in its file `keys/salts`. So no salt is on the disk of a
-//! broker, and none is left when the last node has forgotten it. If all brokers were started anew, nodes put back what they have.
+//! The salts are in a bucket in the memory of the brokers, whose keys expire after two days. Each
+//! node keeps the salts of the days around today in its file `keys/salts`. So no broker has a salt
+//! on disk, and a salt is gone when the last node has forgotten it. If all brokers restart, nodes
+//! write their salts back.
 
 use std::time::Duration;
 
@@ -17,15 +19,16 @@ use crate::connection::Connection;
 
 const BUCKET: &str = "hc_salts";
 const MAX_AGE: Duration = Duration::from_secs(48 * 60 * 60);
-/// How often a node looks whether it has the salts that it needs, and how soon again after a failure.
+/// How often a node checks that it has the salts that it needs.
 const INTERVAL: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_secs(2);
-/// How long a node that knows no salt of the day leaves it to the others to say theirs.
+/// How long a node without the salt of the day waits for other nodes to offer theirs.
 const OTHERS_FIRST: Duration = Duration::from_secs(15);
 const HOUR_MS: i64 = 60 * 60 * 1000;
-/// How much longer than in UTC a day lasts where it ends last.
+/// How much later than in UTC a day ends in the last timezone.
 const LATEST_MS: i64 = 12 * HOUR_MS;
-/// How much earlier than in UTC a day begins where it begins first, and an hour more: its salt is made before, and clocks differ by less.
+/// How much earlier than in UTC a day begins in the first timezone, and an hour more: its salt is
+/// made before, and clocks differ by less.
 const EARLIEST_MS: i64 = (14 + 1) * HOUR_MS;
 
 const NOT_AGREED: &str = "the visitor salt of the day can't be agreed on yet";
@@ -100,7 +103,7 @@ impl Salts {
     }
 }
 
-/// Offers the salts that an installation had which moves in: whichever node starts first uses them.
+/// Offers the salts of an installation that moves in. The node that starts first uses them.
 pub(crate) async fn bring_salts(connection: &Connection, replicas: usize, salts: &[(i64, [u8; 16])]) -> Result<(), NodeError> {
     if salts.is_empty() {
         return Ok(());

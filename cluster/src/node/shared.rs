@@ -1,4 +1,4 @@
-//! What the tasks of a node share.
+//! The state that the tasks of a node share.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::letters::LetterLists;
 use crate::levels::Levels;
 use crate::log::{StreamCommit, StreamLog};
 
-/// What the tasks of a node share.
+/// The state that the tasks of a node share.
 pub(super) struct Shared {
     pub(super) connection: Connection,
     pub(super) engine: Engine,
@@ -29,20 +29,20 @@ pub(super) struct Shared {
     pub(super) files: Option<Arc<SharedFiles>>,
     pub(super) letters: Arc<LetterLists>,
     pub(super) holder: Holder,
-    /// Those of the node's version.
+    /// The levels of the node's program.
     pub(super) levels: Levels,
     pub(super) leases: Leases,
     pub(super) timing: NodeTiming,
     pub(super) live: watch::Receiver<Live>,
     pub(super) figures: Arc<NodeFigures>,
-    /// Of those partitions that are taken over at once.
+    /// Limits the partitions that are taken over at once.
     pub(super) turns: Semaphore,
-    /// Of those partitions that move to other nodes at once.
+    /// Limits the partitions that move to other nodes at once.
     pub(super) moves: Arc<Semaphore>,
     pub(super) hints: Arc<Hints>,
 }
 
-/// The live nodes, and since when they are the same.
+/// The live nodes, and the time since when they are the same.
 #[derive(Debug, Clone)]
 pub(super) struct Live {
     pub(super) nodes: LiveNodes,

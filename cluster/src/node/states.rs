@@ -1,4 +1,4 @@
-//! Publishes the states of the partitions that a node has, and fetches those of others.
+//! Publishes the states of a node's partitions, and fetches the states of other nodes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use super::shared::Shared;
 use crate::files::{SharedStates, copy_dir, remove_copy};
 use crate::log::LogReader;
 
-/// How long a partition is kept for its state to be published before another node gets it.
+/// How long a partition that moves waits for its state to be published.
 const LAST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The state of a partition, on its way to other nodes.
+/// The publication of a partition's state for other nodes.
 pub(super) struct Publishing {
     shared: Arc<Shared>,
     partition: u16,
@@ -29,7 +29,7 @@ impl Publishing {
         Self { shared: Arc::clone(shared), partition, running: None, looked: Instant::now() }
     }
 
-    /// Begins to publish the state if that is due.
+    /// Starts to publish the state if it is due.
     pub(super) fn look(&mut self) {
         let is_running = self.running.as_ref().is_some_and(|running| !running.is_finished());
         if self.shared.files.is_none() || is_running || self.looked.elapsed() < self.shared.timing.states.looked_every {
@@ -40,7 +40,8 @@ impl Publishing {
         self.running = Some(tokio::task::spawn_blocking(move || publish_if_due(&shared, partition, &runtime)));
     }
 
-    /// Publishes the state once more if another node would have to replay much, for a short time. The partition is still served.
+    /// Publishes the state again if another node would have to replay much, within a short time.
+    /// The partition is still served.
     pub(super) async fn finish(self) {
         let partition = self.partition;
         if self.shared.files.is_some() && timeout(LAST_TIMEOUT, self.publish_last()).await.is_err() {
@@ -51,7 +52,7 @@ impl Publishing {
     async fn publish_last(self) {
         let Self { shared, partition, running, .. } = self;
         if let Some(running) = running {
-            // Its failure is in the log.
+            // The task logs its own failure.
             drop(running.await);
         }
         let Some(states) = states(&shared) else { return };
@@ -79,12 +80,13 @@ fn publish_if_due(shared: &Shared, partition: u16, runtime: &Handle) {
 
 fn publish(shared: &Shared, partition: u16, runtime: &Handle) {
     let Some(states) = states(shared) else { return };
-    // Before the state is read: it is in memory in part.
+    // Taken before the state is read, since part of it is in memory.
     let _turn = runtime.block_on(states.turn());
     let withdrawals = runtime.block_on(states.withdrawals(partition));
     let saved = match shared.engine.saved_state(partition) {
         Ok(Some(saved)) if saved.mark.is_some() => saved,
-        // Or without a mark: nobody could compare it with the log. A later checkpoint has one.
+        // No mark: other nodes could not compare the state with the log. A later checkpoint has
+        // one.
         Ok(_) => return runtime.block_on(states.put_off(partition)),
         Err(error) => {
             tracing::warn!(partition, %error, "the saved state can't be read; a new owner would replay more");
@@ -101,25 +103,25 @@ fn states(shared: &Shared) -> Option<&SharedStates> {
     Some(shared.files.as_ref()?.states())
 }
 
-/// Fetches the published state of a partition that is taken over, if that saves replaying much.
+/// Fetches the published state of a partition during a takeover, if that saves much replay.
 pub(super) async fn fetch(shared: &Shared, partition: u16, reader: &LogReader) -> Option<CopiedState> {
     let (states, engine) = (states(shared)?, shared.engine.clone());
     let own = tokio::task::spawn_blocking(move || engine.saved_position(partition)).await;
-    // What can't be read is replaced or rebuilt.
+    // A state that can't be read is replaced or rebuilt.
     let own = own.ok().and_then(Result::ok).unwrap_or(0);
     let dir = copy_dir(shared.engine.data_dir(), partition);
     states.fetch((partition, reader), own, &dir, &shared.timing.states).await
 }
 
-/// Removes what was fetched of a partition that is given up, also while it was taken over.
+/// Removes the fetched state of a partition that is given up, perhaps during its takeover.
 pub(super) async fn forget(shared: &Shared, partition: u16) {
     let dir = copy_dir(shared.engine.data_dir(), partition);
-    // If it does not run, the next copy of the partition removes it.
+    // If the task does not run, the next copy of the partition removes it.
     drop(tokio::task::spawn_blocking(move || remove_copy(&dir)).await);
 }
 
-/// Removes what was fetched of a partition.
+/// Removes the fetched state of a partition.
 pub(super) async fn forget_copy(copied: CopiedState) {
-    // If it does not run, the next copy of the partition removes it.
+    // If the task does not run, the next copy of the partition removes it.
     drop(tokio::task::spawn_blocking(move || remove_copy(&copied.dir)).await);
 }

@@ -1,4 +1,4 @@
-//! How fast a node acts, when it stops, and why it fails.
+//! The reaction times of a node, its stop signal, and its errors.
 
 use std::time::Duration;
 
@@ -12,18 +12,18 @@ use crate::files::{FilesError, StateTiming};
 use crate::lease::{LeaseError, Timing};
 use crate::log::LogError;
 
-/// How fast nodes react to each other.
+/// The reaction times of nodes.
 #[derive(Debug, Clone, Copy)]
 pub struct NodeTiming {
-    /// How long leases last. A node without a sign of life for as long is not live.
+    /// How long leases last. A node without a sign of life for this time is not live.
     pub leases: Timing,
     /// How often leases and the node's own key are renewed.
     pub renewed_every: Duration,
-    /// How long the same nodes must have been live before a partition moves to the one that is to have it.
+    /// How long the live nodes must be the same before a partition moves.
     pub calm: Duration,
     /// How long a node that is no longer live is listed before its key is removed.
     pub forgotten_after: Duration,
-    /// When states are published, for nodes that take partitions over.
+    /// The times at which states are published, for nodes that take partitions over.
     pub states: StateTiming,
 }
 
@@ -39,28 +39,28 @@ impl Default for NodeTiming {
     }
 }
 
-/// Why a node can't do something.
+/// The reason why a node can't do something.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
-    /// A lease.
+    /// A lease failed.
     #[error(transparent)]
     Lease(#[from] LeaseError),
-    /// The log of a partition.
+    /// The log of a partition failed.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// The brokers no longer have what this node had read of the log, or recorded in it.
+    /// The brokers lost messages that this node had read or recorded.
     #[error("the brokers lost what they had: {0}")]
     Lost(LogError),
     /// The engine can't begin to take a partition over.
     #[error(transparent)]
     Engine(#[from] AdoptError),
-    /// What this node has of deleted projects.
+    /// The data of deleted projects on this node can't be removed.
     #[error("what this node has of deleted projects can't be removed: {0}")]
     Remains(#[from] RemainsError),
-    /// The archive of a partition.
+    /// The archive of a partition failed.
     #[error(transparent)]
     Files(#[from] FilesError),
-    /// Which events were set aside.
+    /// The list of dead letters failed.
     #[error(transparent)]
     Letters(#[from] SharedLettersError),
     /// The state of a partition can't be opened.
@@ -72,7 +72,7 @@ pub enum NodeError {
     /// The node has an earlier version than the cluster.
     #[error(transparent)]
     Levels(Box<LevelsError>),
-    /// The brokers do not answer.
+    /// The brokers don't answer.
     #[error("the brokers can't answer: {0}")]
     Unavailable(String),
 }
@@ -100,6 +100,6 @@ impl From<LevelsError> for NodeError {
 
 /// Returns when a node is to stop.
 pub(super) async fn stopped(stop: &mut watch::Receiver<bool>) {
-    // If the sender is gone, so is the node.
+    // If the sender is gone, the node is gone, too.
     drop(stop.wait_for(|stopped| *stopped).await);
 }

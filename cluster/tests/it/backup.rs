@@ -21,7 +21,8 @@ use crate::erasure::{MARK, organization, record, sealed_projects, subject, track
 use crate::files::{at_once, below, files_in};
 use crate::node::{BASE_MS, Cluster, ClusterNode, NOW, runtime, wait_until};
 
-/// Writes a backup to a directory, and calls `during` before it asks for its page with this number. Returns the number of pages.
+/// Writes a backup to a directory, and calls `during` before it asks for its page with this number.
+/// Returns the number of pages.
 fn write(
     node: &ClusterNode,
     backup: NodesBackup,
@@ -43,7 +44,8 @@ fn write(
     pages.load(Ordering::SeqCst)
 }
 
-/// Runs something that blocks on a thread of its own: a page that is asked for again is asked for where nothing else may block.
+/// Runs something that blocks on a thread of its own: a page that is asked for again is asked for
+/// where nothing else may block.
 fn elsewhere(something: &(dyn Fn() + Sync)) {
     let runtime = Handle::current();
     let run = || {
@@ -123,12 +125,14 @@ fn a_server_erases_and_deletes_it_in_files_that_were_copied() {
     erases_and_deletes(&[0, 2]);
 }
 
-/// A server on a backup of three projects, of which these have retentions. Somebody is erased and a project is deleted while the backup is made.
+/// A server on a backup of three projects, of which these have retentions. Somebody is erased and a
+/// project is deleted while the backup is made.
 fn erases_and_deletes(with_retention: &[usize]) {
     let (place, backups) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let Some(cluster) = Cluster::start_with(Some(files_in(place.path()))) else { return };
     let mut nodes = vec![cluster.join("a")];
-    // It keeps all that they have. Since events of them may be removed at any time, their files are copied.
+    // It keeps all that they have. Since events of them may be removed at any time, their files are
+    // copied.
     with_retention.iter().for_each(|project| keep_for(&nodes[0], cluster.projects[*project], 3_660));
     record(&cluster, &nodes, 0..6);
     let deleted = cluster.projects[2];
@@ -141,7 +145,8 @@ fn erases_and_deletes(with_retention: &[usize]) {
     erase_and_opt_in(&nodes, first);
     let organization = organization(&nodes[0]);
     let number = Arc::<AtomicU64>::default();
-    // Before the last page. How many are asked for is known afterwards, and changes: events are sealed, and some pages are asked for again.
+    // Before the last page. How many are asked for is known afterwards, and changes: events are
+    // sealed, and some pages are asked for again.
     let (mut page, mut changed, mut attempts) = (usize::MAX, PathBuf::new(), 0);
     while number.load(Ordering::SeqCst) == 0 {
         attempts += 1;
@@ -192,7 +197,8 @@ fn no_events_are_removed_that_a_backup_has_not_read() {
     nodes.sort_by_key(|node| !node.has(first));
     let backup = begin(&nodes[1]);
     keep_for(&nodes[0], first, 1);
-    // Its owner raises the floor. That may be the other node by now: the partitions are shared until both have as many.
+    // Its owner raises the floor. That may be the other node by now: the partitions are shared
+    // until both have as many.
     let raised = |node: &ClusterNode| {
         let floor = node.block_on(node.engine.apply_retention(first));
         floor.inspect_err(|error| println!("the floor is not raised yet: {error}")).is_ok_and(|floor| floor.is_some())

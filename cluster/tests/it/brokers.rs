@@ -13,7 +13,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 const READY: Duration = Duration::from_secs(30);
 const ATTEMPTS: usize = 3;
 
-/// How many brokers run at once: those of one test that needs three, or of three that need one each. They wait for the disk, and elections take longer on a busy machine.
+/// How many brokers run at once: those of one test that needs three, or of three that need one
+/// each. They wait for the disk, and elections take longer on a busy machine.
 static TURNS: Semaphore = Semaphore::const_new(3);
 
 /// Brokers that form a cluster, with a directory of their own. They end with the value.
@@ -45,7 +46,8 @@ pub(crate) fn program() -> Option<PathBuf> {
 }
 
 impl Brokers {
-    /// Starts `count` brokers, and waits until they have elected a leader. `None`: the test is skipped.
+    /// Starts `count` brokers, and waits until they have elected a leader. `None`: the test is
+    /// skipped.
     pub(crate) async fn start(count: usize) -> Option<Self> {
         Self::start_with(count, "max_payload: 8MB", "sync_interval: always").await
     }

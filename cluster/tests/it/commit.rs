@@ -240,7 +240,8 @@ fn a_purged_log_is_read_from_what_is_left() {
         let stream = async_nats::jetstream::new(client).get_stream("EV_000").await.unwrap();
         stream.purge().sequence(5).await.unwrap();
     });
-    // Message 5 is the first: nothing before its last event can be wanted, since nothing shows what it follows.
+    // Message 5 is the first: nothing before its last event can be wanted, since nothing shows what
+    // it follows.
     let firsts = |after| {
         read(&log, |partition| (partition < 1).then_some(after), usize::MAX)
             .into_iter()

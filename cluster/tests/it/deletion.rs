@@ -1,4 +1,5 @@
-//! Projects that are deleted while their partitions move: they are gone from every answer at once, and from every disk, the bucket and the log soon.
+//! Projects that are deleted while their partitions move: they are gone from every answer at once,
+//! and from every disk, the bucket and the log soon.
 
 use std::fs;
 use std::path::Path;

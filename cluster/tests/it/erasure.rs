@@ -1,4 +1,5 @@
-//! Identities that are erased while their partitions move: they are gone from every answer, and from every disk, the bucket and the log soon.
+//! Identities that are erased while their partitions move: they are gone from every answer, and
+//! from every disk, the bucket and the log soon.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -31,7 +32,8 @@ pub(crate) fn subject() -> ErasureSubject {
     ErasureSubject::User(format!("{MARK}-user"))
 }
 
-/// Records an event at the node that has the project, and that knows what others have changed. Returns what became of it.
+/// Records an event at the node that has the project, and that knows what others have changed.
+/// Returns what became of it.
 pub(crate) fn track(nodes: &[ClusterNode], project: ProjectId, event: &NewEvent) -> Status {
     let status = Mutex::new(None);
     wait_until("an event is recorded", || {
@@ -43,7 +45,8 @@ pub(crate) fn track(nodes: &[ClusterNode], project: ProjectId, event: &NewEvent)
     status.into_inner().unwrap()
 }
 
-/// An event of the identity, by its user or, each second time, by an anonymous id that is linked to it in the first.
+/// An event of the identity, by its user or, each second time, by an anonymous id that is linked to
+/// it in the first.
 fn marked(number: usize) -> NewEvent {
     let event = NewEvent::new("visit").external_id(format!("{MARK}-o{number}")).at_ms(BASE_MS);
     let event = event.with(Field::Url, format!("https://shop.example/{MARK}/{number}"));

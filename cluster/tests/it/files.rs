@@ -30,7 +30,8 @@ fn of_place(place: String) -> NodeFiles {
     NodeFiles { place, archive: at_once(), max_bytes: -1, log_kept: Duration::ZERO }
 }
 
-/// A place for files, and the directory that it is; none if `HEADCOUNT_TEST_FILES` names another place, such as a bucket of S3.
+/// A place for files, and the directory that it is; none if `HEADCOUNT_TEST_FILES` names another
+/// place, such as a bucket of S3.
 fn some_place() -> (NodeFiles, Option<tempfile::TempDir>) {
     match std::env::var("HEADCOUNT_TEST_FILES") {
         Ok(place) => (of_place(place), None),
@@ -210,7 +211,8 @@ fn a_stream_that_fills_is_sealed_before_its_time() {
     node.stop();
 }
 
-/// Such a partition does not move, because no other node could begin to write it. `cluster drain` says so.
+/// Such a partition does not move, because no other node could begin to write it. `cluster drain`
+/// says so.
 #[test]
 fn a_partition_whose_stream_is_full_is_named() {
     let place = tempfile::tempdir().unwrap();
@@ -281,7 +283,8 @@ fn a_former_owner_publishes_nothing() {
     fs::rename(&away, place.path()).unwrap();
 }
 
-/// A node that was halted for days does not know yet that another one has its partition, whose files no list of its own names.
+/// A node that was halted for days does not know yet that another one has its partition, whose
+/// files no list of its own names.
 #[test]
 fn a_former_owner_deletes_nothing() {
     let place = tempfile::tempdir().unwrap();
@@ -354,7 +357,8 @@ fn a_damaged_file_is_not_published() {
         assert!(sealed.is_err(), "{sealed:?}");
     }
     assert_eq!(files(place.path()), published);
-    // What is not published is dropped when the partition is taken over anew, and sealed again from the log.
+    // What is not published is dropped when the partition is taken over anew, and sealed again from
+    // the log.
     let node = cluster.rejoin("a", node.leave(), |_| {});
     wait_until("all is published again", || {
         node.block_on(node.engine.seal_archive()).is_ok() && files(place.path()).len() > published.len()

@@ -111,7 +111,8 @@ struct Owned {
     until: Instant,
 }
 
-/// Takes the lease again and again: gives it up, or renews it no more and goes on as long as it is valid.
+/// Takes the lease again and again: gives it up, or renews it no more and goes on as long as it is
+/// valid.
 async fn compete(mut candidate: Candidate, end: Instant, owned: Arc<Mutex<Vec<Owned>>>) {
     while Instant::now() < end {
         let Ok(Some(mut lease)) = candidate.take().await else {

@@ -1,4 +1,5 @@
-//! Nodes of two versions: partitions do not move to the earlier one, and what nodes write changes once all have the later one.
+//! Nodes of two versions: partitions do not move to the earlier one, and what nodes write changes
+//! once all have the later one.
 
 use std::time::{Duration, Instant};
 

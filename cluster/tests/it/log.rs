@@ -129,7 +129,8 @@ async fn what_others_wrote_is_noticed() {
     ));
     let read_all = || read(&brokers, &name, LogEnd::default());
     assert!(matches!(read_all().await, Err(LogError::Broken { sequence: 2, reason: MessageError::Unchained, .. })));
-    // One with events, of the epoch that the log is in: only its chain tells that it has another place.
+    // One with events, of the epoch that the log is in: only its chain tells that it has another
+    // place.
     let again = brokers.create("EV_003", -1).await;
     owner(&brokers, &again, 1).await.unwrap().append(vec![entry(1)]).await.unwrap();
     let copied = context.get_stream(&again.stream).await.unwrap().get_raw_message(2).await.unwrap().payload;

@@ -1,4 +1,5 @@
-//! Brokers that are put back from a copy, and have lost what they confirmed since. What nodes made of it must not be combined with what they record later.
+//! Brokers that are put back from a copy, and have lost what they confirmed since. What nodes made
+//! of it must not be combined with what they record later.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -39,7 +40,8 @@ pub(crate) fn lose_events(cluster: &mut Cluster, earlier: &TempDir) {
     });
 }
 
-/// What is recorded after a loss: more orders than were lost, and no user who is recorded with a check of the count.
+/// What is recorded after a loss: more orders than were lost, and no user who is recorded with a
+/// check of the count.
 const OTHERS: [(u64, u64); 3] = [(31, 40), (41, 50), (51, 60)];
 
 /// Starts a node, which gets all partitions, records orders of these users, and leaves.
@@ -62,7 +64,8 @@ fn a_state_of_what_the_brokers_lost_stops_its_partition_until_it_is_resumed() {
     let copy = cluster.restart_brokers_after(|brokers| brokers.copy(0));
     let dir = record_alone(&cluster, "a", Some(dir), &[(10, 20)]);
     cluster.restart_brokers_after(|brokers| brokers.put_back(0, &copy, ""));
-    // Another node knows nothing of that. By now the log has more messages than the state of the first one.
+    // Another node knows nothing of that. By now the log has more messages than the state of the
+    // first one.
     let other = record_alone(&cluster, "b", None, &OTHERS);
     let mut nodes = [cluster.rejoin("a", dir, |_| {})];
     wait_until("all partitions with events are stopped", || stopped(&cluster, &nodes[0]) == cluster.partitions());
@@ -196,7 +199,8 @@ fn a_published_state_of_what_the_brokers_lost_is_passed_over() {
     record(&cluster, &nodes, (5, 10));
     wait_until_published(&cluster, place.path(), &nodes[0]);
     nodes.into_iter().for_each(ClusterNode::stop);
-    // The log loses the later events, and gets others. The pointers name the state with the lost ones.
+    // The log loses the later events, and gets others. The pointers name the state with the lost
+    // ones.
     let later = cluster.restart_brokers_after(|brokers| {
         let later = brokers.copy(0);
         brokers.put_back(0, &earlier, "");

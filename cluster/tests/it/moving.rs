@@ -211,7 +211,8 @@ async fn forget_record(brokers: &Brokers) {
     assert_eq!(purged.purged, 1);
 }
 
-/// The number of messages of each stream, but for the bucket of the record, and for events: each attempt says in their streams that it begins.
+/// The number of messages of each stream, but for the bucket of the record, and for events: each
+/// attempt says in their streams that it begins.
 async fn messages(brokers: &Brokers) -> BTreeMap<String, u64> {
     let context = async_nats::jetstream::new(async_nats::connect(brokers.addresses()).await.unwrap());
     let mut found: BTreeMap<String, u64> =

@@ -203,7 +203,8 @@ impl Cluster {
         self.rejoin_as(name, self.new_dir(), (Levels::own(), timing), |_| {}).unwrap()
     }
 
-    /// Starts a node in a new directory, of a version with other levels. On a busy machine, others don't take it for gone.
+    /// Starts a node in a new directory, of a version with other levels. On a busy machine, others
+    /// don't take it for gone.
     pub(crate) fn join_as(&self, name: &str, levels: Levels) -> Result<ClusterNode, NodeError> {
         let leases = Timing { held: Duration::from_secs(8), taken_after: Duration::from_secs(10) };
         self.rejoin_as(name, self.new_dir(), (levels, NodeTiming { leases, ..TIMING }), |_| {})
@@ -290,7 +291,8 @@ impl ClusterNode {
         self.runtime.block_on(future)
     }
 
-    /// The number of orders, counted by a pass over the events. `None`: it can't be counted here now.
+    /// The number of orders, counted by a pass over the events. `None`: it can't be counted here
+    /// now.
     pub(crate) fn orders_if_here(&self, project: ProjectId) -> Option<usize> {
         let question = PageQuestion {
             predicate: Predicate::default(),
@@ -320,7 +322,8 @@ impl ClusterNode {
         self.runtime.block_on(self.engine.floor(project)).is_ok_and(|floor| floor.is_some())
     }
 
-    /// Records an order, if it can: `None` if it is not here, or nobody knows whether it was recorded.
+    /// Records an order, if it can: `None` if it is not here, or nobody knows whether it was
+    /// recorded.
     pub(crate) fn order(&self, project: ProjectId, user: u64) -> Option<Status> {
         let order = NewEvent::new("order").user(format!("u{user}")).external_id(format!("o{user}")).at_ms(BASE_MS);
         self.runtime.block_on(self.engine.track(project, &order)).ok().map(|receipt| receipt.status)
@@ -353,7 +356,8 @@ impl ClusterNode {
     }
 }
 
-/// Records orders of the users `from..to` in each project, each at the node that has it, again until it is recorded. Asks for the count after each tenth.
+/// Records orders of the users `from..to` in each project, each at the node that has it, again
+/// until it is recorded. Asks for the count after each tenth.
 pub(crate) fn record(cluster: &Cluster, nodes: &[ClusterNode], (from, to): (u64, u64)) {
     for user in from..to {
         for project in &cluster.projects {
@@ -406,7 +410,8 @@ fn partitions_follow_the_nodes_and_each_event_counts_once() {
     let Some(cluster) = Cluster::start() else { return };
     let mut nodes = vec![cluster.join("a")];
     wait_until("one node has all", || nodes[0].serves() == usize::from(PARTITIONS));
-    // The engine looked for retentions when it was opened, and had no partition then. No change follows, with which it would look again.
+    // The engine looked for retentions when it was opened, and had no partition then. No change
+    // follows, with which it would look again.
     wait_until("a new owner raises floors", || nodes[0].forgets());
     record(&cluster, &nodes, (0, 20));
     // Others come, and get their part while events are recorded.

@@ -163,7 +163,8 @@ fn an_export_is_the_business_of_its_home_and_of_the_next_one() {
     let again = cluster.rejoin(name, dir, |_| {});
     assert_eq!(pieces(&again), 0);
     again.stop();
-    // One that is killed leaves nothing of what requests were before: each is one message, and so is the home.
+    // One that is killed leaves nothing of what requests were before: each is one message, and so
+    // is the home.
     let at = home(&nodes).unwrap();
     let third = exported(&nodes, "u5");
     nodes.remove(at).kill();

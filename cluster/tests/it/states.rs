@@ -35,7 +35,8 @@ pub(crate) fn without_archive(place: &Path) -> NodeFiles {
     }
 }
 
-/// The positions of the published states of the partitions with a project, by what their pointers name.
+/// The positions of the published states of the partitions with a project, by what their pointers
+/// name.
 fn published(cluster: &Cluster, place: &Path) -> Vec<u64> {
     let incarnation = place.join(cluster.record.incarnation.to_string());
     let of_partition = |partition: u16| {
@@ -138,7 +139,8 @@ fn a_state_that_is_missing_or_damaged_is_passed_over() {
     nodes.remove(0).stop();
 }
 
-/// A node had a project and a checkpoint of it. Another one wrote a base since, and its published state is gone.
+/// A node had a project and a checkpoint of it. Another one wrote a base since, and its published
+/// state is gone.
 #[test]
 fn an_older_checkpoint_gives_way_to_the_base_of_another_node() {
     let place = tempfile::tempdir().unwrap();

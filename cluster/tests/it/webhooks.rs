@@ -91,7 +91,8 @@ fn delivered(node: &ClusterNode, id: &WebhookId) -> Option<usize> {
     node.engine.webhook_deliveries(organization, id, &query).ok().map(|page| page.deliveries.len())
 }
 
-/// Checks that each notification has one id, and that they came in their order, but for what is repeated. Returns the ids.
+/// Checks that each notification has one id, and that they came in their order, but for what is
+/// repeated. Returns the ids.
 fn check_order(receiver: &Receiver) -> BTreeMap<usize, String> {
     let got = receiver.got.lock().clone();
     assert!(got.iter().all(|(_, message)| *message < 1000), "what was before is not sent");
@@ -141,7 +142,8 @@ fn each_notification_comes_at_least_once_whoever_has_the_project() {
     nodes.remove(owner).kill();
     assert!(came < 100, "it sends while it is killed");
     notify(&nodes, project, 100..150);
-    // Others manage it meanwhile: what comes while it is paused is sent afterwards, with the new secret, too.
+    // Others manage it meanwhile: what comes while it is paused is sent afterwards, with the new
+    // secret, too.
     let pause = |node: &ClusterNode, status| {
         let patch = WebhookPatch { status: Some(status), ..WebhookPatch::default() };
         node.engine.change_webhook(organization, &webhook.id, patch, NOW).unwrap();

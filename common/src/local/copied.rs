@@ -1,4 +1,4 @@
-//! A copy, in files of this machine, of documents that are elsewhere: reading one asks nobody.
+//! A copy of documents in files of this machine, so that reading one needs no request.
 
 use std::io;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::{Files, Unwritten};
 use crate::control_error::ControlError;
 use crate::documents::{DocumentChange, DocumentVisitor, Documents, DocumentsError};
 
-/// See the module.
+/// A copy of documents in files of this machine.
 #[derive(Debug)]
 pub struct CopiedDocuments {
     original: Arc<dyn Documents>,
@@ -18,7 +18,7 @@ pub struct CopiedDocuments {
 }
 
 impl CopiedDocuments {
-    /// Makes a copy in `dir`, which is emptied, as the documents are followed.
+    /// Creates a copy in `dir`. The directory is emptied, and filled by following the documents.
     ///
     /// # Errors
     /// The directory can't be emptied.

@@ -18,19 +18,19 @@ pub struct LocalDocuments {
     changes: Mutex<Changes>,
 }
 
-/// The changes since the start, of which the first are the documents that were there.
+/// The changes since the start. The first ones are the documents that existed then.
 #[derive(Debug)]
 struct Changes {
-    /// How many there were.
+    /// The number of changes.
     count: u64,
-    /// Those that were not followed yet.
+    /// The changes that were not followed yet.
     unfollowed: VecDeque<Unfollowed>,
 }
 
 #[derive(Debug)]
 struct Unfollowed {
     key: String,
-    /// What was written, or that it was removed; `None`: the file says it.
+    /// The new content, or `None` inside for a removal. `None` outside: the content is in the file.
     change: Option<Option<Vec<u8>>>,
 }
 
@@ -106,7 +106,7 @@ mod tests {
 
     type Seen = BTreeMap<String, Vec<u8>>;
 
-    /// Follows `documents`; those that say "damaged" can't be read.
+    /// Follows `documents`. A document with the content "damaged" can't be read.
     fn follow(documents: &LocalDocuments, seen: &mut Seen) -> u64 {
         let visit = |DocumentChange { key, content }: DocumentChange<'_>| {
             match content {
@@ -150,7 +150,8 @@ mod tests {
         assert_eq!(follow(&LocalDocuments::open(dir.path()).unwrap(), &mut Seen::new()), 1);
     }
 
-    /// Each operation of a change fails, before it is done and after. A change that is refused has not been made.
+    /// Each operation of a change fails, once before it is done and once after. A refused change
+    /// has not been made.
     #[test]
     fn a_change_that_fails_is_taken_back() {
         for (done, content) in [false, true].into_iter().flat_map(|done| [(done, Some(&b"new"[..])), (done, None)]) {

@@ -1,4 +1,5 @@
-//! The seam on one machine: files in the data directory, which only this process changes.
+//! The implementation of the seam on one machine: files in the data directory that only this
+//! process changes.
 
 mod copied;
 mod documents;
@@ -15,25 +16,27 @@ use std::path::{Path, PathBuf};
 
 use headcount_storage::files::{PRIVATE_FILE, create_private_dir, list, read_if_there, remove_file, sync_dir, write_atomically};
 
-/// What became of a file that could not be written or removed.
+/// The state of a file that could not be written or removed.
 #[derive(Debug)]
 enum Unwritten {
-    /// It is as it was.
+    /// The file is unchanged.
     Unchanged(io::Error),
-    /// It may have been written or removed all the same.
+    /// The file may have been written or removed.
     Unknown(io::Error),
 }
 
-/// A directory of files, each with a key and only ever replaced as a whole. Keys have no dots.
+/// A directory of files. Each file has a key and is only ever replaced as a whole. Keys have no
+/// dots.
 #[derive(Debug)]
 struct Files {
     dir: PathBuf,
-    /// The end of a file's name, after the key.
+    /// The suffix of a file's name, after the key.
     suffix: &'static str,
 }
 
 impl Files {
-    /// Opens a directory, or creates it. Removes what writes left that were cut short: it may name somebody who is erased by now.
+    /// Opens a directory, or creates it. Removes files of interrupted writes, which may name a
+    /// person who is erased by now.
     fn open(dir: &Path, suffix: &'static str) -> io::Result<Self> {
         create_private_dir(dir)?;
         let files = Self { dir: dir.to_owned(), suffix };
@@ -45,7 +48,7 @@ impl Files {
         Ok(files)
     }
 
-    /// The files whose names end with the suffix and `then`, with their keys, in order.
+    /// Returns the files whose names end with the suffix and `then`, with their keys, in order.
     fn list(&self, then: &str) -> io::Result<Vec<(String, PathBuf)>> {
         let key_of = |path: &PathBuf| {
             let key = path.file_name()?.to_str()?.strip_suffix(then)?.strip_suffix(self.suffix)?;
@@ -64,7 +67,7 @@ impl Files {
         read_if_there(&self.path(key))
     }
 
-    /// Replaces a file, or removes it, durably. What fails half-way is taken back.
+    /// Replaces a file, or removes it, durably. A partial change is undone.
     fn put(&self, key: &str, content: Option<&[u8]>) -> Result<(), Unwritten> {
         let former = self.read(key).map_err(Unwritten::Unchanged)?;
         let Err(error) = self.try_put(key, content) else { return Ok(()) };
@@ -74,7 +77,7 @@ impl Files {
         }
     }
 
-    /// Replaces a file, durably. What fails half-way is not taken back.
+    /// Replaces a file, durably. A partial change is not undone.
     fn write(&self, key: &str, content: &[u8]) -> Result<(), Unwritten> {
         let Err(error) = self.try_put(key, Some(content)) else { return Ok(()) };
         match self.read(key) {

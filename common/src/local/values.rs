@@ -11,19 +11,21 @@ use super::{Files, Unwritten};
 use crate::documents::DocumentsError;
 use crate::values::SharedValues;
 
-/// The most bytes of a value. It is written as a whole, at most once a second.
+/// The maximum size of a value in bytes. A value is written as a whole, at most once a second.
 const MAX_BYTES: usize = 1 << 20;
 
-/// Values that belong to the documents of a directory, each in a file beside its document.
+/// Values that belong to the documents of a directory. Each value has a file beside its document.
 #[derive(Debug)]
 pub struct LocalValues {
     files: Files,
-    /// The revisions of values that were written since the start. The others have the first one.
+    /// The revisions of the values written since the start. All other values have revision 1.
     revisions: Mutex<BTreeMap<String, u64>>,
 }
 
 impl LocalValues {
-    /// Opens the values in the files `KEY.SUFFIX` of a directory. Values without a document are removed: a removal was cut short. A document that was set aside needs its value.
+    /// Opens the values in the files `KEY.SUFFIX` of a directory. Removes values without a
+    /// document, which an interrupted removal has left. A document that was set aside keeps its
+    /// value.
     ///
     /// # Errors
     /// The directory can't be read or written.

@@ -1,4 +1,4 @@
-//! How a node asks another one, and why it gets no answer.
+//! Requests from one node to another, and the reasons why there is no answer.
 
 use std::fmt;
 use std::pin::Pin;
@@ -10,50 +10,52 @@ use headcount_domain::ids::OrganizationId;
 /// A request to another node.
 #[derive(Clone)]
 pub struct NodeCall {
-    /// Where it answers HTTP: `http://host:port`, without a slash at its end.
+    /// The address where the node answers HTTP: `http://host:port`, without a trailing slash.
     pub address: Arc<str>,
-    /// What only nodes know ([`Engine::node_token`](crate::Engine::node_token)).
+    /// The token that authenticates nodes ([`Engine::node_token`](crate::Engine::node_token)).
     pub token: String,
-    /// Whose share of the requests between nodes it takes: the organization that is asked about, or 0 for none.
+    /// The organization that the question is about, or 0 for none. Its share of the requests
+    /// between nodes is charged.
     pub organization: OrganizationId,
-    /// What [`Engine::answer_remote`](crate::Engine::answer_remote) reads there.
+    /// The bytes that [`Engine::answer_remote`](crate::Engine::answer_remote) decodes there.
     pub request: Vec<u8>,
-    /// How long the answer may take.
+    /// The time limit of the answer.
     pub within: Duration,
 }
 
 impl fmt::Debug for NodeCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Without the token.
+        // Debug output never shows the token.
         f.debug_struct("NodeCall").field("address", &self.address).field("within", &self.within).finish_non_exhaustive()
     }
 }
 
-/// The answer of another node, once it is there.
+/// A future of another node's answer.
 pub type NodeAnswer = Pin<Box<dyn Future<Output = Result<Vec<u8>, AskNodeError>> + Send>>;
 
-/// Takes requests to other nodes, and brings back what their [`Engine::answer_remote`](crate::Engine::answer_remote) returns.
+/// Sends requests to other nodes, and returns the answers of their
+/// [`Engine::answer_remote`](crate::Engine::answer_remote).
 pub trait AskNode: Send + Sync {
     /// Asks another node.
     fn ask(&self, call: NodeCall) -> NodeAnswer;
 }
 
-/// Why another node gives no answer.
+/// The reason why another node gives no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AskNodeError {
-    /// A project is not there: it has another owner by now.
+    /// A project has another owner by now.
     #[error("a project has another owner by now")]
     NotHere,
-    /// A project is not one of the organization, as far as the other node knows.
+    /// The other node does not know a project as one of the organization.
     #[error("a project is not one of the organization")]
     NotOfOrganization,
-    /// The bytes are not those of a question, or an answer, of this version.
+    /// The bytes are not a question or an answer of this version.
     #[error("the other node is of another version: {0}")]
     OtherVersion(String),
     /// The question or the answer is too large.
     #[error("the question or its answer is larger than nodes send each other")]
     TooLarge,
-    /// Too many questions are waiting there.
+    /// Too many questions are waiting at the other node.
     #[error("too many questions are waiting on the other node")]
     Busy,
     /// The other node could not find the answer.
@@ -65,7 +67,7 @@ pub enum AskNodeError {
 }
 
 impl AskNodeError {
-    /// Returns what stands for the error between nodes, besides its details.
+    /// Returns the code of the error between nodes, without its details.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -88,7 +90,7 @@ impl AskNodeError {
         }
     }
 
-    /// Returns the error that another node reported. One that is not known here comes from another version.
+    /// Returns the error that another node reported. An unknown code comes from another version.
     #[must_use]
     pub fn of_code(code: &str, details: &str) -> Self {
         match code {

@@ -1,4 +1,4 @@
-//! What nodes ask each other: questions about projects that another node owns, as bytes.
+//! Requests between nodes: questions about projects that another node owns, as bytes.
 
 mod ask;
 mod wire;

@@ -1,5 +1,5 @@
-//! The bytes of questions and answers between nodes: a tag of two bytes (little-endian), and then a value as the store encodes it,
-//! which begins with its version.
+//! The bytes of questions and answers between nodes: a tag of two bytes (little-endian), and then a
+//! value in the encoding of the store, which begins with its version.
 
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_storage::codec::{self, CodecError};
@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use super::ask::AskNodeError;
 
-/// The most bytes of a question: some two million keys.
+/// The maximum size of a question in bytes: some two million keys.
 pub const MAX_REQUEST_BYTES: usize = 32 << 20;
-/// The most bytes of an answer: some three million keys.
+/// The maximum size of an answer in bytes: some three million keys.
 pub const MAX_ANSWER_BYTES: usize = 48 << 20;
-/// The most projects that one request asks.
+/// The maximum number of projects in a request.
 pub const MAX_PROJECTS: usize = 256;
 
-/// The version of requests and answers, whatever their tag.
+/// The version of requests and answers of every tag.
 const VERSION: u8 = 1;
 
-/// What another node is asked.
+/// A request to another node.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct NodeRequest<Q> {
     /// The organization that the question is about.
@@ -33,17 +33,17 @@ impl<Q: Serialize> NodeRequest<Q> {
     /// Encodes a request.
     ///
     /// # Errors
-    /// [`AskNodeError::TooLarge`].
+    /// Returns [`AskNodeError::TooLarge`].
     pub fn encode(&self, tag: u16) -> Result<Vec<u8>, AskNodeError> {
         tagged(tag, self, MAX_REQUEST_BYTES)
     }
 }
 
 impl<Q: DeserializeOwned> NodeRequest<Q> {
-    /// Decodes a request whose tag says that its question is a `Q`.
+    /// Decodes a request. Its tag means that the question is a `Q`.
     ///
     /// # Errors
-    /// [`AskNodeError::OtherVersion`], [`AskNodeError::TooLarge`].
+    /// Returns [`AskNodeError::OtherVersion`], [`AskNodeError::TooLarge`].
     pub fn decode(bytes: &[u8]) -> Result<Self, AskNodeError> {
         let request: Self = codec::decode(VERSION, untagged(bytes)?.1).map_err(|error| unread(&error))?;
         if request.projects.len() > MAX_PROJECTS { Err(AskNodeError::TooLarge) } else { Ok(request) }
@@ -53,7 +53,7 @@ impl<Q: DeserializeOwned> NodeRequest<Q> {
 /// Returns the tag of a request.
 ///
 /// # Errors
-/// [`AskNodeError::OtherVersion`], [`AskNodeError::TooLarge`].
+/// Returns [`AskNodeError::OtherVersion`], [`AskNodeError::TooLarge`].
 pub fn tag_of(request: &[u8]) -> Result<u16, AskNodeError> {
     if request.len() > MAX_REQUEST_BYTES {
         return Err(AskNodeError::TooLarge);
@@ -64,7 +64,7 @@ pub fn tag_of(request: &[u8]) -> Result<u16, AskNodeError> {
 /// Encodes the answer to a question with this tag.
 ///
 /// # Errors
-/// [`AskNodeError::TooLarge`].
+/// Returns [`AskNodeError::TooLarge`].
 pub fn encode_answer<A: Serialize>(tag: u16, answer: &A) -> Result<Vec<u8>, AskNodeError> {
     tagged(tag, answer, MAX_ANSWER_BYTES)
 }
@@ -72,7 +72,7 @@ pub fn encode_answer<A: Serialize>(tag: u16, answer: &A) -> Result<Vec<u8>, AskN
 /// Decodes the answer to a question with this tag.
 ///
 /// # Errors
-/// [`AskNodeError::OtherVersion`].
+/// Returns [`AskNodeError::OtherVersion`].
 pub fn decode_answer<A: DeserializeOwned>(tag: u16, bytes: &[u8]) -> Result<A, AskNodeError> {
     match untagged(bytes)? {
         (found, value) if found == tag => codec::decode(VERSION, value).map_err(|error| unread(&error)),
@@ -107,7 +107,7 @@ mod tests {
         NodeRequest { organization: OrganizationId(300), projects, question: (5, "a".to_owned()) }
     }
 
-    /// Nodes of other versions read these bytes.
+    /// Nodes of other program versions read these bytes.
     #[test]
     fn the_bytes_of_requests_and_answers_stay() {
         let golden = [7, 1, 1, 251, 44, 1, 2, 1, 253, 255, 255, 255, 255, 255, 255, 255, 255, 5, 1, 97];
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(encode_answer(1, &vec![0_u8; 2 * MAX_ANSWER_BYTES]), Err(AskNodeError::TooLarge));
     }
 
-    /// A length that the bytes claim allocates nothing.
+    /// A claimed length allocates nothing.
     #[test]
     fn a_claimed_length_is_not_believed() {
         for claimed in [[253; 9], [255; 9]] {

@@ -1,4 +1,5 @@
-//! What a control record changes, field by field, as the API shows the fields. No secrets and no hashes of them.
+//! The changes that a control record makes, field by field, as the API shows the fields. Secrets
+//! and their hashes are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +13,8 @@ use crate::{ApiToken, AuditAction, AuditTarget, FieldChange, Member, Organizatio
 
 type Fields = BTreeMap<&'static str, Value>;
 
-/// Returns the changes that `record` will make to `state`. A record may make several: a member is removed with tokens.
+/// Returns the changes that `record` will make to `state`. A record may make several: removing a
+/// member also removes the member's tokens.
 pub(crate) fn changes_of(state: &State, record: &ControlRecord) -> Vec<Audited> {
     let tenant = state.tenants.get(&record.organization());
     match (record, tenant) {
@@ -61,7 +63,8 @@ pub(crate) fn changes_of(state: &State, record: &ControlRecord) -> Vec<Audited> 
             let member = tenant.members.get(id).map(|member| of_member(AuditAction::MemberRemoved, Some(member), None));
             member.into_iter().chain(revoked(tenant, |token| token.member.as_ref() == Some(id))).collect()
         }
-        // What the program notes for itself, what must not be named, and what can't be: the record was checked.
+        // Internal records of the program, changes that must not be named, and changes that fail
+        // the check of records.
         (
             ControlRecord::EventsRecorded { .. }
             | ControlRecord::DeletionFinished { .. }
@@ -78,7 +81,7 @@ pub(crate) fn changes_of(state: &State, record: &ControlRecord) -> Vec<Audited> 
     }
 }
 
-/// The fields that differ. Those of what is made or removed differ from none.
+/// Returns the fields that differ. The fields of a new or removed item differ from no fields.
 fn difference(before: Fields, after: &Fields) -> BTreeMap<String, FieldChange> {
     let names: BTreeSet<&str> = before.keys().chain(after.keys()).copied().collect();
     let value = |fields: &Fields, name| fields.get(name).cloned().unwrap_or(Value::Null);
@@ -92,7 +95,7 @@ fn audited(action: AuditAction, (kind, id): (TargetType, String), before: Option
     Audited { action, target: AuditTarget { kind, id }, changes }
 }
 
-/// A value as JSON. None of those here can fail; null stands for one that did.
+/// Returns a value as JSON. Encoding never fails here; null stands for a failure.
 fn value(value: impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
@@ -103,7 +106,7 @@ fn of_organization(action: AuditAction, before: Option<&Organization>, after: &O
 }
 
 fn organization_fields(organization: &Organization) -> Fields {
-    // A rate with more digits than a number of JSON's readers holds is shown as text.
+    // A rate with more digits than JSON readers keep is shown as text.
     let rate = |text: String| match text.parse::<f64>() {
         Ok(number) if number.to_string() == text => number.into(),
         _ => Value::String(text),

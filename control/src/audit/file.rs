@@ -1,4 +1,4 @@
-//! The audit log of one organization: a log of entries, each with the position of its control record.
+//! The audit log of one organization. Each entry has the position of its control record.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -16,18 +16,19 @@ const DAY_MS: i64 = 86_400_000;
 /// How long entries are kept.
 const KEPT_DAYS: i64 = 400;
 const SEGMENT_BYTES: u64 = 256 * 1024;
-/// The most bytes that the entries of an organization take; then the oldest quarter goes.
+/// The maximum size of an organization's entries in bytes. Beyond it, the oldest quarter is
+/// removed.
 const MAX_BYTES: u64 = 32 * 1024 * 1024;
-/// How many entries are read at once.
+/// The number of entries read at once.
 const WINDOW: u64 = 256;
 /// The number of entries between two searches for old ones.
 const EXPIRE_EVERY: u64 = 64;
 
-/// An entry as stored.
+/// An entry as it is stored.
 #[derive(Debug, Serialize, Deserialize)]
 struct StoredEntry {
     version: u32,
-    /// The position of the control record that it is from.
+    /// The position of its control record.
     control: u64,
     entry: AuditEntry,
 }
@@ -42,18 +43,18 @@ impl AuditFile {
     /// Opens the log in `dir`, or creates one there.
     pub(super) fn open(dir: &Path) -> Result<Self, ControlError> {
         let options = LogOptions { segment_bytes: SEGMENT_BYTES, prepare_ahead: false, ..LogOptions::default() };
-        // What is cut here is still in the control log.
+        // Entries that are cut off here are still in the control log.
         Ok(Self { log: Log::open(dir, options)?.0 })
     }
 
-    /// The position of the last control record whose entries it has; 0 without any.
+    /// The position of the last control record whose entries it has; 0 if it has none.
     pub(super) fn reflects(&self) -> Result<u64, ControlError> {
         let last = self.log.last_position();
         let stored = self.read(last, last)?.pop();
         Ok(stored.map_or(0, |stored| stored.control))
     }
 
-    /// Appends the entries of one control record, all of them or none. Durable on return.
+    /// Appends all entries of one control record, or none. They are durable on return.
     pub(super) fn append(&mut self, control: u64, entries: &[AuditEntry]) -> Result<(), ControlError> {
         let encode = |entry: &AuditEntry| serde_json::to_vec(&StoredEntry { version: VERSION, control, entry: entry.clone() });
         let payloads: Vec<Vec<u8>> = entries.iter().map(encode).collect::<Result<_, _>>().map_err(ControlError::Unencodable)?;
@@ -69,7 +70,7 @@ impl AuditFile {
         last / EXPIRE_EVERY != last.saturating_sub(added as u64) / EXPIRE_EVERY
     }
 
-    /// Removes entries that are no longer kept: whole segments of them.
+    /// Removes entries that are too old, in whole segments.
     pub(super) fn expire(&mut self, now: Instant) -> Result<(), ControlError> {
         let (mut first, last) = (self.log.reader().first_position(), self.log.last_position());
         let horizon = horizon(now);
@@ -86,7 +87,8 @@ impl AuditFile {
         Ok(())
     }
 
-    /// Returns the entries that `query` selects, newest first; `None` if it begins after an entry that is not there.
+    /// Returns the entries that `query` selects, newest first; `None` if the entry to begin after
+    /// doesn't exist.
     pub(super) fn page(&self, query: &AuditQuery, now: Instant) -> Result<Option<AuditPage>, ControlError> {
         let horizon = horizon(now);
         let first = self.log.reader().first_position();
@@ -116,12 +118,12 @@ impl AuditFile {
         Ok(has_begun.then_some(AuditPage { entries, truncated: false }))
     }
 
-    /// The files that hold it.
+    /// The files of the log.
     pub(super) fn files(&self) -> Result<Vec<LogFile>, ControlError> {
         Ok(self.log.reader().hold().files()?.files)
     }
 
-    /// Reads the entries from one position to another, both included.
+    /// Reads the entries between two positions, both included.
     fn read(&self, from: u64, to: u64) -> Result<Vec<StoredEntry>, ControlError> {
         let mut found = Vec::new();
         self.visit(from, |position, stored| {
@@ -149,7 +151,7 @@ impl AuditFile {
     }
 }
 
-/// The time before which entries are no longer kept.
+/// The time before which entries are too old.
 fn horizon(now: Instant) -> Instant {
     now.plus_ms(-KEPT_DAYS * DAY_MS)
 }

@@ -1,7 +1,8 @@
 //! The audit log: who changed what, and when.
 //!
-//! An entry is part of the control record of its change, and so is as durable and as atomic as the change. `trail` copies the entries to files of each
-//! organization, which outlive the records.
+//! An entry is part of the control record of its change, so it is as durable and atomic as the
+//! change. `trail` copies the entries to a log of each organization, which outlives the control
+//! records.
 
 pub(super) mod changes;
 mod file;

@@ -4,9 +4,10 @@
 //! control/audit/<organization>/     the entries of an organization: a log
 //! ```
 //!
-//! The control log has each entry first, and keeps it until it is here ([`Trail::needs_from`]). So a copy that fails, or that a crash prevents, is made up for
-//! before the next entry and at the next start. An audit log that can't be read or written stops no change: it answers with the error. A control log that
-//! can't be read is an error, as ever.
+//! The control log has each entry first, and keeps it until the audit log has it
+//! ([`Trail::needs_from`]). If a copy fails or a crash prevents it, it is repeated before the next
+//! entry and at the next start. If an audit log can't be read or written, readers get the error,
+//! and changes go on. If the control log can't be read, that is an error as usual.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -21,21 +22,23 @@ use headcount_storage::log::LogFile;
 use super::file::AuditFile;
 use crate::{AuditEntry, AuditPage, AuditQuery, record};
 
-/// How many audit logs are open while they are caught up.
+/// The number of audit logs open at once while they catch up.
 const AT_ONCE: usize = 256;
 
 /// The audit logs.
 #[derive(Debug)]
 pub(crate) struct Trail {
     dir: PathBuf,
-    /// The organizations whose audit log lacks entries, each with the control record from which on it does.
+    /// The organizations whose audit log lacks entries, each with the first control record that it
+    /// lacks.
     behind: BTreeMap<OrganizationId, u64>,
-    /// The time as of which entries may be removed.
+    /// The time by which the age of entries is measured.
     pub(crate) known: Instant,
 }
 
 impl Trail {
-    /// Opens the audit logs in `dir`, and adds what they lack of the control records up to `until`.
+    /// Opens the audit logs in `dir`, and adds the missing entries of the control records up to
+    /// `until`.
     pub(crate) fn open(dir: &Path, log: &dyn ControlLog, until: u64) -> Result<Self, ControlError> {
         create_private_dir(dir).map_err(|error| ControlError::io("create", dir, error))?;
         let mut trail = Self { dir: dir.to_path_buf(), behind: BTreeMap::new(), known: Instant::default() };
@@ -44,12 +47,14 @@ impl Trail {
         Ok(trail)
     }
 
-    /// Notes that the audit log of an organization may lack the entries of the control record at `position`.
+    /// Records that the audit log of an organization may lack the entries of the control record at
+    /// `position`.
     pub(crate) fn note(&mut self, organization: OrganizationId, position: u64) {
         self.behind.entry(organization).or_insert(position);
     }
 
-    /// Adds what audit logs lack of the control records up to `until`. Where that fails, it is logged, and made up for later.
+    /// Adds the missing entries of the control records up to `until`. Failures are logged and
+    /// retried later.
     pub(crate) fn make_up(&mut self, log: &dyn ControlLog, until: u64) -> Result<(), ControlError> {
         let organizations: Vec<OrganizationId> = self.behind.keys().copied().collect();
         for organizations in organizations.chunks(AT_ONCE) {
@@ -60,7 +65,8 @@ impl Trail {
         Ok(())
     }
 
-    /// Adds the entries of the control record at `position`, which is on disk. A failure is logged, and made up for later.
+    /// Adds the entries of the control record at `position`, which is on disk. A failure is logged
+    /// and retried later.
     pub(crate) fn follow(&mut self, organization: OrganizationId, position: u64, entries: &[AuditEntry], log: &dyn ControlLog) {
         if entries.is_empty() {
             return;
@@ -79,12 +85,13 @@ impl Trail {
         }
     }
 
-    /// The first control record whose entries are not yet in an audit log.
+    /// The first control record whose entries are missing in an audit log.
     pub(crate) fn needs_from(&self) -> Option<u64> {
         self.behind.values().min().copied()
     }
 
-    /// Returns entries of an organization, of the control records up to `until`; `None` if the query begins after an entry that is not there.
+    /// Returns entries of an organization from the control records up to `until`; `None` if the
+    /// entry to begin after doesn't exist.
     pub(crate) fn page(
         &mut self,
         organization: OrganizationId,
@@ -115,7 +122,7 @@ impl Trail {
     fn add(&self, organization: OrganizationId, position: u64, entries: &[AuditEntry]) -> Result<(), ControlError> {
         let mut file = self.file(organization)?;
         file.append(position, entries)?;
-        // The entries are there, whether or not old ones can be removed now.
+        // The entries are stored, even if old ones can't be removed now.
         if file.has_grown(entries.len())
             && let Err(error) = file.expire(self.known)
         {
@@ -124,13 +131,14 @@ impl Trail {
         Ok(())
     }
 
-    /// Adds the entries that an audit log lacks of the control records up to `until`.
+    /// Adds the entries of the control records up to `until` that an audit log lacks.
     fn catch_up_one(&mut self, organization: OrganizationId, log: &dyn ControlLog, until: u64) -> Result<(), ControlError> {
         let mut failed = self.catch_up(&[organization], log, until)?;
         failed.remove(&organization).map_or(Ok(()), Err)
     }
 
-    /// Adds the entries that the audit logs of organizations lack of the control records up to `until`, in one pass over these. Returns what is wrong with audit logs.
+    /// Adds the entries of the control records up to `until` that the audit logs of organizations
+    /// lack, in one pass over the records. Returns the errors of audit logs.
     fn catch_up(
         &mut self,
         organizations: &[OrganizationId],
@@ -160,7 +168,7 @@ impl Trail {
     }
 }
 
-/// Passes the entries of the control records after a position, up to another, to `visit`.
+/// Passes the audit entries of the control records between two positions to `visit`.
 fn audited(
     log: &dyn ControlLog,
     (after, until): (u64, u64),

@@ -1,4 +1,4 @@
-//! The audit log: what it tells of changes, and what becomes of its files.
+//! The audit log: its entries for each change, and its files.
 
 use std::hash::{BuildHasher as _, RandomState};
 
@@ -65,7 +65,7 @@ const OF_CHANGES: [&str; 34] = [
 fn every_change_has_its_entries_once_also_after_restarts() {
     let dir = tempfile::tempdir().unwrap();
     for change in changes() {
-        // Each change by a process of its own: snapshots and segments roll meanwhile.
+        // A new process for each change. Snapshots and segments roll meanwhile.
         let registry = open(dir.path()).unwrap();
         change(&registry);
     }

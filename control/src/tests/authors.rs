@@ -1,10 +1,10 @@
-//! Authors whose credential ends, or is worth less, after their request was let in.
+//! Authors whose credential ends, or loses rights, after their request was admitted.
 
 use std::collections::BTreeMap;
 
 use super::*;
 
-/// What can be changed.
+/// The items that can be changed.
 struct Things {
     organization: OrganizationId,
     project: ProjectId,
@@ -33,7 +33,7 @@ impl Things {
 
 type ChangeBy = fn(&Registry, &Things, Author) -> Result<(), RegistryError>;
 
-/// The changes that somebody makes, one of each operation.
+/// The changes of one author, one for each operation.
 const CHANGES: [(&str, ChangeBy); 19] = [
     ("create_token", |r, t, by| r.create_token(t.organization, token("t", &[Scope::Admin]), by).map(drop)),
     ("update_token", |r, t, by| {
@@ -86,7 +86,7 @@ const CHANGES: [(&str, ChangeBy); 19] = [
     }),
 ];
 
-/// The author of a request that is let in now with this secret.
+/// The author of a request that is admitted now with this secret.
 fn let_in(registry: &Registry, secret: &str, at: Instant) -> Author {
     let found = registry.authenticate(secret, NOW).or_else(|_| registry.authenticate_cookie(secret, NOW));
     let Ok(Principal::Token(holder)) = found else { panic!("{secret} is unknown") };
@@ -95,7 +95,8 @@ fn let_in(registry: &Registry, secret: &str, at: Instant) -> Author {
     Author { at, actor, request_id: None, authority }
 }
 
-/// What happens to a credential while its request is under way: it is let in, ends, and is refused so.
+/// The ways in which a credential can end while its request is in progress: its author, its end,
+/// and the error.
 fn endings(registry: &Registry, organization: OrganizationId) -> Vec<(&'static str, Author, AuthError)> {
     let at = NOW.plus_ms(10);
     let admin = |member: Option<MemberId>| NewToken { member, ..token("t", &[Scope::Admin]) };

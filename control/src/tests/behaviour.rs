@@ -155,7 +155,7 @@ fn actions_are_spent_as_long_as_there_are_some() {
     assert_eq!(balance(), 0);
     let failed = || Err(BuildError { code: "timeout".into(), message: "too slow".into(), url: None });
     for _ in 0..2 {
-        // The second time nothing is left to give back.
+        // The second call finds nothing to refund.
         assert_eq!(registry.end_build(id, &run.id, failed(), NOW).unwrap().spent(), 0);
         assert_eq!(balance(), 2);
     }
@@ -302,7 +302,8 @@ fn a_member_lowers_and_ends_the_rights_of_its_tokens() {
         _ => None,
     };
     assert_eq!(role(&registry), Some(Role::Owner));
-    // The first token is the only one left: the member's is the last of an owner then.
+    // The first token is the only other one. After this, the member's token is the last of an
+    // owner.
     let first = registry.tokens(id).unwrap().into_iter().find(|token| token.member.is_none()).unwrap();
     registry.revoke_token(id, &first.token_id, NOW).unwrap();
     let lower = |role| MemberPatch { role: Some(role), ..MemberPatch::default() };

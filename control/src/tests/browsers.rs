@@ -1,4 +1,4 @@
-//! Sessions, codes and shares.
+//! Browser sessions, sign-in codes and shares.
 
 use super::*;
 
@@ -43,7 +43,7 @@ fn a_session_is_as_good_as_its_token_for_14_days_and_over_restarts() {
     assert_eq!(token_of(&registry, cookie, after(end - 1)), Some(session.token.clone()));
     assert_eq!(registry.session(cookie, NOW).as_deref(), Some(&session));
     assert_eq!((token_of(&registry, cookie, after(end)), registry.session(cookie, after(end))), (None, None));
-    // As a bearer credential it is nothing, nor is a token as a cookie.
+    // A session is not a bearer credential, and a token is not a cookie.
     assert_eq!(registry.authenticate(cookie, NOW), Err(AuthError::Unknown));
     assert_eq!(registry.authenticate_cookie(initial.api_token.expose(), NOW), Err(AuthError::Unknown));
     registry.end_session(&session).unwrap();
@@ -75,7 +75,7 @@ fn a_session_ends_with_its_token() {
     assert!(is_alive(&brief, after(59)) && !is_alive(&brief, after(60)));
     registry.revoke_token(organization, &revoked.0, NOW).unwrap();
     assert!(!is_alive(&revoked, NOW) && is_alive(&held, NOW));
-    // A lower role holds at once.
+    // A lower role applies at once.
     let lowered = MemberPatch { role: Some(Role::Member), ..MemberPatch::default() };
     registry.update_member(organization, &member.id, lowered, NOW).unwrap();
     let Ok(Principal::Token(holder)) = registry.authenticate_cookie(held.1.expose(), NOW) else { panic!("it is valid") };
@@ -134,7 +134,7 @@ fn sessions_are_bounded_and_the_oldest_end() {
     assert!(is_alive(&first, NOW));
     begin(initial.api_token.expose(), NOW.plus_ms(1_000));
     assert!(!is_alive(&first, NOW) && is_alive(&second, NOW));
-    // Neither does a sign-in by a wrong clock end more than one.
+    // A sign-in with a wrong clock ends one session at most.
     let sessions = || registry.state().tenants[&initial.organization_id].sessions.len();
     assert_eq!(sessions(), MAX_SESSIONS_OF_TOKEN);
     begin(initial.api_token.expose(), after(SESSION_SECONDS + 60));

@@ -1,4 +1,5 @@
-//! Damaged, missing and foreign files: opening either restores the complete state or names the damage.
+//! Damaged, missing and foreign files: opening either restores the complete state or names the
+//! damage.
 
 use headcount_storage::log::{Damage, LogError};
 

@@ -136,7 +136,7 @@ fn large_snapshots_are_far_apart() {
     let mut changes_until: Vec<u64> = Vec::new();
     let mut last = (snapshots(dir.path()), 0);
     for i in 1..=60 {
-        // Opened anew, it knows the size of the last one.
+        // After it is opened again, it knows the size of the last snapshot.
         let registry = Registry::open_with(dir.path(), options()).unwrap();
         let patch = OrganizationPatch { name: Some(format!("{i:0>200}")), ..Default::default() };
         registry.update_organization(id, patch, NOW).unwrap();

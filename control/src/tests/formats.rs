@@ -1,4 +1,4 @@
-//! Files of this version stay readable. Another version has fixtures of its own, and reads these.
+//! Files of this version stay readable. A new version adds its own fixtures, and still reads these.
 
 use headcount_common::latest_record_version;
 use headcount_domain::ids::RecordKey;
@@ -120,7 +120,7 @@ fn records_of_another_version_are_refused() {
     }
 }
 
-/// A control log that is opened again takes new records behind the former ones.
+/// A reopened control log appends new records after the existing ones.
 #[test]
 fn a_control_log_is_opened_and_continued() {
     let dir = tempfile::tempdir().unwrap();

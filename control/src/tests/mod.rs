@@ -126,7 +126,7 @@ pub(super) fn changes() -> Vec<fn(&Registry)> {
     others.into_iter().chain(changes_of_members()).chain(changes_of_builds()).chain(changes_of_browsers()).collect()
 }
 
-/// A new run for a profile of its own.
+/// Starts a run for a new profile.
 pub(super) fn start(registry: &Registry, organization: OrganizationId, price: u64) -> Result<BuildRun, RegistryError> {
     let profile = Some(CompanyProfileId::random().unwrap());
     let website = Website::parse("acme.com").unwrap();

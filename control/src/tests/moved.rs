@@ -9,7 +9,7 @@ use headcount_domain::intake::event::Position;
 use super::*;
 use crate::{BackedUpLog, ControlMoment};
 
-/// Opens what the records of a registry lead to.
+/// Opens a registry from the records of another one.
 fn moved(registry: &Registry, dir: &Path) -> Registry {
     let records = registry.as_records().unwrap();
     assert_eq!(records, registry.as_records().unwrap(), "an attempt that is made again needs the same ones");
@@ -60,7 +60,8 @@ fn an_organization_without_a_project_and_without_a_token_moves() {
     assert_moves(&registry);
 }
 
-/// An erasure of a user, in a project up to a position; without a project, its ids are suppressed so far.
+/// Returns an erasure of a user in a project up to a position. Without a project, it only
+/// suppresses ids.
 fn erasure(id: OrganizationId, user: u128, project: Option<ProjectId>) -> Erasure {
     let end = |project| ErasureEnd { project, until: 9 << 13, stage: ErasureStage::Begun };
     Erasure {
@@ -76,12 +77,12 @@ fn erasure(id: OrganizationId, user: u128, project: Option<ProjectId>) -> Erasur
     }
 }
 
-/// The control data for a log of the moment `then`, as a registry reads them, of which the log has `projects`, and ends at 5.
+/// Opens control data for a log of the moment `then`, which has `projects` and ends at 5.
 fn made_for(registry: &Registry, then: &ControlMoment, projects: &BTreeSet<ProjectId>) -> (tempfile::TempDir, Registry) {
     made_with(registry, then, projects, &BTreeMap::new())
 }
 
-/// The same, with files of some projects that were copied, each up to a position.
+/// The same, with copied files of some projects, each up to a position.
 fn made_with(
     registry: &Registry,
     then: &ControlMoment,
@@ -95,7 +96,7 @@ fn made_with(
     (dir, made)
 }
 
-/// What was erased before a log was read is not in it.
+/// Data erased before the log was read are not in it.
 #[test]
 fn records_for_one_machine_have_no_erasure_or_deletion_that_was_under_way_before() {
     let dir = tempfile::tempdir().unwrap();
@@ -115,7 +116,7 @@ fn records_for_one_machine_have_no_erasure_or_deletion_that_was_under_way_before
         let found = made.erasures().into_iter().find(|found| found.number == erasure.number).unwrap();
         assert_eq!((found.until_in(projects[0]), found.is_lifted, &found.users), (0, is_lifted, &erasure.users));
     }
-    // All else is the same.
+    // Everything else is the same.
     let mut state = registry.state().clone();
     for tenant in state.tenants.values_mut() {
         tenant.deletions.clear();
@@ -124,7 +125,7 @@ fn records_for_one_machine_have_no_erasure_or_deletion_that_was_under_way_before
     assert_eq!(*made.state(), state);
 }
 
-/// What is erased while a log is read may be in it.
+/// Data erased while a log is read may be in it.
 #[test]
 fn records_for_one_machine_have_erasures_and_deletions_of_later_as_unfinished_ones() {
     let dir = tempfile::tempdir().unwrap();
@@ -150,7 +151,7 @@ fn records_for_one_machine_have_erasures_and_deletions_of_later_as_unfinished_on
     let lifted = registry.add_erasure(erasure(id, 3, Some(kept)), None).unwrap();
     registry.lift_erasure(&lifted, None).unwrap();
     let suppresses = registry.add_erasure(erasure(id, 4, None), None).unwrap();
-    // Of nobody: all is gone that others erased, or it was lifted before it began.
+    // No data to erase: other erasures removed them, or it was lifted before it began.
     let nobody = Erasure { is_done: true, ..erasure(id, 5, None) };
     let nobody = registry.add_erasure(nobody, None).unwrap();
     let never_began = registry.add_erasure(erasure(id, 6, None), None).unwrap();
@@ -173,7 +174,8 @@ fn records_for_one_machine_have_erasures_and_deletions_of_later_as_unfinished_on
     assert!(made.policy(kept).is_some() && made.policy(late).is_some() && made.policy(empty).is_none());
 }
 
-/// Files that were copied as they are may have what was being erased, and keep the positions of their partition.
+/// Files that were copied unchanged may have data in erasure, and keep the positions of their
+/// partition.
 #[test]
 fn records_for_one_machine_erase_what_copied_files_may_have() {
     let dir = tempfile::tempdir().unwrap();

@@ -16,7 +16,8 @@ fn an_event_never_gets_a_timezone_that_is_not_its_organizations() {
         let (id, barrier) = (keys.organization_id, Barrier::new(3));
         let (events, patch) = thread::scope(|scope| {
             let intake = || {
-                // The snapshot of a request that started before the race, as if it were still parsing its body.
+                // The snapshot of a request that started before the race, as if it were still
+                // parsing its body.
                 let held = registry.public_key(&keys.public_key).map(|key| key.project).unwrap();
                 barrier.wait();
                 registry.pin_calendar(&held).unwrap().policy.timezone

@@ -15,19 +15,20 @@ use crate::change_limit::ChangeLimit;
 
 type Meanwhile = Box<dyn Fn() + Send>;
 
-/// The handle of one writer of a log in memory, which knows of the others' records only what it has met.
+/// The handle of one writer to a log in memory. It knows the records of other writers only as far
+/// as it has met them.
 #[derive(Clone, Default)]
 struct SharedLog {
     records: Arc<parking_lot::Mutex<Vec<Vec<u8>>>>,
     known: Arc<AtomicU64>,
-    /// What happens right before the next append.
+    /// An action directly before the next append.
     meanwhile: Arc<parking_lot::Mutex<Option<Meanwhile>>>,
     conflicts: Arc<AtomicUsize>,
     /// Whether each append is refused.
     refuses: bool,
     /// Whether appends are recorded without an answer.
     is_silent: Arc<AtomicBool>,
-    /// How many records were read.
+    /// The number of records read.
     read: Arc<AtomicUsize>,
 }
 
@@ -109,7 +110,7 @@ impl Writer {
         Arc::new(Self::open(SharedLog { records: Arc::clone(&self.log.records), ..SharedLog::default() }))
     }
 
-    /// Has `other` do something right before the next append.
+    /// Runs `act` on `other` directly before the next append.
     fn meanwhile(&self, other: &Arc<Self>, act: impl Fn(&Registry) + Send + 'static) {
         let other = Arc::clone(other);
         *self.log.meanwhile.lock() = Some(Box::new(move || act(&other.registry)));
@@ -145,11 +146,12 @@ fn too_many_changes_are_refused_where_all_are_kept() {
     let recorded = writer.log.records.lock().len();
     assert!(matches!(create(&writer.registry), Err(RegistryError::TooManyChanges { .. })));
     assert_eq!(writer.log.records.lock().len(), recorded);
-    // What ends something is not refused.
+    // Changes that end something are not refused.
     writer.registry.delete_project(organization, alone[0], NOW).unwrap();
 }
 
-/// Another writer made the change, and may still be waiting for the others. A writer that finds it made waits as well.
+/// Another writer made the change, and may still be waiting for other machines. A writer that finds
+/// it made waits as well.
 #[test]
 fn a_change_that_is_made_already_is_answered_when_all_know_it() {
     let one = Writer::open(SharedLog::default());
@@ -165,7 +167,7 @@ fn a_change_that_is_made_already_is_answered_when_all_know_it() {
     let gone = other.registry.delete_project(organization, project, NOW).unwrap_err();
     assert!(matches!(gone, RegistryError::NotFound { .. }), "{gone}");
     assert_eq!(*waited.lock(), [one.registry.applied().unwrap()]);
-    // By now they do.
+    // By now all machines have applied it.
     other.registry.delete_project(organization, project, NOW).unwrap_err();
     assert_eq!(waited.lock().len(), 1);
 }
@@ -179,7 +181,7 @@ fn every_kind_of_change_begins_again_when_another_writer_comes_first() {
             registry.create_organization("meanwhile", NOW.plus_ms(1_000_000 + number)).unwrap();
         });
         if number == 0 {
-            // Only the first of all may begin with it.
+            // Only the very first writer may begin with it.
             one.log.meanwhile.lock().take();
         }
         change(&one.registry);
@@ -221,7 +223,7 @@ fn what_another_writer_did_first_is_checked_again() {
     one.meanwhile(&other, move |registry| assert_eq!(registry.add_erasure(same.clone(), None).unwrap().number, 1));
     assert_eq!(one.registry.add_erasure(erasure, None).unwrap().number, 2);
 
-    // A token that was revoked elsewhere is gone here once anything is changed here.
+    // After any change here, a token that was revoked elsewhere is gone here.
     let (token, secret) = one.registry.create_token(organization, token("brief", &[Scope::AnalyticsRead]), NOW).unwrap();
     let id = token.token_id;
     other.everything();
@@ -230,7 +232,7 @@ fn what_another_writer_did_first_is_checked_again() {
     assert_eq!(one.registry.authenticate(secret.expose(), NOW).unwrap_err(), AuthError::Unknown);
 }
 
-/// The record that another writer comes first with may be the end of the very credential that a change is made with.
+/// The record of the other writer may end the very credential that makes the change.
 #[test]
 fn a_credential_that_another_writer_ends_first_makes_no_change() {
     let one = Writer::open(SharedLog::default());
@@ -266,7 +268,7 @@ fn an_erasure_begins_once_with_the_ids_that_were_looked_for() {
     other.registry.suppress_more(&Erasure { users: vec![RecordKey(5)], ..attempt.clone() }).unwrap();
     let grown = one.registry.begin_erasure(&begun(&attempt, 9), None).unwrap().unwrap();
     assert_eq!((grown.users.clone(), grown.has_begun()), (vec![RecordKey(5), RecordKey(7)], false));
-    // The same of an e-mail address.
+    // The same for an e-mail address.
     other.registry.suppress_more(&Erasure { emails: vec![RecordKey(6)], ..attempt.clone() }).unwrap();
     let named = one.registry.begin_erasure(&begun(&grown, 9), None).unwrap().unwrap();
     assert_eq!((named.emails.clone(), named.has_begun()), (vec![RecordKey(6)], false));
@@ -287,7 +289,7 @@ fn an_erasure_begins_once_with_the_ids_that_were_looked_for() {
     assert_eq!(shown(), (ErasureStage::Logged, false, false), "it never goes back");
     progress(ErasureStage::Gone);
     assert_eq!(shown(), (ErasureStage::Gone, true, false));
-    // One that was given up has no ids.
+    // An erasure that was given up has no ids.
     let attempt = one.registry.add_erasure(new, None).unwrap();
     one.registry.give_erasure_up(&attempt).unwrap();
     let given_up = one.registry.begin_erasure(&begun(&attempt, 9), None).unwrap().unwrap();
@@ -308,7 +310,7 @@ fn attempts_that_were_given_up_are_recorded_once_and_do_not_pile_up() {
         assert_eq!(attempt.number, number, "no number is given twice");
         one.registry.suppress_more(&attempt).unwrap();
         other.registry.catch_up().unwrap();
-        // Whoever gives it up after the first one changes nothing.
+        // Giving it up again changes nothing.
         one.registry.give_erasure_up(&attempt).unwrap();
         other.registry.give_erasure_up(&attempt).unwrap();
     }
@@ -425,7 +427,7 @@ fn an_audit_log_that_was_not_written_gets_each_entry_once() {
     let organization = one.registry.initialize(NOW).unwrap().organization_id;
     let act = |name: &str| drop(one.registry.create_token(organization, token(name, &[Scope::AnalyticsRead]), NOW).unwrap());
     act("first");
-    // A file where the directory of the audit log belongs.
+    // A file in place of the audit log's directory.
     let place = other.dir.path().join("audit").join(organization.to_string());
     fs::write(&place, b"").unwrap();
     assert_eq!(other.everything(), one.everything());
@@ -436,7 +438,8 @@ fn an_audit_log_that_was_not_written_gets_each_entry_once() {
     assert_eq!(one.audited(organization).len(), 3 + 4, "the organization with its project and token, and four tokens");
 }
 
-/// However many organizations there are: nothing is ever removed from a log that several write to.
+/// One pass suffices for any number of organizations. A shared log never removes records, so it may
+/// be long.
 #[test]
 fn audit_logs_are_caught_up_in_one_pass() {
     const ORGANIZATIONS: usize = 20;
@@ -455,7 +458,7 @@ fn audit_logs_are_caught_up_in_one_pass() {
     for organization in &organizations {
         assert_eq!(other.audited(*organization), one.audited(*organization));
     }
-    // What each has is not added again at the next start.
+    // Existing entries are not added again at the next start.
     let Writer { dir, log, registry } = Arc::into_inner(other).unwrap();
     drop(registry);
     let log = SharedLog { known: Arc::default(), read: Arc::default(), ..log };

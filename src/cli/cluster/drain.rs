@@ -17,10 +17,12 @@ const INTERVAL: Duration = Duration::from_millis(500);
 
 #[derive(Debug, clap::Args)]
 pub(super) struct DrainArgs {
-    /// Addresses of brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222. One reachable broker is enough
+    /// Addresses of brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222. One
+    /// reachable broker is enough
     #[arg(value_name = "BROKERS", value_delimiter = ',', required = true)]
     brokers: Vec<String>,
-    /// The node: its id, or the address at which other nodes reach it. `headcount cluster status` prints both
+    /// The node: its id, or the address at which other nodes reach it. `headcount cluster status`
+    /// prints both
     #[arg(value_name = "NODE")]
     node: String,
     /// Let the node take partitions again

@@ -1,4 +1,5 @@
-//! `headcount cluster finalize`: ends an upgrade. From then on nodes write formats that only the new version reads.
+//! `headcount cluster finalize`: ends an upgrade. From then on nodes write formats that only the
+//! new version reads.
 
 use std::process::ExitCode;
 
@@ -13,7 +14,8 @@ use crate::config::Settings;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct FinalizeArgs {
-    /// Addresses of brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222. One reachable broker is enough
+    /// Addresses of brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222. One
+    /// reachable broker is enough
     #[arg(value_name = "BROKERS", value_delimiter = ',', required = true)]
     brokers: Vec<String>,
     /// Print one line of JSON

@@ -27,7 +27,8 @@ pub(super) struct ClusterInitArgs {
     /// Maximum size of the stream of each of the 64 partitions, at least 8MiB; brokers reserve it
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = stream_bytes)]
     max_bytes: i64,
-    /// Backup of a single server (`headcount backup`), or the data directory of a stopped one. The cluster starts with its data
+    /// Backup of a single server (`headcount backup`), or the data directory of a stopped one. The
+    /// cluster starts with its data
     #[arg(long, value_name = "DIR", conflicts_with_all = ["name", "timezone", "currency"])]
     from: Option<PathBuf>,
     /// Print one JSON object
@@ -37,7 +38,8 @@ pub(super) struct ClusterInitArgs {
     first: FirstArgs,
 }
 
-/// Parses the size of a stream, such as `1GiB`. Every allowed size has room for the largest message.
+/// Parses the size of a stream, such as `1GiB`. Every allowed size has room for the largest
+/// message.
 fn stream_bytes(text: &str) -> Result<i64, &'static str> {
     let bytes = crate::config::bytes(text).and_then(|bytes| i64::try_from(bytes).ok());
     bytes.filter(|bytes| *bytes >= 8 << 20).ok_or("must be a size of at least 8MiB, such as 1GiB or 1GB")
@@ -73,7 +75,8 @@ pub(super) fn run(settings: &Settings, args: ClusterInitArgs) -> Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// Creates the first organization, unless an earlier attempt did. The keys are saved before the organization is created.
+/// Creates the first organization, unless an earlier attempt did. The keys are saved before the
+/// organization is created.
 fn create_first(registry: &Registry, args: &FirstArgs, dir: &Path) -> Result<InitialCredentials, Failure> {
     if registry.is_empty() {
         let author = Author { actor: Actor::of(ActorKind::Cli), ..SystemClock.now().into() };

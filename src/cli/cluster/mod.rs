@@ -31,19 +31,24 @@ pub(crate) struct ClusterArgs {
 
 #[derive(Debug, Subcommand)]
 enum ClusterCommand {
-    /// Check whether NATS brokers meet the requirements of a cluster: their versions, their settings, and a trial on a temporary stream
+    /// Check whether NATS brokers meet the requirements of a cluster: their versions, their
+    /// settings, and a trial on a temporary stream
     Check(CheckArgs),
-    /// Create a cluster on NATS brokers, with the first organization. Prints its keys, and saves them in a new data directory
+    /// Create a cluster on NATS brokers, with the first organization. Prints its keys, and saves
+    /// them in a new data directory
     Init(init::ClusterInitArgs),
-    /// Print the state of a cluster: control records, messages, nodes, and the partitions of each node
+    /// Print the state of a cluster: control records, messages, nodes, and the partitions of each
+    /// node
     Status(status::StatusArgs),
     /// Make a running node hand its partitions over, before maintenance
     Drain(drain::DrainArgs),
-    /// Finalize an upgrade once all nodes run this version: from then on they write formats that earlier versions can't read
+    /// Finalize an upgrade once all nodes run this version: from then on they write formats that
+    /// earlier versions can't read
     Finalize(finalize::FinalizeArgs),
     /// Resume a partition that was stopped because the brokers lost confirmed messages
     Resume(resume::ResumeArgs),
-    /// Declare that brokers and files were restored from copies, before the nodes start. Invalidates ETags and cursors of the lost time
+    /// Declare that brokers and files were restored from copies, before the nodes start.
+    /// Invalidates ETags and cursors of the lost time
     Restored(restored::RestoredArgs),
     /// Measure how many events NATS brokers record, on temporary streams
     Bench(BenchArgs),
@@ -54,7 +59,8 @@ struct CheckArgs {
     /// Addresses of all brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222
     #[arg(value_name = "BROKERS", value_delimiter = ',', required = true)]
     brokers: Vec<String>,
-    /// Monitoring addresses of all brokers (`http` in their configuration), such as http://10.0.0.1:8222; they show whether a broker syncs each message
+    /// Monitoring addresses of all brokers (`http` in their configuration), such as
+    /// http://10.0.0.1:8222; they show whether a broker syncs each message
     #[arg(long, value_name = "URLS", value_delimiter = ',')]
     monitors: Vec<String>,
     /// Number of brokers that must have each message

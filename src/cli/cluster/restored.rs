@@ -1,4 +1,5 @@
-//! `headcount cluster restored`: invalidates the entity tags and cursors of the time that a restore lost.
+//! `headcount cluster restored`: invalidates the entity tags and cursors of the time that a restore
+//! lost.
 
 use std::process::ExitCode;
 
@@ -12,7 +13,8 @@ use crate::config::Settings;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct RestoredArgs {
-    /// Addresses of brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222. One reachable broker is enough
+    /// Addresses of brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222. One
+    /// reachable broker is enough
     #[arg(value_name = "BROKERS", value_delimiter = ',', required = true)]
     brokers: Vec<String>,
     /// Print one line of JSON

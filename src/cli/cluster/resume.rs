@@ -11,7 +11,8 @@ use crate::config::Settings;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ResumeArgs {
-    /// Addresses of brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222. One reachable broker is enough
+    /// Addresses of brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222. One
+    /// reachable broker is enough
     #[arg(value_name = "BROKERS", value_delimiter = ',', num_args = 1, required = true)]
     brokers: Vec<String>,
     /// The numbers of the partitions, as `headcount cluster status` prints them

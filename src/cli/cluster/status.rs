@@ -14,7 +14,8 @@ use crate::config::Settings;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct StatusArgs {
-    /// Addresses of brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222. One reachable broker is enough
+    /// Addresses of brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222. One
+    /// reachable broker is enough
     #[arg(value_name = "BROKERS", value_delimiter = ',', required = true)]
     brokers: Vec<String>,
     /// Print one line of JSON, with each partition

@@ -13,7 +13,8 @@ pub(crate) struct DemoArgs {
     #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
     pub(super) lasting: Option<Duration>,
     /// Run three nodes over three NATS brokers on this machine instead of one server
-    // This flag replaces the setting of the same name. The setting has a value, so the flag needs one, too.
+    // This flag replaces the setting of the same name. The setting has a value, so the flag needs
+    // one, too.
     #[cfg(feature = "cluster")]
     #[arg(long, num_args = 0, default_missing_value = "nats://127.0.0.1")]
     pub(super) cluster: Option<String>,

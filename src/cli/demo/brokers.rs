@@ -13,7 +13,8 @@ use crate::cli::runtime::runtime;
 
 /// How many brokers there are.
 pub(super) const BROKERS: usize = 3;
-/// How long brokers may take to find each other, and how often to try again with new ones: sometimes they never do.
+/// How long brokers may take to find each other, and how often to try again with new ones:
+/// sometimes they never do.
 const READY_TIMEOUT: Duration = Duration::from_secs(40);
 const ATTEMPTS: usize = 3;
 const PAUSE: Duration = Duration::from_millis(500);

@@ -60,7 +60,8 @@ impl DemoChild {
 
     /// Restarts the program if it ended at least `pause` ago. Returns whether it did.
     ///
-    /// A time counts from the call that first found the process ended. Like [`DemoChild::start`], this must run on the main thread.
+    /// A time counts from the call that first found the process ended. Like [`DemoChild::start`],
+    /// this must run on the main thread.
     pub(super) fn restart_after(&mut self, pause: Duration) -> Result<bool, Failure> {
         if !self.has_ended() {
             return Ok(false);
@@ -118,7 +119,8 @@ impl Drop for DemoChild {
     }
 }
 
-/// Replaces this process by a program. The kernel kills the program when the parent, `demo`, ends. Returns only on failure.
+/// Replaces this process by a program. The kernel kills the program when the parent, `demo`, ends.
+/// Returns only on failure.
 pub(super) fn become_program(demo: u32, arguments: &[OsString]) -> Failure {
     let [program, arguments @ ..] = arguments else { return Failure("there is no program".into()) };
     #[cfg(target_os = "linux")]

@@ -1,4 +1,5 @@
-//! `headcount demo --cluster`: three nodes over three brokers, all on this machine, with the sample events.
+//! `headcount demo --cluster`: three nodes over three brokers, all on this machine, with the sample
+//! events.
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;
@@ -43,7 +44,8 @@ pub(super) fn run(settings: &Settings, args: &DemoArgs) -> Result<ExitCode, Fail
     let program = program(args.nats_server.as_deref())?;
     let directory = tempfile::Builder::new().prefix("headcount-demo-").tempdir()?;
     let runtime = runtime()?;
-    // Catch signals before anything starts, so that a signal during the start leaves nothing behind.
+    // Catch signals before anything starts, so that a signal during the start leaves nothing
+    // behind.
     let stop = runtime.block_on(async { stop_signal() })?;
     let mut stop = std::pin::pin!(stop);
     print_line("starting three brokers")?;
@@ -56,7 +58,8 @@ pub(super) fn run(settings: &Settings, args: &DemoArgs) -> Result<ExitCode, Fail
     shown.map(|()| ExitCode::SUCCESS)
 }
 
-/// Creates the cluster, runs its nodes, and ends them. `wait` waits, and returns `false` when the demo should stop.
+/// Creates the cluster, runs its nodes, and ends them. `wait` waits, and returns `false` when the
+/// demo should stop.
 fn show(
     settings: &Settings,
     args: &DemoArgs,
@@ -99,7 +102,8 @@ fn restart(nodes: &mut [DemoNode], brokers: &mut DemoBrokers, pause: Duration) -
     Ok(())
 }
 
-/// Records the sample events in a data directory, and creates a cluster from it and a directory for each node.
+/// Records the sample events in a data directory, and creates a cluster from it and a directory for
+/// each node.
 fn make(settings: &Settings, dir: &Path, brokers: &DemoBrokers) -> Result<(InitialCredentials, usize), Failure> {
     let (origin, scratch) = (dir.join("origin"), dir.join("scratch"));
     let mut alone = settings.clone();

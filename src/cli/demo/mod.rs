@@ -1,4 +1,5 @@
-//! `headcount demo`: a server with sample events in a temporary directory, which it removes at the end.
+//! `headcount demo`: a server with sample events in a temporary directory, which it removes at the
+//! end.
 
 mod args;
 #[cfg(feature = "cluster")]
@@ -68,7 +69,8 @@ async fn serve(settings: &Settings, args: &DemoArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Starts the server. If no setting names an address and the default one is taken, uses any free port.
+/// Starts the server. If no setting names an address and the default one is taken, uses any free
+/// port.
 fn start(engine: &Engine, settings: &Settings) -> Result<RunningServer, Failure> {
     match Server::start(engine.clone(), settings.http()) {
         Err(StartError::Listen { source, .. }) if source.kind() == io::ErrorKind::AddrInUse && settings.is_default("listen") => {

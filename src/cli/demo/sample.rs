@@ -1,7 +1,9 @@
-//! Sample events: sixty days of a small software company's site. The same seed and end give the same events.
+//! Sample events: sixty days of a small software company's site. The same seed and end give the
+//! same events.
 //!
-//! Visitors arrive from a source and view pages. Some sign up, which links their anonymous id, and come back to use the product in a workspace of
-//! their company; some of those pay in one of three currencies, and a few get a refund. One day, the product was launched.
+//! Visitors arrive from a source and view pages. Some sign up, which links their anonymous id, and
+//! come back to use the product in a workspace of their company; some of those pay in one of three
+//! currencies, and a few get a refund. One day, the product was launched.
 
 use headcount_actors::ingest::{Field, NewEvent};
 use headcount_domain::intake::country::Country;
@@ -194,7 +196,8 @@ fn workspace(company: &str, team: &str) -> String {
     format!("{}-{team}", company.split(' ').next().unwrap_or_default().to_lowercase())
 }
 
-/// Collects events from `from_ms` to `now_ms`. Events before were not recorded, and events after have not happened yet.
+/// Collects events from `from_ms` to `now_ms`. Events before were not recorded, and events after
+/// have not happened yet.
 struct Timeline {
     events: Vec<(u64, NewEvent)>,
     from_ms: u64,
@@ -253,7 +256,8 @@ fn come(timeline: &mut Timeline, number: u64, at_ms: u64, sources: &Sources, dic
     Ok(())
 }
 
-/// Adds events with special rules: crawlers, events that were sent twice, and visitors without consent.
+/// Adds events with special rules: crawlers, events that were sent twice, and visitors without
+/// consent.
 fn add_left_out(timeline: &mut Timeline, dice: &mut Dice) {
     let at_ms = |dice: &mut Dice, timeline: &Timeline| timeline.now_ms - 1 - dice.below(DAYS * DAY_MS);
     let page = |at_ms: u64, path: &str| {

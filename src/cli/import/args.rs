@@ -35,13 +35,16 @@ pub(crate) struct ImportArgs {
     /// What to do with events of crawlers [default: the project's policy]
     #[arg(long, value_enum, value_name = "POLICY")]
     pub(super) bots: Option<Bots>,
-    /// Begin at the first line, even if an earlier run imported this file. Its events then count as duplicates
+    /// Begin at the first line, even if an earlier run imported this file. Its events then count as
+    /// duplicates
     #[arg(long)]
     pub(super) again: bool,
-    /// Import rows of an export as new events, and ignore the decisions that were recorded with them
+    /// Import rows of an export as new events, and ignore the decisions that were recorded with
+    /// them
     #[arg(long)]
     pub(super) as_new: bool,
-    /// File for refused lines, as lines of JSON: `{"line","code","message"}`. A run that continues an earlier one appends to it
+    /// File for refused lines, as lines of JSON: `{"line","code","message"}`. A run that continues
+    /// an earlier one appends to it
     #[arg(long, value_name = "FILE")]
     refused: Option<PathBuf>,
     /// Wait for more lines until a signal stops the import. Follows the file across log rotation
@@ -107,7 +110,8 @@ impl ImportArgs {
         Ok(format!("import:{name}"))
     }
 
-    /// Finds the place to continue; with `again`, the first line. A stream, or an import without a data directory, has no journal.
+    /// Finds the place to continue; with `again`, the first line. A stream, or an import without a
+    /// data directory, has no journal.
     pub(super) fn resume(
         &self,
         data_dir: Option<&Path>,
@@ -117,7 +121,8 @@ impl ImportArgs {
         let (Some(data_dir), Some(file)) = (data_dir, self.source_file(project)?) else { return Ok((Place::START, None)) };
         if let Some(journal) = Journal::find(data_dir, &file)? {
             let done = journal.done()?;
-            // Places in other products' tables are not places in the file. A continued import skips the imported rows.
+            // Places in other products' tables are not places in the file. A continued import skips
+            // the imported rows.
             let is_foreign = matches!(self.format.tables(), Tables::Foreign(_));
             if is_foreign || file.has_boundary(done).map_err(|error| self.unreadable(&error))? {
                 return Ok((if again { Place::START } else { done }, Some(journal)));
@@ -134,8 +139,8 @@ impl ImportArgs {
         Ok((Place::START, Some(Journal::create(data_dir, &file)?)))
     }
 
-    /// Closes the journal of a file. Returns whether the import is finished, or `None` if it continues with the next file of
-    /// the same name.
+    /// Closes the journal of a file. Returns whether the import is finished, or `None` if it
+    /// continues with the next file of the same name.
     pub(super) fn file_ended(&self, is_end: bool, journal: Option<&mut Journal>) -> Result<Option<bool>, Failure> {
         // A followed file has no end, so a signal leaves nothing unfinished.
         let finished = is_end || self.follow;
@@ -176,7 +181,8 @@ impl ImportArgs {
         Ok(Reporter::new(total, self.is_stream(), self.refused.clone()))
     }
 
-    /// How lines after a place become events. With `to_server`, other clients record events at the same time.
+    /// How lines after a place become events. With `to_server`, other clients record events at the
+    /// same time.
     pub(super) fn reading(
         &self,
         project: ProjectId,

@@ -1,7 +1,8 @@
-//! Access logs of web servers: the common and the combined log format, with or without the virtual host in front.
+//! Access logs of web servers: the common and the combined log format, with or without the virtual
+//! host in front.
 //!
-//! `ADDRESS IDENT USER [DAY/MONTH/YEAR:H:M:S ZONE] "REQUEST" STATUS SIZE "REFERRER" "AGENT"`, with the escapes that Apache and
-//! nginx write inside quotes. Further fields are ignored.
+//! `ADDRESS IDENT USER [DAY/MONTH/YEAR:H:M:S ZONE] "REQUEST" STATUS SIZE "REFERRER" "AGENT"`, with
+//! the escapes that Apache and nginx write inside quotes. Further fields are ignored.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -75,7 +76,8 @@ fn split_at_time(line: &str) -> Option<(&str, &str)> {
     splits().find(|(_, rest)| begins_time(rest)).or_else(|| splits().next())
 }
 
-/// Parses `ADDRESS IDENT USER`, or `HOST:PORT ADDRESS IDENT USER`. The user may contain spaces. The address may be a list, as a header `X-Forwarded-For` has it.
+/// Parses `ADDRESS IDENT USER`, or `HOST:PORT ADDRESS IDENT USER`. The user may contain spaces. The
+/// address may be a list, as a header `X-Forwarded-For` has it.
 fn client(who: &str) -> Option<(Option<&str>, &str)> {
     let (first, rest) = list(who);
     if first.is_empty() || rest.is_empty() {
@@ -203,7 +205,8 @@ fn hex(digit: u8) -> Option<u8> {
 }
 
 impl LogEntry<'_> {
-    /// Returns whether this is a successful page view: a GET with a 2xx or 304 answer that is neither for an asset nor for a feed.
+    /// Returns whether this is a successful page view: a GET with a 2xx or 304 answer that is
+    /// neither for an asset nor for a feed.
     pub(crate) fn is_successful_page_view(&self) -> bool {
         let answered = self.status.is_some_and(|status| (200..300).contains(&status) || status == 304);
         self.method.as_deref() == Some("GET") && answered && self.target.as_deref().is_some_and(is_page)

@@ -21,7 +21,8 @@ const MAX_ID_BYTES: usize = 4 << 10;
 /// The format of a file's lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
-    /// Events as for `POST /track`, one JSON object per line; or a file of `export` as NDJSON, CSV or Parquet, recognized by its content
+    /// Events as for `POST /track`, one JSON object per line; or a file of `export` as NDJSON, CSV
+    /// or Parquet, recognized by its content
     Ndjson,
     /// Access log of a web server, in the common or combined format
     Combined,
@@ -32,8 +33,9 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Returns the test whether a last line without a line end is complete. An event is complete if it is JSON. A line of an access log
-    /// is never complete without one, since web servers end their lines.
+    /// Returns the test whether a last line without a line end is complete. An event is complete if
+    /// it is JSON. A line of an access log is never complete without one, since web servers end
+    /// their lines.
     pub(crate) fn is_whole(self) -> fn(&[u8]) -> bool {
         match self {
             Format::Ndjson => |line| serde_json::from_slice::<&RawValue>(line).is_ok(),
@@ -63,7 +65,8 @@ pub(crate) struct Reading {
     pub(crate) all: bool,
     /// Lines that were read before. They are skipped, unless their events have an `external_id`.
     pub(crate) seen: Seen,
-    /// Assigns an `external_id` made of file and line to events without one, so that a batch can be sent twice.
+    /// Assigns an `external_id` made of file and line to events without one, so that a batch can be
+    /// sent twice.
     pub(crate) tags: Option<Tags>,
 }
 
@@ -234,7 +237,8 @@ pub(crate) fn too_large(json: &[u8]) -> Option<Invalid> {
 }
 
 impl Events {
-    /// Adds an event. Assigns an `external_id` if it has none, or skips the event if an earlier run read it.
+    /// Adds an event. Assigns an `external_id` if it has none, or skips the event if an earlier run
+    /// read it.
     fn push(&mut self, event: &[u8], Treatment { line, is_seen, tags }: Treatment<'_>) {
         if is_seen && !has_own_id(event) {
             self.seen += 1;
@@ -263,7 +267,8 @@ struct Probe<'a> {
 }
 
 impl Probe<'_> {
-    /// Whether the engine accepts the value as an id: a number, or a text that is neither empty nor too long.
+    /// Whether the engine accepts the value as an id: a number, or a text that is neither empty nor
+    /// too long.
     fn is_id(&self) -> bool {
         let Some(value) = self.external_id.map(RawValue::get) else { return false };
         match value.as_bytes() {
@@ -278,7 +283,8 @@ fn has_own_id(event: &[u8]) -> bool {
     serde_json::from_slice::<Probe<'_>>(event).is_ok_and(|probe| probe.is_id())
 }
 
-/// Writes the event, with this `external_id` if it has none. Writes other JSON unchanged; it is refused later.
+/// Writes the event, with this `external_id` if it has none. Writes other JSON unchanged; it is
+/// refused later.
 fn write_tagged(event: &[u8], external_id: &str, json: &mut Vec<u8>) {
     let Some(fields) = event.strip_prefix(b"{") else { return json.extend_from_slice(event) };
     match serde_json::from_slice::<Probe<'_>>(event) {
@@ -294,7 +300,8 @@ fn write_tagged(event: &[u8], external_id: &str, json: &mut Vec<u8>) {
     }
 }
 
-/// Returns whether the event may have the key `external_id` with the value null, which means the same as a missing key.
+/// Returns whether the event may have the key `external_id` with the value null, which means the
+/// same as a missing key.
 fn mentions_null_id(event: &[u8]) -> bool {
     memchr::memmem::find(event, b"external_id").is_some() || event.contains(&b'\\')
 }

@@ -22,7 +22,8 @@ pub(crate) struct ForeignTable {
 pub(crate) struct Record(BTreeMap<String, String>);
 
 impl Record {
-    /// The text of a column, unless it is missing, empty, or `\N` (the null of ClickHouse and MySQL).
+    /// The text of a column, unless it is missing, empty, or `\N` (the null of ClickHouse and
+    /// MySQL).
     pub(crate) fn get(&self, column: &str) -> Option<&str> {
         self.0.get(column).map(String::as_str).filter(|text| !text.is_empty() && *text != "\\N")
     }
@@ -107,7 +108,8 @@ pub(crate) fn url(host: Option<&str>, path: &str, query: &str) -> String {
     }
 }
 
-/// The time of a text such as `2023-06-02 14:55:06`, `2023-06-02 14:55:06.123+00` or RFC 3339. Without an offset it is UTC.
+/// The time of a text such as `2023-06-02 14:55:06`, `2023-06-02 14:55:06.123+00` or RFC 3339.
+/// Without an offset it is UTC.
 pub(crate) fn time(text: &str) -> Option<Instant> {
     let (date, time) = text.split_once([' ', 'T'])?;
     let offset = time.find(['+', '-', 'Z']).map_or("", |at| &time[at..]);

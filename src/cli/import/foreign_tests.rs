@@ -202,7 +202,8 @@ fn other_files_and_cut_ones_are_refused() {
             let said = failure(&engine, &file, flags).await;
             assert!(said.contains(expected), "{name}: {said}");
         }
-        // Of the cut file, all but the last row are there; once it is whole, the same command imports that one.
+        // Of the cut file, all but the last row are there; once it is whole, the same command
+        // imports that one.
         std::fs::write(dir.path().join("g"), &umami).unwrap();
         let import = args(&["--format", "umami", dir.path().join("g").to_str().unwrap()]);
         let rest = into_engine(&engine, &import, std::future::pending()).await.unwrap();

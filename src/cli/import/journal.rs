@@ -1,14 +1,17 @@
-//! The journal of an import. It records the progress, so that an import resumes exactly, even after `kill -9`.
+//! The journal of an import. It records the progress, so that an import resumes exactly, even after
+//! `kill -9`.
 //!
-//! The directory `imports/` of the data directory has one file per import, which is replaced as a whole. Its first line names the
-//! import, the second line has its progress. The [`FileIdentity`] of the imported file finds the journal, so an import of a file
-//! that grew continues where the last one stopped.
+//! The directory `imports/` of the data directory has one file per import, which is replaced as a
+//! whole. Its first line names the import, the second line has its progress. The [`FileIdentity`]
+//! of the imported file finds the journal, so an import of a file that grew continues where the
+//! last one stopped.
 //!
-//! - An import into the data directory records each part of the file with an [`ImportMark`]: the log has both or neither. The
-//!   journal is written less often, and the log keeps the marks that the journal lacks. The next process that opens the
-//!   directory to record events reads them first, see [`note_unfinished`].
-//! - Through a server, every event has an `external_id`, if necessary made of file and line. So a batch without a response can be
-//!   sent again.
+//! - An import into the data directory records each part of the file with an [`ImportMark`]: the
+//!   log has both or neither. The journal is written less often, and the log keeps the marks that
+//!   the journal lacks. The next process that opens the directory to record events reads them
+//!   first, see [`note_unfinished`].
+//! - Through a server, every event has an `external_id`, if necessary made of file and line. So a
+//!   batch without a response can be sent again.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -62,7 +65,8 @@ struct Reached {
     finished: bool,
     /// Events before this offset may have been sent to a server.
     sent_until: u64,
-    /// The position after which the log may have marks that the journal lacks, since an import into the data directory runs or was killed.
+    /// The position after which the log may have marks that the journal lacks, since an import into
+    /// the data directory runs or was killed.
     log_after: Option<u64>,
     /// The lines that were recorded into the data directory.
     seen: Seen,
@@ -155,7 +159,8 @@ impl Journal {
         }
     }
 
-    /// Reads the first line. Returns `None` if it is incomplete: then nothing is known about the file.
+    /// Reads the first line. Returns `None` if it is incomplete: then nothing is known about the
+    /// file.
     fn first_line(path: &Path) -> Result<Option<Line>, JournalError> {
         let failed = |source| JournalError::Io { path: path.to_owned(), source };
         let mut first = Vec::new();
@@ -167,7 +172,8 @@ impl Journal {
         serde_json::from_slice(&first).map(Some).map_err(|_| JournalError::Damaged { path: path.to_owned() })
     }
 
-    /// Finds a renamed file in the same directory that was imported under this name and has more lines.
+    /// Finds a renamed file in the same directory that was imported under this name and has more
+    /// lines.
     pub(crate) fn left_behind(data_dir: &Path, source: &SourceFile) -> Option<PathBuf> {
         let mut paths = Self::paths(data_dir).ok()?;
         paths.sort();
@@ -235,7 +241,8 @@ impl Journal {
         self.unsaved += 1;
     }
 
-    /// Records that parts are about to be recorded into the data directory, after this position of its log. Returns whether that is new.
+    /// Records that parts are about to be recorded into the data directory, after this position of
+    /// its log. Returns whether that is new.
     pub(crate) fn recording(&mut self, position: u64) -> Result<bool, JournalError> {
         let is_new = self.reached.log_after.is_none();
         if is_new {
@@ -252,7 +259,8 @@ impl Journal {
         ImportMark { import: self.number, from, until, refused: refused.clone() }
     }
 
-    /// Notes a recorded part. The log has no later part up to `position`, unless the position is unknown.
+    /// Notes a recorded part. The log has no later part up to `position`, unless the position is
+    /// unknown.
     pub(crate) fn recorded(&mut self, part: &ImportedPart, position: Option<u64>) {
         self.reached.seen.add(part);
         self.read(part.from, part.until);
@@ -288,7 +296,8 @@ impl Journal {
         if is_known { Ok(()) } else { self.save() }
     }
 
-    /// Deletes the journal of an import without recorded or dropped events, so that the next import tries its lines again.
+    /// Deletes the journal of an import without recorded or dropped events, so that the next import
+    /// tries its lines again.
     pub(crate) fn forget(self) -> Result<(), JournalError> {
         std::fs::remove_file(&self.path).map_err(|source| JournalError::Io { path: self.path, source })
     }
@@ -318,7 +327,8 @@ impl Journal {
     }
 }
 
-/// Determines the progress of killed imports from their marks in the log. The log keeps the marks until then.
+/// Determines the progress of killed imports from their marks in the log. The log keeps the marks
+/// until then.
 ///
 /// # Errors
 /// The journals can't be listed.

@@ -18,14 +18,15 @@ const BLOCK_BYTES: usize = 256 << 10;
 pub(crate) const BLOCK_LINES: usize = headcount_actors::ingest::MAX_BATCH_EVENTS;
 /// The interval at which a followed file is polled.
 const POLL: Duration = Duration::from_millis(200);
-/// The number of polls without new lines after which a replaced file counts as finished. A web server writes to the old file until it
-/// reopens its log.
+/// The number of polls without new lines after which a replaced file counts as finished. A web
+/// server writes to the old file until it reopens its log.
 const QUIET_POLLS: u32 = 10;
 
 /// A place between two lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Place {
-    /// The number of bytes before it, after decompression. In a table, the bytes of its rows as JSON.
+    /// The number of bytes before it, after decompression. In a table, the bytes of its rows as
+    /// JSON.
     pub(crate) offset: u64,
     /// The number of lines before it.
     pub(crate) lines: u64,
@@ -60,7 +61,8 @@ pub(crate) struct Opening {
     pub(crate) from: Place,
     /// Whether to wait for more lines at the end.
     pub(crate) follow: bool,
-    /// Tests whether a last line without a line end is complete. Not called for pipes and compressed files, which can't grow.
+    /// Tests whether a last line without a line end is complete. Not called for pipes and
+    /// compressed files, which can't grow.
     pub(crate) is_whole: fn(&[u8]) -> bool,
     /// The kinds of tables that the file may have.
     pub(crate) tables: Tables,
@@ -188,7 +190,8 @@ impl Blocks {
         Block { number, bytes, start, end: self.at, is_too_long: false }
     }
 
-    /// Reads until there are `wanted` bytes or the input ends. Returns early with the whole lines of a followed file.
+    /// Reads until there are `wanted` bytes or the input ends. Returns early with the whole lines
+    /// of a followed file.
     fn fill(&mut self, bytes: &mut Vec<u8>, wanted: usize) -> io::Result<()> {
         while !self.is_over && bytes.len() < wanted {
             let missing = wanted - bytes.len();
@@ -218,8 +221,8 @@ impl Blocks {
         Ok(())
     }
 
-    /// Waits for more than the `beyond` bytes that were read ahead. The input ends when it is closed, or when another file took
-    /// its name and it stops growing.
+    /// Waits for more than the `beyond` bytes that were read ahead. The input ends when it is
+    /// closed, or when another file took its name and it stops growing.
     fn wait(&mut self, beyond: usize) {
         let Some(follow) = &mut self.follow else { return };
         if self.progress.closed.load(Ordering::Relaxed) {
@@ -313,7 +316,8 @@ fn end_of_line(file: &File, offset: u64) -> io::Result<u64> {
     })
 }
 
-/// Returns the length of the whole lines at the beginning, and their number, or `None` if there are none.
+/// Returns the length of the whole lines at the beginning, and their number, or `None` if there are
+/// none.
 fn cut(bytes: &[u8], is_over: bool) -> Option<(usize, u64)> {
     let (mut last, mut lines) = (None, 0);
     for at in memchr::memchr_iter(b'\n', bytes).take(BLOCK_LINES) {

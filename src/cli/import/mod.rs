@@ -1,7 +1,8 @@
-//! `headcount import`: imports events from lines of JSON, files of `export`, access logs of web servers, or exports of other products.
+//! `headcount import`: imports events from lines of JSON, files of `export`, access logs of web
+//! servers, or exports of other products.
 //!
-//! Every line is recorded exactly once, even if the import is killed and repeated: see [`journal`]. An import of a file that grew
-//! continues where the last one stopped: see [`source_file`].
+//! Every line is recorded exactly once, even if the import is killed and repeated: see [`journal`].
+//! An import of a file that grew continues where the last one stopped: see [`source_file`].
 
 mod args;
 mod combined;

@@ -1,4 +1,5 @@
-//! One thread reads blocks, several threads prepare them, and the results come out in the order of the file.
+//! One thread reads blocks, several threads prepare them, and the results come out in the order of
+//! the file.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -65,8 +66,8 @@ impl<P> Ordered<P> {
     }
 }
 
-/// Starts the threads. They end with the input, or when [`Ordered`] is dropped. A thread opens the input, since opening a pipe
-/// may block.
+/// Starts the threads. They end with the input, or when [`Ordered`] is dropped. A thread opens the
+/// input, since opening a pipe may block.
 pub(crate) fn start<P: Send + 'static>(
     opening: Opening,
     threads: usize,

@@ -30,11 +30,13 @@ pub(crate) struct Summary {
     pub(crate) lines: u64,
     /// Events that were recorded.
     pub(crate) recorded: u64,
-    /// Events that were recorded before: their `external_id` is known, or an earlier run read their lines.
+    /// Events that were recorded before: their `external_id` is known, or an earlier run read their
+    /// lines.
     pub(crate) duplicates: u64,
     /// Events that the project's policy dropped.
     pub(crate) dropped: u64,
-    /// Requests of an access log that are not successful page views, and records of other products that are not events.
+    /// Requests of an access log that are not successful page views, and records of other products
+    /// that are not events.
     pub(crate) skipped: u64,
     /// Events whose time was too far in the future. They were recorded with the time of the import.
     pub(crate) clamped: u64,

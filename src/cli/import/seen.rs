@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::lines::Place;
 
-/// The maximum number of runs of refused lines that are kept for `--again`. A hostile file could have any number of them.
+/// The maximum number of runs of refused lines that are kept for `--again`. A hostile file could
+/// have any number of them.
 const MAX_REFUSED: usize = 1_000;
 
 /// A part of a file that was read.

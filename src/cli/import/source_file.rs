@@ -19,7 +19,8 @@ const HEAD_BYTES: u64 = 4_096;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileIdentity {
     inode: u64,
-    /// The length of the compared beginning: the length of the file at its first import, at most [`HEAD_BYTES`].
+    /// The length of the compared beginning: the length of the file at its first import, at most
+    /// [`HEAD_BYTES`].
     head_bytes: u64,
     /// The hash of the beginning, after decompression.
     head: String,
@@ -65,10 +66,12 @@ impl SourceFile {
         beside.was(former).then_some(beside.file)
     }
 
-    /// Returns whether the file has a boundary between two lines at this place. If not, it was rewritten.
+    /// Returns whether the file has a boundary between two lines at this place. If not, it was
+    /// rewritten.
     pub(crate) fn has_boundary(&self, place: Place) -> io::Result<bool> {
         let mut file = File::open(&self.file)?;
-        // A continued import of a compressed file or a table skips the imported lines, and checks them.
+        // A continued import of a compressed file or a table skips the imported lines, and checks
+        // them.
         if place.offset == 0 || !Recognized::open(&self.file)?.is_plain() {
             return Ok(true);
         }
@@ -82,7 +85,8 @@ impl SourceFile {
         Ok(matches!(around[..], [b'\n', ..] | [_] | [_, b'\n' | b'\r']))
     }
 
-    /// A prefix for the ids of the file's events. Every import of this file in this way has the same one.
+    /// A prefix for the ids of the file's events. Every import of this file in this way has the
+    /// same one.
     pub(crate) fn name(&self) -> io::Result<String> {
         let head = read_head(&self.file, HEAD_BYTES)?;
         // All tables of a kind have the same header.

@@ -1,5 +1,6 @@
-//! Converts tables of `export` and other products to lines of JSON. Each row of Parquet becomes a line. Each record of CSV
-//! (RFC 4180) becomes a line with the number of its first line in the file.
+//! Converts tables of `export` and other products to lines of JSON. Each row of Parquet becomes a
+//! line. Each record of CSV (RFC 4180) becomes a line with the number of its first line in the
+//! file.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
@@ -18,7 +19,8 @@ use super::progress::Progress;
 
 /// The length limit of a line, far above the 64 KiB of an event.
 pub(crate) const MAX_LINE_BYTES: usize = 16 << 20;
-/// The first byte of a line with the reason why a record could not be converted. No JSON begins with this byte.
+/// The first byte of a line with the reason why a record could not be converted. No JSON begins
+/// with this byte.
 pub(crate) const REFUSED: u8 = 1;
 /// The maximum number of columns of CSV. Every export has fewer.
 const MAX_COLUMNS: usize = 256;
@@ -204,8 +206,9 @@ fn fields(record: &[u8], most: usize) -> Vec<FieldText> {
     fields
 }
 
-/// Writes a record as an object, or the reason why it can't be one. Invalid numbers, booleans and metadata become text. A column of
-/// another type refuses the text later. `export` escapes text that could begin a formula; other products' tables are read unchanged.
+/// Writes a record as an object, or the reason why it can't be one. Invalid numbers, booleans and
+/// metadata become text. A column of another type refuses the text later. `export` escapes text
+/// that could begin a formula; other products' tables are read unchanged.
 fn write_object(out: &mut Vec<u8>, header: &[String], fields: &[FieldText], is_export: bool) -> io::Result<()> {
     let refuse = |out: &mut Vec<u8>, why: String| {
         out.clear();

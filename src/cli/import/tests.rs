@@ -46,7 +46,8 @@ pub(super) fn open(dir: &Path) -> (Engine, Option<InitialCredentials>) {
     (engine, made)
 }
 
-/// 80,000 lines: most are empty, the others are orders of 1 dollar, each by a user of its own, and some that are no events.
+/// 80,000 lines: most are empty, the others are orders of 1 dollar, each by a user of its own, and
+/// some that are no events.
 fn write_events(path: &Path, external_ids: bool) -> (u64, u64) {
     let (mut text, mut events, mut refused) = (String::new(), 0, 0);
     for line in 0..80_000 {
@@ -122,7 +123,8 @@ fn what_the_log_has_is_not_recorded_again_though_nobody_was_answered() {
         let first = into_engine(&engine, &import, after_a_batch(&engine)).await.unwrap();
         assert!(!first.finished);
         let project = engine.registry().projects(engine.registry().organizations()[0].id).unwrap()[0].id;
-        // As after kill -9: the log has the second of the next two batches, and what others recorded before and after it. The journal has neither.
+        // As after kill -9: the log has the second of the next two batches, and what others
+        // recorded before and after it. The journal has neither.
         let (from, journal) = import.resume(Some(engine.data_dir()), project, false).unwrap();
         let mut journal = journal.unwrap();
         let reading = import.reading(project, (from, Some(&journal)), false).unwrap();

@@ -1,4 +1,5 @@
-//! `website_event.csv` of Umami: the export of Umami Cloud, or the table of the same name of one's own database.
+//! `website_event.csv` of Umami: the export of Umami Cloud, or the table of the same name of one's
+//! own database.
 //!
 //! `db/clickhouse/schema.sql` in Umami's repository defines the columns.
 
@@ -13,7 +14,8 @@ use super::foreign::{ForeignEvent, ForeignTable, ForeignVisitor, Record, system,
 pub(crate) const TABLE: ForeignTable =
     ForeignTable { is: "Umami's website_event.csv", needs: &["event_id", "session_id", "created_at", "event_type", "url_path"] };
 
-/// The URL parameters that Umami stores as columns. Except in old events, `url_query` has them, too.
+/// The URL parameters that Umami stores as columns. Except in old events, `url_query` has them,
+/// too.
 const PARAMETERS: [&str; 11] = [
     "utm_source",
     "utm_medium",
@@ -28,7 +30,8 @@ const PARAMETERS: [&str; 11] = [
     "twclid",
 ];
 
-/// The event of a record. `None` for a record without an event, such as a measurement of a page's load time.
+/// The event of a record. `None` for a record without an event, such as a measurement of a page's
+/// load time.
 ///
 /// # Errors
 /// The reason, as text.

@@ -1,7 +1,9 @@
-//! The management commands: `organization`, `member`, `project`, `key`, `share`, `token`, `webhook`, `privacy` and `audit-log`.
+//! The management commands: `organization`, `member`, `project`, `key`, `share`, `token`,
+//! `webhook`, `privacy` and `audit-log`.
 //!
-//! Each command is one request of the management API, with the same checks and answers. The request goes to the server of `--url`,
-//! else to the server on the data directory. If no server runs there, this process starts one and stops it at the end.
+//! Each command is one request of the management API, with the same checks and answers. The request
+//! goes to the server of `--url`, else to the server on the data directory. If no server runs
+//! there, this process starts one and stops it at the end.
 
 mod audit_log;
 mod keys;

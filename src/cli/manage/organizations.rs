@@ -40,7 +40,8 @@ pub(crate) struct OrganizationFlags {
     /// Currency of figures that span projects, such as EUR; can't change after the first event
     #[arg(long, value_name = "CODE")]
     currency: Option<String>,
-    /// Value of one unit of each currency in USD, such as EUR=1.08,GBP=1.27; replaces the table, "" clears it
+    /// Value of one unit of each currency in USD, such as EUR=1.08,GBP=1.27; replaces the table, ""
+    /// clears it
     #[arg(long, value_name = "RATES", value_delimiter = ',')]
     fx_rates: Option<Vec<String>>,
     /// Optional features, separated by commas, such as target_accounts; "" clears them

@@ -46,7 +46,8 @@ pub(crate) struct PrivacyRequestFlags {
     /// The only project to search for the anonymous id, by id [default: all projects]
     #[arg(long, value_name = "PROJECT", requires = "anonymous_id")]
     project: Option<String>,
-    /// Wait until the request is completed. On the data directory of a stopped server, the command always waits
+    /// Wait until the request is completed. On the data directory of a stopped server, the command
+    /// always waits
     #[arg(long)]
     wait: bool,
 }

@@ -65,13 +65,16 @@ pub(crate) struct ProjectFlags {
     /// Whether amounts sent with a public key are stored but not counted as revenue
     #[arg(long, value_name = "BOOL")]
     server_only_revenue: Option<bool>,
-    /// Days for which events are kept, including today: 1 to 3660, or 0 for ever. Removed events can't be restored
+    /// Days for which events are kept, including today: 1 to 3660, or 0 for ever. Removed events
+    /// can't be restored
     #[arg(long, value_name = "DAYS")]
     retention_days: Option<u32>,
-    /// Hosts of your own sites, separated by commas, each with its subdomains. They are never a source; "" for none
+    /// Hosts of your own sites, separated by commas, each with its subdomains. They are never a
+    /// source; "" for none
     #[arg(long, value_name = "HOSTS", value_delimiter = ',')]
     own_domains: Option<Vec<String>>,
-    /// Other hosts that are never a source, such as checkout and sign-in pages that headcount doesn't know; "" for none
+    /// Other hosts that are never a source, such as checkout and sign-in pages that headcount
+    /// doesn't know; "" for none
     #[arg(long, value_name = "HOSTS", value_delimiter = ',')]
     ignored_referrers: Option<Vec<String>>,
 }
@@ -85,7 +88,8 @@ pub(crate) struct LimitFlags {
     /// Burst: events at once after a pause [default: the events of one second]
     #[arg(long, value_name = "N")]
     burst: Option<u32>,
-    /// Maximum numbers of distinct groups, companies, pages and sources, such as pages=5000,sources=1000
+    /// Maximum numbers of distinct groups, companies, pages and sources, such as
+    /// pages=5000,sources=1000
     #[arg(long, value_name = "QUOTAS", value_delimiter = ',')]
     quotas: Option<Vec<String>>,
 }

@@ -29,7 +29,8 @@ pub(crate) enum TokenCommand {
         /// Limit the token to one project, by id or unique name [default: all projects]
         #[arg(long, value_name = "PROJECT")]
         project: Option<String>,
-        /// Member who owns the token, by id. The lower of the two roles applies, and removing the member revokes the token
+        /// Member who owns the token, by id. The lower of the two roles applies, and removing the
+        /// member revokes the token
         #[arg(long, value_name = "MEMBER")]
         member: Option<String>,
         /// Time at which it expires (RFC 3339) [default: never]

@@ -47,7 +47,8 @@ pub(crate) enum WebhookCommand {
         /// Kinds of events to send, separated by commas: notification
         #[arg(long, value_delimiter = ',')]
         events: Option<Vec<String>>,
-        /// Status: active or paused. Notifications of a paused webhook wait until it is active again
+        /// Status: active or paused. Notifications of a paused webhook wait until it is active
+        /// again
         #[arg(long)]
         status: Option<String>,
     },

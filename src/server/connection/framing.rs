@@ -1,7 +1,7 @@
 //! Finds the boundaries between requests.
 //!
-//! actix-http parses the requests. This module only finds their ends, so that they can be passed on one at a time. If the two
-//! disagree, the client waits until a deadline ends the connection.
+//! actix-http parses the requests. This module only finds their ends, so that they can be passed on
+//! one at a time. If the two disagree, the client waits until a deadline ends the connection.
 
 use memchr::memchr;
 

@@ -1,11 +1,13 @@
 //! The layer between the socket and actix-http that bounds the memory and time of each client.
 //!
-//! actix-http decodes all requests that have arrived, and continues to read and answer while the client reads no answers. This
-//! layer passes requests on one at a time: each one after the answer to the previous one was sent, and none while an
-//! answer can't be written. Heads, bodies and answers each have a deadline.
+//! actix-http decodes all requests that have arrived, and continues to read and answer while the
+//! client reads no answers. This layer passes requests on one at a time: each one after the answer
+//! to the previous one was sent, and none while an answer can't be written. Heads, bodies and
+//! answers each have a deadline.
 //!
-//! actix-http's read buffer grows with large reads and large heads, and keeps its size until the connection ends. So this
-//! layer passes on few bytes at a time, and ends the connection after the answer to a large head.
+//! actix-http's read buffer grows with large reads and large heads, and keeps its size until the
+//! connection ends. So this layer passes on few bytes at a time, and ends the connection after the
+//! answer to a large head.
 
 mod framing;
 
@@ -32,7 +34,8 @@ use framing::{Framing, Phase};
 const HEAD_DEADLINE: Duration = Duration::from_secs(5);
 /// How long a body may take, whether it is read or skipped: longer than handlers wait for a body.
 const BODY_DEADLINE: Duration = Duration::from_secs(15);
-/// The maximum size of a request on the wire: a batch in tiny chunks. Larger requests are not even skipped.
+/// The maximum size of a request on the wire: a batch in tiny chunks. Larger requests are not even
+/// skipped.
 const MAX_REQUEST_BYTES: u64 = 32 << 20;
 /// How long a client may take to read [`WRITE_PROGRESS_BYTES`] of an answer.
 const WRITE_DEADLINE: Duration = Duration::from_secs(10);
@@ -40,14 +43,16 @@ const WRITE_DEADLINE: Duration = Duration::from_secs(10);
 const WRITE_PROGRESS_BYTES: usize = 16 << 10;
 /// The number of bytes of later requests that are read early.
 const MAX_HELD_BYTES: usize = 2 << 10;
-/// The size of a read before decoding, and before other connections have their turn. actix-http begins with a buffer of
-/// twice this size.
+/// The size of a read before decoding, and before other connections have their turn. actix-http
+/// begins with a buffer of twice this size.
 const TURN_BYTES: usize = 4 << 10;
-/// The size at which an incomplete head counts as large: its bytes are limited, and its request is the last of the connection.
+/// The size at which an incomplete head counts as large: its bytes are limited, and its request is
+/// the last of the connection.
 const COUNTED_HEAD_BYTES: u64 = 8 << 10;
 /// The maximum number of bytes of large incomplete heads, over all connections.
 const MAX_HEADS_BYTES: usize = 16 << 20;
-/// The interim response of actix-http to a client that waits before it sends its body. It is not the answer.
+/// The interim response of actix-http to a client that waits before it sends its body. It is not
+/// the answer.
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// The bytes of incomplete heads, over all connections of a server.
@@ -108,7 +113,8 @@ pub(crate) struct BoundedConnection {
     turn_bytes: usize,
     /// The deadline of the arriving head or body, and which of the two it is.
     reading: Option<(Phase, Pin<Box<Sleep>>)>,
-    /// While nothing can be written: the deadline for reading more, and the bytes read since it was set.
+    /// While nothing can be written: the deadline for reading more, and the bytes read since it was
+    /// set.
     writing: Option<(Pin<Box<Sleep>>, usize)>,
     /// Whether writing is blocked.
     is_blocked: bool,
@@ -136,14 +142,15 @@ impl BoundedConnection {
         }
     }
 
-    /// Adds handles to the connection's data: the middleware checks whether the current request is the last one, and questions wait
-    /// for the client to disconnect.
+    /// Adds handles to the connection's data: the middleware checks whether the current request is
+    /// the last one, and questions wait for the client to disconnect.
     pub(crate) fn share(&self, data: &mut Extensions) {
         data.insert(self.is_last.clone());
         data.insert(self.end.clone());
     }
 
-    /// Reads early bytes of later requests, up to the limit, and detects that the client has disconnected.
+    /// Reads early bytes of later requests, up to the limit, and detects that the client has
+    /// disconnected.
     fn poll_early(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.has_ended && self.held.len() < MAX_HELD_BYTES {
             let mut space = [MaybeUninit::uninit(); MAX_HELD_BYTES];
@@ -234,7 +241,8 @@ impl BoundedConnection {
         Ok(())
     }
 
-    /// Waits for more of a request, up to its deadline. After the deadline, the dispatcher sees the end of the connection.
+    /// Waits for more of a request, up to its deadline. After the deadline, the dispatcher sees the
+    /// end of the connection.
     fn poll_read_deadline(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let phase = self.framing.phase();
         let deadline = match phase {
@@ -289,7 +297,8 @@ impl BoundedConnection {
             Phase::Body => self.is_answered = true,
             Phase::Idle | Phase::Head => {}
         }
-        // The socket will not wake the task: these bytes were read before, or the server ends the connection.
+        // The socket will not wake the task: these bytes were read before, or the server ends the
+        // connection.
         if !self.held.is_empty() || self.is_last.get() {
             cx.waker().wake_by_ref();
         }
@@ -371,7 +380,8 @@ mod tests {
             let (phase, timer) = connection.reading.as_ref().unwrap();
             deadlines.push((*phase, timer.deadline()));
             tokio::time::sleep(Duration::from_millis(2)).await;
-            // The rest is followed by the next request at once: the connection never waits in between.
+            // The rest is followed by the next request at once: the connection never waits in
+            // between.
             client.write_all(b"cd").await.unwrap();
             connection.socket.readable().await.unwrap();
             assert_eq!(read_all(&mut connection).await, b"cd");

@@ -1,4 +1,4 @@
-//! How a backup of several machines begins.
+//! Begins a backup of a cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,29 +19,32 @@ use crate::engine::exporting::asked_patiently;
 use crate::engine::handle::Engine;
 use crate::webhooks::MovedWebhook;
 
-/// How many partitions are asked for their ends at once. Each may take a while, if it moves; an owner answers one after the other.
+/// The number of partitions asked for their ends at once. A partition that moves takes a while, and
+/// an owner answers one question after the other.
 const ASKED_AT_ONCE: usize = 4;
 
-/// A backup of several machines that has begun: it is known what it will have.
+/// A backup of a cluster that has begun. Its contents are fixed.
 #[derive(Debug)]
 pub struct NodesBackup {
     pub(super) engine: Engine,
-    /// All events of the backup were recorded before it.
+    /// The control data of the moment before which all events of the backup were recorded.
     pub(super) moment: ControlMoment,
     pub(super) projects: BTreeSet<ProjectId>,
-    /// The projects among them whose files are copied as they are: events of them may have been removed.
+    /// The projects whose files are copied unchanged, because some of their events may have been
+    /// removed.
     pub(super) copied: BTreeSet<ProjectId>,
-    /// Where each partition with projects ends.
+    /// The end of each partition with projects.
     pub(super) ends: BTreeMap<u16, Position>,
     pub(super) webhooks: Vec<MovedWebhook>,
     pub(super) directory: MadeDirectory,
-    /// No event of projects that are read is removed.
+    /// Keeps events of the projects that are read from being removed.
     _held: FirstBasesHold,
     _permit: OwnedSemaphorePermit,
 }
 
 impl NodesBackup {
-    /// The control data of a later moment, for one machine whose log ends at `last`, and that has these files.
+    /// Returns the control data of a later moment, for one machine with these files whose log ends
+    /// at `last`.
     pub(super) fn control_records(
         &self,
         later: &ControlMoment,
@@ -54,19 +57,22 @@ impl NodesBackup {
 }
 
 impl Engine {
-    /// Begins a backup of all machines: all events that any of them acknowledged before the call will be in it. Events are recorded meanwhile.
+    /// Begins a backup of all machines. It will have all events that any of them acknowledged
+    /// before the call. Recording continues meanwhile.
     ///
-    /// Blocking: asks the owner of each partition, which may take some seconds while partitions move. Call it where a runtime is.
+    /// Blocking: asks the owner of each partition, which may take some seconds while partitions
+    /// move. Call it inside a runtime.
     ///
     /// # Errors
-    /// [`NodesBackupError`]; [`BackupFailure::Running`] while another backup is made on this machine.
+    /// Returns a [`NodesBackupError`]; [`BackupFailure::Running`] while this machine makes another
+    /// backup.
     pub fn begin_nodes_backup(&self) -> Result<NodesBackup, NodesBackupError> {
         let permit = Arc::clone(&self.inner.backups).try_acquire_owned().map_err(|_| BackupFailure::Running)?;
         self.follow()?;
         let before = self.registry().moment()?;
         let mut projects = before.projects();
         let directory = MadeDirectory::create(self.data_dir())?;
-        // Before the ends are known: what a webhook has sent by now is before them.
+        // Read before the ends are known, so that notifications sent by now are before the ends.
         let webhooks = self.inner.webhooks.for_backup(|project| projects.contains(&project))?;
         let partitions: BTreeSet<u16> = projects.iter().map(|project| partition_of(*project)).collect();
         let held = self.hold_bases_of(partitions.clone());
@@ -84,12 +90,12 @@ impl Engine {
         copied.retain(|project| projects.contains(project));
         let (engine, _permit, _held) = (self.clone(), permit, held);
         let backup = NodesBackup { engine, moment, projects, copied, ends, webhooks, directory, _held, _permit };
-        // So that what can't be expressed is found before events are passed on.
+        // Finds data that can't be expressed before events are written.
         backup.control_records(&backup.moment, 0, &BTreeMap::new())?;
         Ok(backup)
     }
 
-    /// Asks the owners of partitions where these end.
+    /// Asks the owners of partitions for their ends.
     fn partition_ends(
         &self,
         partitions: BTreeSet<u16>,
@@ -100,7 +106,7 @@ impl Engine {
         Handle::current().block_on(stream::iter(partitions).map(ask).buffer_unordered(ASKED_AT_ONCE).try_collect())
     }
 
-    /// Asks the owner of a partition where it ends.
+    /// Asks the owner of a partition for its end.
     pub(super) async fn end_of_partition(
         &self,
         partition: u16,

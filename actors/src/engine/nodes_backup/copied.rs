@@ -1,6 +1,8 @@
-//! Projects of which events may have been removed: a backup has their files as they are.
+//! Copies the files of projects some of whose events may have been removed.
 //!
-//! What a base has can't be made of events, and its positions are those of the project's partition. So all events of such a project are sealed, and keep their positions. Those of the log, of all other projects, follow.
+//! A base can't be computed from the remaining events, and its positions are those of the project's
+//! partition. So all events of such a project are sealed, and keep their positions. The backup's
+//! log, with the events of all other projects, begins after these positions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read as _};
@@ -24,25 +26,25 @@ use crate::backup::BackupFailure;
 use crate::engine::exporting::ask_patiently;
 
 const ARCHIVE_DIR: &str = "archive";
-/// How often a list is asked for again because a file that it names is replaced meanwhile, and for how long, at least.
+/// The number and minimum duration of attempts to read a list while its files are being replaced.
 const ATTEMPTS: usize = 16;
 const REPLACED_WITHIN: Duration = Duration::from_secs(10 * 60);
-/// How long to wait until everything of a project is sealed, and the pause before it is asked again.
+/// How long to wait until all events of a project are sealed, and the pause between two questions.
 const SEALED_WITHIN: Duration = Duration::from_secs(10 * 60);
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The projects whose files a backup has.
+/// The projects whose files a backup copies.
 #[derive(Debug, Default)]
 pub(super) struct CopiedProjects {
-    /// The position up to which the files of each have its events; 0 without any.
+    /// The position up to which the files of each project have its events; 0 without events.
     pub(super) until: BTreeMap<ProjectId, Position>,
-    /// The position of the last event of each that has any.
+    /// The position of each project's last event, if it has any.
     last: BTreeMap<ProjectId, Position>,
-    /// The positions up to which partitions are sealed, and have everything that the backup is to have.
+    /// The positions up to which partitions are sealed, at or beyond the end of the backup.
     sealed: BTreeMap<u16, Position>,
 }
 
-/// A project's list, and where its files end.
+/// A project's list, and the position where its files end.
 struct CopiedList {
     manifest: Manifest,
     until: Position,
@@ -50,14 +52,14 @@ struct CopiedList {
 }
 
 impl CopiedProjects {
-    /// The first position of the log that follows.
+    /// The first position of the following log.
     pub(super) fn first_logged(&self) -> Position {
         self.until.values().max().map_or(1, |until| until + 1)
     }
 }
 
 impl NodesBackup {
-    /// Copies the files of all projects that need it.
+    /// Copies the files of all these projects.
     pub(super) fn copy_projects<T: BackupTarget>(
         &self,
         writer: &mut BackupWriter<'_, T>,
@@ -80,7 +82,7 @@ impl NodesBackup {
         Ok(copied)
     }
 
-    /// Copies the files of a project. `None`: it has none, or is deleted.
+    /// Copies the files of a project. Does nothing if it has none, or is deleted.
     fn copy_project<T: BackupTarget>(
         &self,
         project: ProjectId,
@@ -88,7 +90,7 @@ impl NodesBackup {
         writer: &mut BackupWriter<'_, T>,
         is_over: &dyn Fn() -> bool,
     ) -> Result<Option<CopiedList>, NodesBackupError> {
-        // A file that a later list does not name any more is left over, as files are that a server has replaced.
+        // If a later list no longer names a file, it is left over, like replaced files on a server.
         let mut passed = BTreeSet::new();
         let name = format!("{ARCHIVE_DIR}/project={project}");
         let dir = self.directory.path().join(&name);
@@ -101,7 +103,7 @@ impl NodesBackup {
                 add(writer, &format!("{name}/{MANIFEST_NAME}"), &dir.join(MANIFEST_NAME))?;
                 return Ok(Some(list));
             }
-            // While people are erased, files are replaced one after the other.
+            // During erasures, files are replaced one after the other.
             if attempt >= ATTEMPTS && began.elapsed() >= REPLACED_WITHIN {
                 break;
             }
@@ -110,7 +112,8 @@ impl NodesBackup {
         Err(NodesBackupError::NotSealed(project))
     }
 
-    /// The list of a project that has everything up to where its partition ends. `None`: it has no events, or is deleted.
+    /// Returns the list of a project whose files have all events up to the end of its partition;
+    /// `None` if it has no events, or is deleted.
     fn list_of(
         &self,
         project: ProjectId,
@@ -119,10 +122,10 @@ impl NodesBackup {
     ) -> Result<Option<CopiedList>, NodesBackupError> {
         let (partition, applied, began) = (partition_of(project), self.moment.applied, Stopwatch::now());
         let end = || self.ends.get(&partition).copied().unwrap_or(0);
-        // Nothing has to be sealed for the second project of a partition.
+        // The second project of a partition needs no further sealing.
         let until = sealed.get(&partition).copied().unwrap_or_else(end);
         let question = SealedListQuestion { partition, applied, project, until };
-        // There is no answer about a project that was deleted, and need not be.
+        // A deleted project gets no answer, and needs none.
         let is_in_vain = || self.engine.is_deleted(project);
         loop {
             self.check_goes_on(0, is_over)?;
@@ -146,7 +149,8 @@ impl NodesBackup {
         }
     }
 
-    /// Copies the files of a list that were not passed before. Returns `false` if one is replaced meanwhile.
+    /// Copies the files of a list that were not copied before. Returns `false` if one is replaced
+    /// meanwhile.
     fn copy_files<T: BackupTarget>(
         &self,
         project: ProjectId,
@@ -174,7 +178,8 @@ impl NodesBackup {
         Ok(true)
     }
 
-    /// Checks that no event of a partition was removed while it was read: only those of copied projects may be.
+    /// Checks that no event of a partition was removed while it was read, except events of copied
+    /// projects.
     pub(super) fn check_has_all(&self, partition: u16, is_over: &dyn Fn() -> bool) -> Result<(), NodesBackupError> {
         let end = Handle::current().block_on(self.engine.end_of_partition(partition, self.moment.applied, is_over))?;
         let is_read = |project: &ProjectId| self.is_read(*project) && !self.engine.is_deleted(*project);
@@ -185,7 +190,7 @@ impl NodesBackup {
     }
 }
 
-/// Adds a file of the directory that is made.
+/// Adds a file of the new directory.
 fn add<T: BackupTarget>(writer: &mut BackupWriter<'_, T>, name: &str, path: &Path) -> Result<(), NodesBackupError> {
     let file = File::open(path).map_err(NodesBackupError::io("open", path))?;
     let bytes = file.len().map_err(NodesBackupError::io("inspect", path))?;

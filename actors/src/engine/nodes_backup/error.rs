@@ -1,4 +1,4 @@
-//! Why a backup of several machines could not be made.
+//! The errors of a backup of a cluster.
 
 use std::io;
 use std::path::Path;
@@ -12,25 +12,25 @@ use headcount_storage::log::LogError;
 use crate::backup::BackupFailure;
 use crate::shard::AskError;
 
-/// Why a backup of several machines could not be made.
+/// The reason why a backup of a cluster could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum NodesBackupError {
-    /// It can't be written, or what this machine has can't be read.
+    /// The backup can't be written, or the data of this machine can't be read.
     #[error(transparent)]
     Failed(#[from] BackupFailure),
     /// The owner of a partition does not answer, or there is none.
     #[error("a partition can't be read: {0}")]
     Asking(#[from] AskError),
-    /// Events are gone that had not been read yet: a retention was set meanwhile.
+    /// Events were removed before they were read, because a retention was set meanwhile.
     #[error("events of {0} were removed by a retention that it got while the backup was made: make it again")]
     Removed(ProjectId),
-    /// The owner of a project's partition can't seal its events, or replaces the files again and again.
+    /// The owner of a project's partition can't seal its events, or keeps replacing its files.
     #[error("the events of {0} could not be sealed, or its files not be read: the log of the node that has them may say why")]
     NotSealed(ProjectId),
     /// There is too little room.
     #[error("the disk of the node is nearly full")]
     DiskFull,
-    /// The machine stops, or nobody waits for the backup any more.
+    /// The machine stops, or the client has left.
     #[error("the node stops, or nobody waits for the backup any more")]
     Stopped,
 }

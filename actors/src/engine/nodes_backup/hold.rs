@@ -1,7 +1,8 @@
 //! Keeps the events that a backup reads from being removed meanwhile.
 //!
-//! Events are removed once their project has a base. The owner of a partition holds first bases back for some time after a backup asks for that, and after it takes the partition over, since it does not
-//! know what its predecessor was asked. A backup asks again until it ends.
+//! Events are removed once their project has a base. When a backup asks for it, the owner of a
+//! partition holds first bases back for some time. It also does so after a takeover, since it does
+//! not know the questions to its predecessor. A backup repeats the question until it ends.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,14 +16,15 @@ use crate::shard::AskError;
 
 /// How long first bases are held back after a question.
 const HELD_FOR: Duration = Duration::from_secs(30);
-/// The pause before all partitions are asked again, and the most that an answer may take.
+/// The pause before all partitions are asked again, and the time limit of an answer.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
-/// How many partitions are asked at once: all of them in less time than bases are held back, even if none has an answer.
+/// The number of partitions asked at once. Even if none answers, all are asked before bases are
+/// released.
 const ASKED_AT_ONCE: usize = 16;
-/// How long first bases are held back in a partition that was taken over, or began here: several of these pauses.
+/// How long first bases are held back after a takeover or a start: several of these pauses.
 pub(in crate::engine) const HELD_AT_FIRST: Duration = Duration::from_secs(15);
 
-/// Has owners hold first bases back while it exists.
+/// Makes owners hold first bases back while it exists.
 #[derive(Debug)]
 pub(super) struct FirstBasesHold(AbortHandle);
 
@@ -33,13 +35,14 @@ impl Drop for FirstBasesHold {
 }
 
 impl Engine {
-    /// Begins to have the owners of partitions hold first bases back. Call it where a runtime is.
+    /// Begins to make the owners of partitions hold first bases back. Call it inside a runtime.
     pub(super) fn hold_bases_of(&self, partitions: BTreeSet<u16>) -> FirstBasesHold {
         let engine = self.clone();
         let holding = async move {
             loop {
                 let ask = |partition| tokio::time::timeout(AGAIN_AFTER, engine.ask_about_partition(HoldQuestion { partition }));
-                // An owner that gives no answer is asked again, and whether events were removed is known in the end.
+                // An owner without an answer is asked again, and the end of the backup finds out
+                // whether events were removed.
                 stream::iter(partitions.iter().copied())
                     .map(ask)
                     .buffer_unordered(ASKED_AT_ONCE)
@@ -51,10 +54,10 @@ impl Engine {
         FirstBasesHold(tokio::spawn(holding).abort_handle())
     }
 
-    /// Holds the first bases of a partition back that is here.
+    /// Holds the first bases of a partition on this machine back.
     pub(super) async fn hold_first_bases(&self, partition: u16) -> Result<(), AskError> {
         let sealed = self.inner.archives.of(partition);
-        // One may be being listed.
+        // A base may be in the middle of being listed.
         let hold = move || sealed.first_bases().hold(HELD_FOR);
         tokio::task::spawn_blocking(hold).await.map_err(|_| AskError::NoAnswer)
     }

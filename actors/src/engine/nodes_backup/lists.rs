@@ -1,4 +1,4 @@
-//! What the owner of a partition answers about the files of a project.
+//! The owner's answers about the files of a project.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,11 +12,12 @@ use super::questions::{SealedList, SealedListQuestion};
 use crate::engine::handle::Engine;
 use crate::shard::AskError;
 
-/// How long an answer waits until everything is sealed. Sealing goes on after that.
+/// How long an answer waits until all events are sealed. Sealing continues after that.
 const SEALED_WITHIN: Duration = Duration::from_secs(20);
 
 impl Engine {
-    /// Answers a question about the files of a project of a partition that is here. Has everything of the partition sealed for it.
+    /// Answers a question about the files of a project on this machine, after sealing all events of
+    /// its partition.
     pub(super) async fn sealed_list(&self, question: SealedListQuestion) -> Result<SealedList, AskError> {
         match self.find_sealed_list(question.clone(), false).await? {
             SealedList::NotYet => {}
@@ -30,7 +31,7 @@ impl Engine {
                 tracing::info!(partition, %fault, "a partition could not be sealed for a backup yet");
                 Ok(SealedList::NotYet)
             }
-            // It goes on, or the engine is shutting down.
+            // Sealing continues, or the engine is shutting down.
             Ok(Err(_)) | Err(_) => Ok(SealedList::NotYet),
         }
     }
@@ -51,16 +52,16 @@ impl Engine {
         let archive = self.inner.archives.of(partition);
         let catalog = archive.catalog();
         let sealed_until = catalog.sealed_until_of(|one| one == project);
-        // The end of a log is behind its last event. What is sealed ends with that.
+        // The end of a log is behind its last event, but sealing ends at the last event.
         if catalog.waiting().contains_key(&project) || (sealed_until < until && !is_just_sealed) {
             return Ok(SealedList::NotYet);
         }
         let Some(last) = catalog.last_of(project) else { return Ok(SealedList::Nothing { until: sealed_until }) };
         let list = archive.list(project, last).map_err(no_answer)?;
         let manifest = list.manifest();
-        // The list may be further than the catalog was.
+        // The list may be ahead of the catalog.
         let (sealed_until, last) = (sealed_until.max(manifest.sealed_until()), last.max(manifest.sealed_until()));
-        // A base goes as far as the saved state, and that may be further than what is sealed.
+        // A base reaches as far as the saved state, which may be ahead of the sealed events.
         let is_sealed = manifest.base().map(BaseEntry::position).is_none_or(|position| position <= sealed_until);
         let published: BTreeSet<ListedFile> = shared.published_files(partition, project).into_iter().collect();
         if !is_sealed || !manifest.listed().all(|file| published.contains(&file)) {

@@ -1,7 +1,11 @@
-//! A backup of several machines (ADR 28): the machine that is asked makes a data directory of one machine, of what the owners of all partitions have.
+//! A backup of a cluster (ADR 28): the machine that is asked writes a data directory for a single
+//! machine, with data from the owners of all partitions.
 //!
-//! `begin` takes the control data and the documents as they are, and learns where each partition ends; `write` passes events on as they come, then everything else; `copied` has the projects whose files
-//! are copied instead, and `hold` keeps events of the others from being removed meanwhile. What a machine is asked for is in `questions`, how it answers in `pages` and `lists`.
+//! - `begin` reads the control data and the documents, and the end of each partition.
+//! - `write` writes events as they arrive, and then everything else.
+//! - `copied` copies the files of projects whose events may have been removed.
+//! - `hold` keeps events of the other projects from being removed meanwhile.
+//! - `questions` has the questions to a machine, `pages` and `lists` its answers.
 
 mod begin;
 mod copied;

@@ -1,4 +1,4 @@
-//! What the owner of a partition answers a backup.
+//! The owner's answers with the events of a partition.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,17 +17,17 @@ use crate::event_codec::{Events, LogRecord, encode_in_parts};
 use crate::history::{HistoryPiece, PieceOrigin, Wanted};
 use crate::shard::AskError;
 
-/// About how many bytes of events a page has.
+/// The approximate number of bytes of events in a page.
 const PAGE_BYTES: usize = 4 << 20;
-/// The most bytes of a record, unless it has one event.
+/// The maximum number of bytes of a record with more than one event.
 const RECORD_BYTES: usize = 256 << 10;
 
-/// There is no answer now. There may be one in a moment, here or elsewhere.
+/// Returns the error that there is no answer now. There may be one later, here or elsewhere.
 pub(super) fn no_answer(error: impl std::fmt::Display) -> AskError {
     AskNodeError::NoAnswer(error.to_string()).into()
 }
 
-/// Takes the events of a page.
+/// Collects the events of a page.
 struct PartitionPage<'p> {
     question: &'p PartitionEventsQuestion,
     dead: &'p DeadLetters,
@@ -39,10 +39,10 @@ struct PartitionPage<'p> {
     ended: Option<PageEnd>,
 }
 
-/// Why a page ends before there are no more events.
+/// The reason why a page ends before the last event.
 enum PageEnd {
     Full,
-    /// What was in the log is sealed by now.
+    /// The events of the log have been sealed meanwhile.
     Sealed,
     Cancelled,
     Failed(CodecError),
@@ -96,9 +96,9 @@ impl PartitionPage<'_> {
 }
 
 impl Engine {
-    /// Answers where a partition ends that is here.
+    /// Returns the end of a partition on this machine.
     pub(super) async fn partition_end(&self, question: PartitionEndQuestion) -> Result<PartitionEnd, AskError> {
-        // Before it is known which have bases.
+        // Done before the projects with bases are read.
         self.hold_first_bases(question.partition).await?;
         let engine = self.clone();
         self.scans
@@ -110,7 +110,7 @@ impl Engine {
             .await
     }
 
-    /// Answers a question for events of a partition that is here.
+    /// Answers a question for events of a partition on this machine.
     pub(super) async fn partition_events(&self, question: PartitionEventsQuestion) -> Result<PartitionEvents, AskError> {
         let engine = self.clone();
         self.scans
@@ -121,7 +121,8 @@ impl Engine {
             .await
     }
 
-    /// Checks that this machine knows a record of the control log: it leaves out what is erased.
+    /// Checks that this machine has applied a record of the control log, so that it leaves out
+    /// erased events.
     pub(super) fn check_knows(&self, applied: u64) -> Result<(), AskError> {
         let failed = |error: RegistryError| no_answer(error);
         if self.registry().applied().map_err(failed)? < applied {
@@ -134,7 +135,8 @@ impl Engine {
         }
     }
 
-    /// The projects of a partition of which events may have been removed, since a base has their figures.
+    /// Returns the projects of a partition that have a base, since some of their events may have
+    /// been removed.
     fn projects_with_bases(&self, partition: u16, cancelled: &AtomicBool) -> Result<Vec<ProjectId>, AskError> {
         let sealed = self.inner.archives.of(partition);
         let mut with_bases = Vec::new();
@@ -153,7 +155,7 @@ impl Engine {
         Ok(with_bases)
     }
 
-    /// What is sealed of the events that a question is about, if the first of them are.
+    /// Returns the sealed part of the events in question, if the first of them are sealed.
     fn sealed_part(&self, question: &PartitionEventsQuestion) -> Option<PartitionEvents> {
         let PartitionEventsQuestion { partition, after, until, .. } = *question;
         let catalog = self.inner.archives.of(partition).catalog();

@@ -1,4 +1,4 @@
-//! What a backup asks the owner of a partition, which may be the machine itself. Nodes ask each other the same.
+//! The questions of a backup to the owner of a partition, which may be the same machine.
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ const END: u16 = 1040;
 const EVENTS: u16 = 1041;
 const LIST: u16 = 1042;
 const HOLD: u16 = 1043;
-/// How long an answer may take: files may have to be fetched for it.
+/// The time limit of an answer. The owner may have to fetch files first.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(40);
 
-/// Asks where a partition ends: whatever was acknowledged before is not behind that.
+/// Asks for the end of a partition. All events acknowledged before are at or before that end.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct PartitionEndQuestion {
     pub(super) partition: u16,
-    /// The record of the control log that the owner must know.
+    /// The record of the control log that the owner must have applied.
     pub(super) applied: u64,
 }
 
@@ -32,15 +32,16 @@ pub(super) struct PartitionEndQuestion {
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PartitionEnd {
     pub(super) last: Position,
-    /// The projects of which events may have been removed.
+    /// The projects some of whose events may have been removed.
     pub(super) with_bases: Vec<ProjectId>,
 }
 
-/// Asks for some events of a partition, or of one of its projects: those after a position, up to another one.
+/// Asks for events of a partition, or of one of its projects, between two positions.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct PartitionEventsQuestion {
     pub(super) partition: u16,
-    /// The record of the control log that the owner must know. What it erases is not in the answer.
+    /// The record of the control log that the owner must have applied. Events that it erases are
+    /// not in the answer.
     pub(super) applied: u64,
     pub(super) project: Option<ProjectId>,
     pub(super) after: Position,
@@ -50,17 +51,17 @@ pub(super) struct PartitionEventsQuestion {
 /// Answers a [`PartitionEventsQuestion`].
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum PartitionEvents {
-    /// Events, and floors, in their order.
+    /// Events and floors, in order.
     Found {
         records: Vec<PartitionRecord>,
         /// There are no others up to this position.
         reached: Position,
     },
-    /// Of a whole partition: the next ones are sealed, each project's by themselves.
+    /// For a whole partition: the next events are sealed, each project's in its own files.
     Sealed {
-        /// Up to this position.
+        /// They are sealed up to this position.
         until: Position,
-        /// Whose they are.
+        /// Their projects.
         projects: Vec<ProjectId>,
     },
 }
@@ -69,17 +70,18 @@ pub(super) enum PartitionEvents {
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PartitionRecord {
     pub(super) project: ProjectId,
-    /// Their positions.
+    /// The positions of the events.
     pub(super) positions: Vec<Position>,
-    /// The record as logs have it.
+    /// The record in the format of the log.
     pub(super) payload: Vec<u8>,
 }
 
-/// Asks for the list of a project's files, once everything up to a position is sealed, or all that there is.
+/// Asks for the list of a project's files, once all events up to a position are sealed, or all that
+/// exist.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct SealedListQuestion {
     pub(super) partition: u16,
-    /// The record of the control log that the owner must know.
+    /// The record of the control log that the owner must have applied.
     pub(super) applied: u64,
     pub(super) project: ProjectId,
     pub(super) until: Position,
@@ -88,21 +90,23 @@ pub(super) struct SealedListQuestion {
 /// Answers a [`SealedListQuestion`].
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum SealedList {
-    /// Not everything is sealed yet, or other nodes can't read all of it.
+    /// Some events are not sealed yet, or other nodes can't read all of them.
     NotYet,
-    /// The project has no events up to this position, and everything that was recorded before the question is not behind it.
+    /// The project has no events up to this position. All events recorded before the question are
+    /// at or before it.
     Nothing { until: Position },
     Files {
-        /// All events of the project up to here are in its files, and everything that was recorded before the question is not behind it; nor is a base.
+        /// The files have all events of the project up to this position. All events recorded before
+        /// the question, and any base, are at or before it.
         until: Position,
         /// The position of the last event in them.
         last: Position,
-        /// The list, as in its file.
+        /// The list, in the format of its file.
         list: Vec<u8>,
     },
 }
 
-/// Has the owner of a partition hold first bases back for a while.
+/// Makes the owner of a partition hold first bases back for a while.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct HoldQuestion {
     pub(super) partition: u16,
@@ -110,13 +114,13 @@ pub(super) struct HoldQuestion {
 
 /// A question to the owner of a partition.
 pub(super) trait AboutPartition: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
-    /// Tells it from other questions of nodes.
+    /// The tag of the question.
     const TAG: u16;
     type Answer: Serialize + DeserializeOwned + Send + 'static;
 
     fn partition(&self) -> u16;
 
-    /// Answers it for a partition of this machine.
+    /// Answers the question for a partition on this machine.
     fn answer(self, engine: &Engine) -> impl Future<Output = Result<Self::Answer, AskError>> + Send;
 }
 
@@ -178,7 +182,7 @@ impl Engine {
         match self.owners().of(question.partition()) {
             Owner::Here => Ok(self.answer_of_partition(question).await?),
             Owner::There(address) => {
-                // Of all organizations.
+                // This request covers all organizations.
                 let node = self.node(&address, OrganizationId(0))?;
                 Ok(node.ask(Q::TAG, Vec::new(), &question, ANSWERED_WITHIN).await?)
             }
@@ -186,21 +190,22 @@ impl Engine {
         }
     }
 
-    /// Answers for a partition that has to be here until the end.
+    /// Answers for a partition that must stay on this machine until the end.
     async fn answer_of_partition<Q: AboutPartition>(&self, question: Q) -> Result<Q::Answer, AskNodeError> {
         let partition = question.partition();
         if !self.owners().is_here(partition) {
             return Err(AskNodeError::NotHere);
         }
         let answer = tokio::time::timeout(ANSWERED_WITHIN, question.answer(self)).await;
-        // It may be made of what was left when the partition was given up.
+        // The answer may come from data left after the partition was given up.
         match self.owners().is_here(partition) {
             true => Ok(answer.unwrap_or(Err(AskError::TimedOut(ANSWERED_WITHIN)))?),
             false => Err(AskNodeError::NotHere),
         }
     }
 
-    /// Answers what a backup on another node asks. `None`: the tag is of another question.
+    /// Answers a question of a backup on another node. Returns `None` if the tag belongs to another
+    /// question.
     pub(in crate::engine) async fn answer_about_partition(
         &self,
         tag: u16,
@@ -230,7 +235,7 @@ mod tests {
         NodeRequest { organization: OrganizationId(0), projects: Vec::new(), question }.encode(Q::TAG).unwrap()
     }
 
-    /// Nodes of other versions read these bytes.
+    /// Nodes of other program versions read these bytes.
     #[test]
     fn the_bytes_of_questions_about_partitions_stay() {
         assert_eq!(request(PartitionEndQuestion { partition: 5, applied: 7 }), [16, 4, 1, 0, 0, 5, 7]);

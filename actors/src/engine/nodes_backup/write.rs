@@ -1,4 +1,4 @@
-//! How a backup of several machines is written.
+//! Writes a backup of a cluster.
 
 use headcount_common::nodes::AskNodeError;
 use headcount_control::{Erasure, Registry};
@@ -18,7 +18,7 @@ use crate::privacy;
 use crate::shard::AskError;
 use crate::webhooks;
 
-/// Receives events, and passes them on.
+/// Receives events, and writes them to the backup.
 struct Receiver<'w, 't, T> {
     backup: &'w NodesBackup,
     is_over: &'w dyn Fn() -> bool,
@@ -28,10 +28,12 @@ struct Receiver<'w, 't, T> {
 }
 
 impl NodesBackup {
-    /// Writes the backup, until `is_over`. Events go to the target as they come, so that the disk of this machine has some of them at a time. Blocks; call it where a runtime is.
+    /// Writes the backup, unless `is_over` becomes true. Events go to the target as they arrive, so
+    /// that the disk of this machine holds only some of them at a time. Blocks. Call it inside a
+    /// runtime.
     ///
     /// # Errors
-    /// [`NodesBackupError`]. The backup is not complete then.
+    /// Returns a [`NodesBackupError`]. The backup is incomplete then.
     pub fn write(self, target: &mut impl BackupTarget, is_over: &dyn Fn() -> bool) -> Result<BackupManifest, NodesBackupError> {
         self.write_all(target, &|| is_over() || self.engine.inner.admission.is_closing())
     }
@@ -41,10 +43,10 @@ impl NodesBackup {
         let mut writer = BackupWriter::new(target, BackupManifest::new(env!("CARGO_PKG_VERSION"), now, Vec::new()));
         let copied = self.copy_projects(&mut writer, is_over)?;
         let (last, positions) = self.write_events(&mut writer, &copied, is_over)?;
-        // Before the control data, which then have all erasures that requests mention.
+        // Read before the control data, which then have all erasures of the requests.
         let requests = self.engine.inner.privacy.now()?;
         let later = self.engine.registry().moment()?;
-        // After the control data: profiles then have all that builds were paid for.
+        // Read after the control data. The profiles then have all paid builds.
         self.engine.inner.profiles.follow()?;
         let dir = self.directory.path();
         let erasures: Vec<Erasure> = later.erasures().cloned().collect();
@@ -60,7 +62,7 @@ impl NodesBackup {
         Ok(writer.finish()?)
     }
 
-    /// Writes the log. Returns its last position, and those that webhooks want to know.
+    /// Writes the log. Returns its last position, and the new positions for webhooks.
     fn write_events<T: BackupTarget>(
         &self,
         writer: &mut BackupWriter<'_, T>,
@@ -82,25 +84,26 @@ impl NodesBackup {
 }
 
 impl NodesBackup {
-    /// Whether the events of a project are read, rather than its files copied.
+    /// Whether the events of a project are read, instead of its files copied.
     pub(super) fn is_read(&self, project: ProjectId) -> bool {
         self.projects.contains(&project) && !self.copied.contains(&project)
     }
 
-    /// Checks that there is room for `bytes`, and that somebody waits for the backup.
+    /// Checks that there is room for `bytes`, and that the client still waits for the backup.
     pub(super) fn check_goes_on(&self, bytes: u64, is_over: &dyn Fn() -> bool) -> Result<(), NodesBackupError> {
         if is_over() {
             return Err(NodesBackupError::Stopped);
         }
         let inner = &self.engine.inner;
-        // Twice of what events need, as exports leave it.
+        // Twice the minimum for events, like exports.
         let least = inner.config.min_free_bytes.saturating_mul(2).saturating_add(bytes);
         if inner.admission.disk.free_bytes() < least { Err(NodesBackupError::DiskFull) } else { Ok(()) }
     }
 }
 
 impl<T: BackupTarget> Receiver<'_, '_, T> {
-    /// Receives what a partition has up to a position: what is sealed project by project, and the rest as the log has it.
+    /// Receives a partition up to a position: sealed events project by project, and the rest from
+    /// the log.
     fn receive(&mut self, partition: u16, end: Position) -> Result<(), NodesBackupError> {
         let mut after = 0;
         while after < end {
@@ -116,7 +119,8 @@ impl<T: BackupTarget> Receiver<'_, '_, T> {
         Ok(())
     }
 
-    /// Receives a page. Returns the position that it reaches, and the projects whose events up to there are still to be received.
+    /// Receives a page. Returns the position that it reaches, and the projects whose events up to
+    /// there are still missing.
     fn receive_page(
         &mut self,
         partition: u16,
@@ -126,7 +130,8 @@ impl<T: BackupTarget> Receiver<'_, '_, T> {
         self.backup.check_goes_on(0, self.is_over)?;
         let (engine, applied) = (&self.backup.engine, self.backup.moment.applied);
         let question = PartitionEventsQuestion { partition, applied, project, after, until };
-        // There is no answer about a project that was deleted, and need not be: its deletion will be in the control data.
+        // A deleted project gets no answer, and needs none: the control data will have its
+        // deletion.
         let is_in_vain = || project.is_some_and(|project| engine.is_deleted(project));
         let page = match ask_patiently(&|| (self.is_over)() || is_in_vain(), || engine.ask_about_partition(question.clone())) {
             Err(_) if is_in_vain() => return Ok((until, Vec::new())),
@@ -167,7 +172,7 @@ impl<T: BackupTarget> Receiver<'_, '_, T> {
     }
 }
 
-/// The error of an answer that no node of this version gives.
+/// Returns the error of an answer that no node of this version gives.
 fn strange(what: &str) -> NodesBackupError {
     AskError::from(AskNodeError::OtherVersion(what.to_owned())).into()
 }

@@ -15,7 +15,7 @@ fn try_users(rig: &mut Rig, project: ProjectId) -> Result<u64, FaultKind> {
     rig.shard.answer(project, &UniqueUsersQuery { window }).map(|users| users.total).map_err(|fault| fault.kind)
 }
 
-/// Logs events and hands them over, without waiting until they are applied.
+/// Logs events and hands them over, without waiting for them.
 fn hand_over(rig: &mut Rig, project: ProjectId, events: Vec<Event>) -> Receiver<Vec<Outcome>> {
     let events: Events = events.into_iter().map(Box::new).collect();
     let record = LogRecord::Events(events);
@@ -44,7 +44,8 @@ fn is_well(rig: &Rig, project: ProjectId) -> bool {
     rig.shard.pipeline.context.health.check(partition_of(project)).is_ok()
 }
 
-/// Creates a rig whose state is partly saved, and not in memory, so that queries must read the store.
+/// Creates a rig whose state is partly saved, and not in memory, so that queries must read the
+/// store.
 fn rig() -> (Rig, ProjectId, ProjectId) {
     let mut rig = Rig::new(NEVER, 1 << 30);
     let (project, other) = two();
@@ -96,7 +97,7 @@ fn a_damaged_part_of_the_store_is_made_up_for_by_the_log_and_the_others_go_on() 
     let outcomes = answered.recv().unwrap();
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_duplicate()).count(), 10);
     assert_eq!((rig.users(project), rig.users(other)), (330, 25));
-    // From now on it is saved elsewhere, and it fails a second time.
+    // From now on it is saved in another part, and fails a second time.
     rig.round();
     rig.store.change(partition + PARTITIONS, |faults| faults.reads = Some(ReadFault::Damage));
     rig.shard.break_partition((partition, headcount_domain::fault::Fault::damaged_store("planted")));
@@ -106,7 +107,7 @@ fn a_damaged_part_of_the_store_is_made_up_for_by_the_log_and_the_others_go_on() 
     work_until(&mut rig, |rig| !rig.shard.has_queued());
     assert_eq!((answered.recv().unwrap().len(), of_other.recv().unwrap().len()), (1, 1));
     assert_eq!((rig.users(project), rig.users(other)), (331, 26));
-    // The next start finds the partition at its usual path, and the log supplies what is missing there.
+    // The next start finds the partition in its own part, and the log has the missing events.
     rig.store.change(partition, |faults| faults.reads = None);
     rig.round();
     rig.restart();

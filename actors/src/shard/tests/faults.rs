@@ -1,5 +1,5 @@
-//! Checkpoints on a disk whose every operation fails once: they are eventually written, and nothing is lost or
-//! duplicated.
+//! Checkpoints on a disk whose every operation fails once. They are written in the end, and no
+//! event is lost or counted twice.
 
 use headcount_common::partition_of;
 use headcount_storage::files::switch::{Errno, Plan, Switch};
@@ -18,7 +18,8 @@ const WAYS: [Plan; 4] = [
     Plan { at: 0, failures: 1, errno: Errno::Io, done: true },
 ];
 
-/// The maximum number of failing points in a round, which exceeds the number of operations of a round.
+/// The maximum number of failing points in a round, which exceeds the number of operations of a
+/// round.
 const POINTS: u64 = 400;
 /// The number of rounds between restarts.
 const ROUNDS_A_START: u64 = 25;

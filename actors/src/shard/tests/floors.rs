@@ -31,7 +31,8 @@ fn floor(rig: &mut Rig, project: ProjectId) -> Option<Day> {
     rig.shard.pipeline.context.floors.get(project)
 }
 
-/// Two users before the floor; then one whose first event is dropped and whose second takes the same external id.
+/// Two users before the floor; then one whose first event is dropped and whose second takes the
+/// same external id.
 fn fill(rig: &mut Rig, project: ProjectId, checkpoint: bool) {
     rig.send(project, users(project, 0..2));
     if checkpoint {
@@ -79,7 +80,8 @@ fn a_rebuild_raises_the_floor_again() {
 const BUYERS: u64 = 12;
 const ORDERS: u64 = 40;
 
-/// Orders on many days by some users, whose earlier visits come later: their attribution is deferred.
+/// Orders on many days by some users, whose earlier visits come later, so that attribution is
+/// deferred.
 fn fill_with_orders(rig: &mut Rig, project: ProjectId) {
     let of = |user: u64, day: i32| Event {
         time: Instant(i64::from(day) * 86_400_000),
@@ -108,7 +110,7 @@ fn attributed(rig: &mut Rig, project: ProjectId) -> Vec<String> {
         .to_vec()
 }
 
-/// Logs the record of a floor, and leaves it to be raised.
+/// Logs the record of a floor, without raising it.
 fn enqueue(rig: &mut Rig, project: ProjectId) -> std::sync::mpsc::Receiver<Vec<Outcome>> {
     let record = LogRecord::Floor(FloorMove { project, day: FLOOR });
     let (partition, payload) = (partition_of(project), record.encode().unwrap());
@@ -136,7 +138,7 @@ fn a_floor_over_many_orders_rises_between_other_work() {
     assert!(saved > 0 && expected[0].contains("s2"), "{expected:?}");
     let answered = enqueue(&mut rig, project);
     begin(&mut rig);
-    // No answer differs, and others are served and saved.
+    // No answer differs, and other projects are served and saved.
     assert_eq!((attributed(&mut rig, project), floor(&mut rig, project)), (expected.clone(), None));
     assert!(answered.try_recv().is_err());
     let next = rig.shard.begin_checkpoints(true);
@@ -154,7 +156,7 @@ fn a_floor_over_many_orders_rises_between_other_work() {
     assert_eq!((attributed(&mut rig, project), floor(&mut rig, project)), (expected, Some(FLOOR)));
 }
 
-/// What is only in memory when the program ends is raised again.
+/// If the program ends while part of it is only in memory, it is raised again.
 #[test]
 fn a_floor_that_was_half_raised_is_raised_again() {
     let mut rig = Rig::new(NEVER, 1 << 30);
@@ -177,14 +179,15 @@ fn a_floor_that_was_half_raised_is_raised_again() {
         assert_eq!((attributed(&mut rig, project), floor(&mut rig, project)), (expected.clone(), Some(FLOOR)));
         assert_eq!(answered.try_recv().is_ok(), !is_lost, "who waits for a lost floor hears that its outcome is unknown");
         if is_lost {
-            // Another directory, where it has not risen yet.
+            // Another directory, where the floor has not risen yet.
             rig = Rig::new(NEVER, 1 << 30);
             fill_with_orders(&mut rig, project);
         }
     }
 }
 
-/// Events wait for a checkpoint while memory is short. The floor does not, since the checkpoint waits for it.
+/// Events wait for a checkpoint while memory is short. The floor does not, since the checkpoint
+/// waits for it.
 #[test]
 fn a_floor_rises_while_memory_is_short() {
     let mut rig = Rig::new(NEVER, 1 << 30);

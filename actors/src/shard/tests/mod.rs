@@ -1,4 +1,4 @@
-//! Tests of a shard with its store, log and checkpoint writer, driven as by its actor.
+//! Tests of a shard with its store, log and checkpoint writer, driven as its actor drives it.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -33,7 +33,7 @@ use crate::history::{History, LoggedEvents, PartitionArchives, Past, SealedEvent
 
 /// A policy under which only tests start checkpoints.
 const NEVER: CheckpointPolicy = CheckpointPolicy { events: u64::MAX, interval: Duration::from_secs(1 << 30) };
-/// How long anything may take.
+/// The time limit of each step.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A shard with all partitions.
@@ -69,7 +69,7 @@ impl<S: Store + Clone> Rig<S> {
         self.record(project, LogRecord::Events(events.into_iter().map(Box::new).collect()));
     }
 
-    /// Logs a record of one project and applies it. Returns what it was answered.
+    /// Logs a record of one project and applies it. Returns its outcomes.
     fn record(&mut self, project: ProjectId, record: LogRecord) -> Vec<Outcome> {
         let (partition, payload) = (partition_of(project), record.encode().unwrap());
         let share = AppendEntry { partition, count: u32::try_from(record.count()).unwrap(), payload: &payload };
@@ -81,7 +81,8 @@ impl<S: Store + Clone> Rig<S> {
         answered.try_recv().unwrap_or_default()
     }
 
-    /// Handles checkpoints as the actor does, beginning with `next`, until there is nothing left to do.
+    /// Handles checkpoints as the actor does, beginning with `next`, until there is nothing left to
+    /// do.
     fn go_on(&mut self, mut next: Next) {
         let began = Stopwatch::now();
         while next != Next::Rest {
@@ -243,7 +244,7 @@ fn a_stuck_partition_leaves_the_others_their_checkpoints_and_memory() {
         assert!(sent < 20_000, "{:?}", rig.memory);
     }
     assert!(sent > 200 && rig.memory.resident() < MEMORY, "{sent}: {:?}", rig.memory);
-    // About ten times as much as fits in memory.
+    // About ten times the size of the memory.
     for batch in 0..30 {
         rig.send(other, users(other, batch * 500..(batch + 1) * 500));
         rig.shard.evict_if_needed();
@@ -298,7 +299,7 @@ fn external_ids_are_counted_once_however_often_they_are_written() {
     rig.round();
     rig.until(|rig| rig.saved(project) == 50);
     assert_eq!(rig.meta(project).external_ids, 50);
-    // A checkpoint that is lost after its ids were written: the ids are not written again.
+    // A checkpoint is lost after its ids were written. The ids are not written again.
     rig.send(project, users(project, 40..60));
     rig.store.change(partition, |faults| faults.no_begin = true);
     rig.round();
@@ -336,7 +337,7 @@ fn a_partition_that_changed_little_waits_longer() {
     let next = rig.shard.begin_checkpoints(false);
     rig.go_on(next);
     assert_eq!((rig.saved(slow), rig.saved(busy)), (101, 1_003), "so many are not even waited for");
-    // A single event is not many, however old the last checkpoint is.
+    // A single event counts as few, however old the last checkpoint is.
     rig.send(busy, users(busy, 0..999));
     rig.send(slow, users(slow, 4..5));
     rig.shard.evict_if_needed();

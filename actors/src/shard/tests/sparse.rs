@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::*;
 use crate::history::{HistoryError, Wanted};
 
-/// Positions of two records of a partition differ by so much at least.
+/// Positions of two records of a partition differ at least by this.
 const STEP: Position = 1 << 13;
 
 /// A record: the number of its events, and its bytes.
@@ -131,13 +131,14 @@ fn a_shard_replays_checkpoints_and_resumes_where_positions_have_gaps() {
         assert_eq!(sparse.saved(project), sparse.log.last_position(partition_of(project)));
     }
 
-    // What is in a checkpoint may go, in each partition for itself. The rest is replayed, and what came twice is not counted.
+    // Each partition may lose the events in its own checkpoint. The rest is replayed, and events
+    // that came twice don't count twice.
     sparse.log.trim(partition_of(one), 4 * STEP);
     let unsaved = sparse.log.append(one, users(one, 15..20));
     let mut shard = sparse.open(NEVER);
     assert_eq!((shard.replayed(), count(&mut shard, one), count(&mut shard, other)), (5, 20, 3));
 
-    // What is not may not.
+    // Events in no checkpoint may not be removed.
     sparse.log.append(one, users(one, 20..21));
     sparse.log.trim(partition_of(one), unsaved + 1);
     let history = past(&sparse.dir, sparse.log.clone());
@@ -166,7 +167,8 @@ fn a_checkpoint_is_due_after_a_number_of_events_whatever_their_positions() {
     assert_eq!(send(19..20), Next::Freeze(partition_of(one)));
 }
 
-/// A checkpoint that has more of one project than of another. What the log has up to the position of the checkpoint says nothing of what it has behind.
+/// A checkpoint may have more events of one project than of another. So a mark at the position of
+/// the checkpoint would not cover the events after it.
 #[test]
 fn a_checkpoint_has_the_mark_of_the_last_position_that_it_reflects() {
     let slow = ProjectId(1);

@@ -1,4 +1,4 @@
-//! What the published state of a partition consists of.
+//! The list of the contents of a partition's published state.
 
 use headcount_domain::intake::event::Position;
 use serde::{Deserialize, Serialize};
@@ -20,17 +20,17 @@ pub(super) struct StateObject {
 /// A file of a state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StateFile {
-    /// Its number at the node that wrote it.
+    /// The number of the file at the node that wrote it.
     pub(super) id: u64,
     #[serde(flatten)]
     pub(super) object: StateObject,
 }
 
-/// The message that a state reflects last.
+/// The last message that a state reflects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StateEnd {
     sequence: u64,
-    /// As hexadecimal digits.
+    /// The chain as hexadecimal digits.
     chain: String,
 }
 
@@ -41,7 +41,7 @@ impl From<Link> for StateEnd {
 }
 
 impl StateEnd {
-    /// Returns the message; `None` if there are other characters than digits.
+    /// Returns the message; `None` if the chain has characters that are not digits.
     pub(super) fn link(&self) -> Option<Link> {
         let chain = Chain(u128::from_str_radix(&self.chain, 16).ok()?);
         Some(Link { sequence: self.sequence, chain })
@@ -52,16 +52,16 @@ impl StateEnd {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StateList {
     version: u32,
-    /// The version of the program's states.
+    /// The version of the state's format.
     pub(super) state_version: String,
-    /// The position up to which the state reflects everything.
+    /// The position up to which the state reflects all events.
     pub(super) position: Position,
-    /// The last message of which the state reflects anything, if it is known.
+    /// The last message that the state reflects in part or whole, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) end: Option<StateEnd>,
-    /// How many events up to that message were set aside, and are not in it.
+    /// The number of dead letters up to that message. The state doesn't reflect them.
     pub(super) letters: usize,
-    /// What lies in no file.
+    /// The object with all data that is in no file.
     pub(super) small: StateObject,
     /// The files of records, in order.
     pub(super) tables: Vec<StateFile>,
@@ -83,12 +83,12 @@ impl StateList {
         serde_json::to_vec(self).map_err(|error| ListError::Damaged(error.to_string()))
     }
 
-    /// Reads a list that has this SHA-256.
+    /// Decodes a list that must have this SHA-256.
     pub(super) fn decode(bytes: &[u8], sha256: &str) -> Result<Self, ListError> {
         decode_list(bytes, sha256, VERSION)
     }
 
-    /// The names of its objects, but for the list itself.
+    /// The names of the state's objects, without the list itself.
     pub(super) fn objects(&self) -> impl Iterator<Item = &str> {
         let files = self.tables.iter().chain(&self.external_ids).map(|file| file.object.name.as_str());
         files.chain([self.small.name.as_str()])

@@ -1,8 +1,11 @@
-//! The saved states of partitions, kept where all nodes reach them, so that a new owner replays only what came later.
+//! The saved states of partitions, published where all nodes can reach them, so that a new owner
+//! replays only later events.
 //!
-//! A published state is a *list* of objects that never change: what the owner's last checkpoint consists of. As with archives, objects are written first, then the list, then
-//! the *pointer* to it, a key of the brokers that is changed by compare-and-set and has the owner's epoch. So a former owner publishes nothing.
-//! A state is never the only copy of anything: one that is missing, damaged or of another version is passed over, and more is replayed.
+//! A published state is a *list* of objects that never change: the contents of the owner's last
+//! checkpoint. As with archives, an owner writes the objects first, then the list, then the
+//! *pointer* to the list: a key of the brokers with the owner's epoch, changed by compare-and-set.
+//! So a former owner can't publish. A state is never the only copy of any data. If it is missing,
+//! damaged or of another version, the new owner ignores it and replays more events.
 
 mod list;
 mod own;
@@ -31,11 +34,11 @@ use list::{StateEnd, StateFile, StateList};
 use own::OwnState;
 pub use timing::StateTiming;
 
-/// How many states are published at once.
+/// The number of states published at once.
 const AT_ONCE: usize = 4;
-/// How long a takeover waits for a state. A larger one is replayed.
+/// How long a takeover waits for a state. If fetching takes longer, the events are replayed.
 const FETCHED_WITHIN: Duration = Duration::from_secs(60);
-/// How many files of a state are fetched at once.
+/// The number of files of a state fetched at once.
 const FETCHED_AT_ONCE: usize = 4;
 
 /// The published states of the partitions of one node.
@@ -43,28 +46,29 @@ const FETCHED_AT_ONCE: usize = 4;
 pub(crate) struct SharedStates {
     bucket: Bucket,
     pointers: Pointers,
-    /// The version of the states that this program reads and writes.
+    /// The version of the state format that this program reads and writes.
     version: String,
     turns: Semaphore,
-    /// By partition. Each is locked while it is published.
+    /// The states by partition. Each is locked during its publication.
     partitions: Mutex<HashMap<u16, Arc<TaskMutex<OwnState>>>>,
 }
 
 impl SharedStates {
-    /// Keeps states in a bucket, which is that of the cluster.
+    /// Keeps states in the bucket of the cluster.
     ///
     /// # Errors
-    /// [`FilesError::Brokers`].
+    /// Returns [`FilesError::Brokers`].
     pub(crate) async fn open(connection: &Connection, bucket: &Bucket) -> Result<Self, FilesError> {
         let pointers = Pointers::open(connection, "state").await?;
         let (version, turns) = (state_version(), Semaphore::new(AT_ONCE));
         Ok(Self { bucket: bucket.below("states"), pointers, version, turns, partitions: Mutex::default() })
     }
 
-    /// Takes the state of a partition over for the owner of `epoch`: from now on, nobody else publishes one.
+    /// Takes over the state of a partition for the owner of `epoch`. From now on, no other node can
+    /// publish one.
     ///
     /// # Errors
-    /// [`FilesError::NotOwner`] and [`FilesError::Brokers`].
+    /// Returns [`FilesError::NotOwner`] or [`FilesError::Brokers`].
     pub(crate) async fn take_over(&self, partition: u16, epoch: u64) -> Result<(), FilesError> {
         let pointer = self.pointers.take_over(partition, epoch).await?;
         let own = OwnState::open(self.bucket.below(&format!("{partition:02}")), pointer).await;
@@ -72,7 +76,7 @@ impl SharedStates {
         Ok(())
     }
 
-    /// Publishes nothing more of a partition.
+    /// Stops publishing the state of a partition.
     pub(crate) fn release(&self, partition: u16) {
         self.partitions.lock().remove(&partition);
     }
@@ -81,8 +85,10 @@ impl SharedStates {
         self.partitions.lock().get(&partition).cloned()
     }
 
-    /// Copies the published state of a partition to the directory `dir`, whatever was there, if it saves replaying much: what is saved on this machine reflects the
-    /// position `own`. `None`: it does not, it reflects what the log that `reader` reads does not have, or it can't be copied.
+    /// Copies the published state of a partition to the directory `dir`, replacing its contents.
+    /// The state on this machine reflects the position `own`. Returns `None` if the copy would not
+    /// save much replay, if it reflects messages that the log of `reader` lacks, or if it can't be
+    /// copied.
     pub(crate) async fn fetch(
         &self,
         (partition, reader): (u16, &LogReader),
@@ -111,7 +117,7 @@ impl SharedStates {
         }
     }
 
-    /// Whether the state of a partition that is saved up to `saved` is to be published now.
+    /// Whether to publish the state of a partition now, which is saved up to `saved`.
     pub(crate) async fn is_due(&self, partition: u16, saved: Position, timing: &StateTiming) -> bool {
         match self.of(partition) {
             Some(state) => state.lock().await.is_due(saved, timing),
@@ -119,7 +125,8 @@ impl SharedStates {
         }
     }
 
-    /// Whether so much is saved of a partition that is not published that another node would have to replay much.
+    /// Whether another node would have to replay much, because little of the saved state is
+    /// published.
     pub(crate) async fn is_behind(&self, partition: u16, saved: Position, timing: &StateTiming) -> bool {
         match self.of(partition) {
             Some(state) => sequence_of(saved) > sequence_of(state.lock().await.position()) + timing.worth_fetching,
@@ -127,19 +134,20 @@ impl SharedStates {
         }
     }
 
-    /// Waits for a turn: few states are read and published at once.
+    /// Waits for a turn, since few states are read and published at once.
     pub(crate) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
         self.turns.acquire().await.ok()
     }
 
-    /// Notes that a state could not be read: it is not tried again at once.
+    /// Records that a state could not be read, so that the next attempt comes later.
     pub(crate) async fn put_off(&self, partition: u16) {
         if let Some(state) = self.of(partition) {
             state.lock().await.put_off();
         }
     }
 
-    /// Returns how often the state of a partition was withdrawn, to be asked before a state is read that is to be published.
+    /// Returns how often the state of a partition was withdrawn. Ask before reading a state to
+    /// publish.
     pub(crate) async fn withdrawals(&self, partition: u16) -> u64 {
         match self.of(partition) {
             Some(state) => state.lock().await.withdrawals,
@@ -150,7 +158,7 @@ impl SharedStates {
     /// Publishes the state of a partition, unless it was withdrawn more often than `withdrawals`.
     ///
     /// # Errors
-    /// [`FilesError`]. The former one is published then, or this one.
+    /// Returns a [`FilesError`]. The former state or the new one is published then.
     pub(crate) async fn publish(&self, partition: u16, saved: &SavedState, withdrawals: u64) -> Result<(), FilesError> {
         let state = self.of(partition).ok_or(FilesError::NotOwner(partition))?;
         let mut state = state.lock().await;
@@ -160,10 +168,12 @@ impl SharedStates {
         state.publish(&self.pointers, partition, saved, &self.version).await
     }
 
-    /// Removes the published state of a partition, which may have what is to be removed everywhere.
+    /// Removes the published state of a partition, since it may contain data that must be removed
+    /// everywhere.
     ///
     /// # Errors
-    /// [`FilesError`]. It is then still published, or some of its objects are still there.
+    /// Returns a [`FilesError`]. The state may still be published, or some of its objects may
+    /// exist.
     pub(crate) async fn withdraw(&self, partition: u16) -> Result<(), FilesError> {
         let state = self.of(partition).ok_or(FilesError::NotOwner(partition))?;
         let mut state = state.lock().await;
@@ -171,7 +181,7 @@ impl SharedStates {
     }
 }
 
-/// Checks that the log has what a state reflects.
+/// Checks that the log has the last message that a state reflects.
 async fn check_end(end: Option<&StateEnd>, reader: &LogReader) -> Result<(), LogError> {
     match end.and_then(StateEnd::link) {
         Some(link) => match reader.confirm_link(link).await? {
@@ -182,7 +192,7 @@ async fn check_end(end: Option<&StateEnd>, reader: &LogReader) -> Result<(), Log
     }
 }
 
-/// Where the state of a partition is copied to in a data directory.
+/// Returns the directory for the copy of a partition's state.
 pub(crate) fn copy_dir(data_dir: &Path, partition: u16) -> PathBuf {
     data_dir.join("states").join(format!("{partition:02}"))
 }
@@ -192,7 +202,7 @@ pub(crate) fn remove_copies(data_dir: &Path) {
     remove_copy(&data_dir.join("states"));
 }
 
-/// Removes a copy that is no longer needed. What is left is removed by the next one.
+/// Removes a copy that is no longer needed. If that fails, the next copy replaces it.
 pub(crate) fn remove_copy(dir: &Path) {
     if dir.exists()
         && let Err(error) = files::remove_dir_all(dir)

@@ -1,4 +1,4 @@
-//! The published state of a partition that this node has.
+//! The published state of a partition that this node owns.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -16,34 +16,35 @@ use crate::files::pointer::{ListName, OwnPointer, Pointers};
 use crate::files::unnamed::Unnamed;
 use crate::log::{Link, sequence_of};
 
-/// How long a takeover waits for a list: without it, it replays more.
+/// How long a takeover waits for a list. Without the list, it replays more events.
 const READ_WITHIN: Duration = Duration::from_secs(2);
 
-/// The two kinds of files, whose numbers are apart.
+/// The two kinds of files. Each kind has its own numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Kind {
     Table,
     ExternalIds,
 }
 
-/// See the module.
+/// The published state of a partition that this node owns.
 #[derive(Debug)]
 pub(super) struct OwnState {
     bucket: Bucket,
     pointer: OwnPointer,
     published: Option<StateList>,
-    /// When a state was published last, or the partition was taken over.
+    /// When a state was last published, or when the node took the partition over.
     published_at: Instant,
-    /// The objects of the files that were written since the partition was taken over.
+    /// The objects written since the node took the partition over, by the number of their file.
     written: HashMap<(Kind, u64), StateObject>,
     /// Objects that the published list no longer names.
     unnamed: Unnamed,
-    /// How often the state was withdrawn. A state that was saved before is not published afterwards.
+    /// How often the state was withdrawn. A state saved before a withdrawal is never published
+    /// after it.
     pub(super) withdrawals: u64,
 }
 
 impl OwnState {
-    /// Reads what the pointer names. What can't be read is passed over.
+    /// Reads the published state. A state that can't be read counts as none.
     pub(super) async fn open(bucket: Bucket, pointer: OwnPointer) -> Self {
         let published = match &pointer.value.list {
             None => None,
@@ -89,7 +90,7 @@ impl OwnState {
         saved: &SavedState,
         version: &str,
     ) -> Result<(), FilesError> {
-        // Also after a failure: it is not tried again at once.
+        // Set after a failure, too, so that the next attempt comes later.
         self.published_at = Instant::now();
         if saved.position <= self.position() && self.published.as_ref().is_some_and(|list| list.state_version == version) {
             return Ok(());
@@ -114,7 +115,8 @@ impl OwnState {
 
     pub(super) async fn withdraw(&mut self, pointers: &Pointers, partition: u16) -> Result<(), FilesError> {
         self.withdrawals += 1;
-        // Also if it names none: then this node still is the owner.
+        // Written even if the pointer names no list, which proves that this node is still the
+        // owner.
         self.point_to(pointers, partition, None).await?;
         self.written.clear();
         // Also those of which no list is known any more, but for those that a later owner may have written since.
@@ -123,7 +125,8 @@ impl OwnState {
         Ok(self.unnamed.delete_known(&self.bucket).await?)
     }
 
-    /// Has the pointer name another list, or none. What the former one named, and this one does not, is deleted later.
+    /// Points to another list, or to none. Objects that only the former list names are deleted
+    /// later.
     async fn point_to(
         &mut self,
         pointers: &Pointers,
@@ -147,7 +150,7 @@ impl OwnState {
         format!("{:020}-{:016x}", self.pointer.epoch, fastrand::u64(..))
     }
 
-    /// Writes those files that the bucket does not have.
+    /// Uploads the files that the bucket lacks.
     async fn write_files(&mut self, kind: Kind, files: &[TableFile]) -> Result<Vec<StateFile>, FilesError> {
         let mut written = Vec::with_capacity(files.len());
         for file in files {
@@ -166,7 +169,7 @@ impl OwnState {
         Ok(written)
     }
 
-    /// Deletes objects that the published list does not name. What can't be deleted is tried again later.
+    /// Deletes objects that the published list does not name. Failures are retried later.
     async fn delete_unnamed(&mut self) {
         let old = self.unnamed.look(&self.bucket).await;
         // But for those that a later owner has written: this machine may have been halted for days.
@@ -177,7 +180,7 @@ impl OwnState {
     }
 }
 
-/// The objects that are named, the list itself among them.
+/// The named objects, including the list itself.
 fn named(published: Option<&StateList>, pointer: &OwnPointer) -> BTreeSet<String> {
     let list = pointer.value.list.iter().map(|list| list.name.clone());
     published.into_iter().flat_map(StateList::objects).map(str::to_owned).chain(list).collect()

@@ -1,19 +1,19 @@
-//! When states are published and fetched.
+//! The times at which states are published and fetched.
 
 use std::time::Duration;
 
-/// When states are published and fetched.
+/// The times at which states are published and fetched.
 #[derive(Debug, Clone, Copy)]
 pub struct StateTiming {
-    /// How often a partition is looked at.
+    /// How often each partition is checked.
     pub looked_every: Duration,
-    /// The least time between two states of a partition.
+    /// The minimum time between two states of a partition.
     pub least: Duration,
-    /// After this many messages, the next state is published as soon as `least` is over.
+    /// After this many messages, the next state is published as soon as `least` has passed.
     pub messages: u64,
-    /// The time after which a state is published that is newer at all.
+    /// The time after which a state is published if there is any newer one.
     pub most: Duration,
-    /// How many messages a published state must be ahead of what a node has for the node to fetch it.
+    /// A node fetches a published state if it is at least this many messages ahead of its own.
     pub worth_fetching: u64,
 }
 
