@@ -216,7 +216,7 @@ async fn scans_that_outlive_their_engine_have_no_answer() {
     assert!(scans.check_goes_on(&AtomicBool::new(false)).is_err());
     assert!(matches!(scans.unique_users(project, window(), everything()).await, Err(AskError::NoAnswer)));
     // Its directory is free.
-    open(dir.path(), u64::MAX).0.close().await;
+    Engine::open(config(dir.path(), u64::MAX)).unwrap().close().await;
 }
 
 /// The groups of the events of a day by the page on which their session began.
