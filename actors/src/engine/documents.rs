@@ -5,12 +5,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use headcount_common::local::{CopiedDocuments, LocalDocuments, LocalValues};
-use headcount_common::{Documents, SharedValues};
+use headcount_common::secrets::Secrets;
+use headcount_common::{Documents, PARTITIONS, SharedValues};
+use headcount_control::{Registry, RegistryError};
+use headcount_domain::time::Instant;
 
-use super::config::OpenError;
-use crate::privacy::PRIVACY_DIR;
-use crate::profiles::PROFILES_DIR;
-use crate::webhooks::{PROGRESS_SUFFIX, WEBHOOKS_DIR};
+use super::config::{EngineConfig, OpenError};
+use crate::privacy::{AtStart, EXPORTS_DIR, PRIVACY_DIR, PrivacyRequests};
+use crate::profiles::{CompanyProfiles, PROFILES_DIR};
+use crate::webhooks::{PROGRESS_SUFFIX, WEBHOOKS_DIR, Webhooks};
 
 /// The documents of an engine, by kind.
 #[derive(Debug, Clone)]
@@ -40,6 +43,47 @@ impl EngineDocuments {
         let copy = CopiedDocuments::new(self.profiles, &dir.join(PROFILES_DIR)).map_err(failed("company profiles"))?;
         Ok(Self { profiles: Arc::new(copy), ..self })
     }
+}
+
+/// The items that documents keep.
+pub(crate) struct OpenedItems {
+    pub(crate) profiles: CompanyProfiles,
+    pub(crate) webhooks: Webhooks,
+    pub(crate) privacy: PrivacyRequests,
+}
+
+impl EngineDocuments {
+    /// Opens the items. Reads the items of the partitions that are here already: on one machine, all.
+    pub(super) fn open(
+        self,
+        config: &EngineConfig,
+        (registry, secrets): (&Registry, &Secrets),
+        now: Instant,
+    ) -> Result<OpenedItems, OpenError> {
+        let privacy = open_privacy_requests(self.privacy, (config, registry), now)?;
+        let webhooks = Webhooks::new((self.webhooks, self.deliveries), secrets.signer().clone());
+        let profiles = CompanyProfiles::new(self.profiles);
+        if (0..PARTITIONS).any(|partition| config.owners.is_here(partition)) {
+            let unread = |error| OpenError::Directory(format!("webhooks or company profiles can't be read: {error}"));
+            webhooks.follow().and_then(|_| profiles.follow()).map_err(unread)?;
+        }
+        Ok(OpenedItems { profiles, webhooks, privacy })
+    }
+}
+
+fn open_privacy_requests(
+    documents: Arc<dyn Documents>,
+    (config, registry): (&EngineConfig, &Registry),
+    now: Instant,
+) -> Result<PrivacyRequests, OpenError> {
+    let unopened = |error: RegistryError| OpenError::Directory(format!("the privacy requests can't be opened: {error}"));
+    let (owners, exports) = (Arc::clone(&config.owners), config.data_dir.join(EXPORTS_DIR));
+    let requests = PrivacyRequests::open(documents, owners, &exports).map_err(|error| unopened(error.into()))?;
+    let erasures: Vec<_> = registry.erasures().into_iter().filter(|erasure| !erasure.is_done).collect();
+    let has_project = |project| registry.policy(project).is_some();
+    let is_of = |organization| requests.is_home(organization);
+    requests.recover(&AtStart { now, erasures: &erasures, is_of: &is_of, has_project: &has_project }).map_err(unopened)?;
+    Ok(requests)
 }
 
 fn failed(what: &'static str) -> impl Fn(io::Error) -> OpenError {

@@ -237,22 +237,7 @@ impl Engine {
     }
 
     fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
-        let Opened {
-            registry,
-            intake,
-            privacy,
-            profiles,
-            webhooks,
-            secrets,
-            log,
-            history,
-            archive,
-            logged,
-            dead,
-            state,
-            incarnation,
-            ..
-        } = opened;
+        let Opened { registry, intake, items, secrets, log, history, archive, logged, dead, state, incarnation, .. } = opened;
         let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
         let (map, delivered, unknown) = (ShardMap::new(shards.len()), Arc::new(log.last_position().into()), Arc::default());
         let ((actors, addresses), (local_log, trimmer)) = (start_system(shards)?, log.local_parts(&config.data_dir).unzip());
@@ -294,10 +279,10 @@ impl Engine {
             unknown,
             clock_guard: opened.clock_guard,
             intake,
-            privacy,
-            profiles,
+            privacy: items.privacy,
+            profiles: items.profiles,
             watches: Watches::new(shared.feeds),
-            webhooks: Arc::new(webhooks),
+            webhooks: Arc::new(items.webhooks),
             local_log,
             backups,
             verifications: Verifications::default(),

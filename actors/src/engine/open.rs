@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::thread::{JoinHandle, ScopedJoinHandle};
 
 use headcount_common::secrets::{KEYS_DIR, Secrets};
-use headcount_common::{Documents, PARTITIONS, SharedArchive, SharedLetters};
-use headcount_control::{Registry, RegistryError};
+use headcount_common::{PARTITIONS, SharedArchive, SharedLetters};
+use headcount_control::Registry;
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
@@ -19,7 +19,7 @@ use headcount_storage::store::{Check, DiskStore, Store, StoreOptions};
 
 use super::config::{EngineConfig, OpenError, directory};
 use super::derived::Derived;
-use super::documents::EngineDocuments;
+use super::documents::{EngineDocuments, OpenedItems};
 use super::membership::{Membership, StartCommit};
 use crate::backup::remove_left_over;
 use crate::checkpoint_writer::CheckpointWriter;
@@ -34,15 +34,12 @@ use crate::live::Feeds;
 use crate::local_log::LocalLog;
 use crate::local_remains::LocalRemains;
 use crate::memory_budget::MemoryShares;
-use crate::privacy::{AtStart, EXPORTS_DIR, PrivacyRequests};
-use crate::profiles::CompanyProfiles;
 use crate::recompute::remove_scratch;
 use crate::shard::{
     Applier, CheckpointProgress, Checkpoints, Evictor, Floors, MemoryUsage, PartitionContext, PartitionHealth, QuotaTable, Shard,
     ShardMap, Versions,
 };
 use crate::verifier::{DamageNote, Unchecked, Verifier, before_serving};
-use crate::webhooks::Webhooks;
 
 /// Opens everything under `config.data_dir`, with the shards brought up to the end of the log. A
 /// node of a cluster begins without partitions.
@@ -68,13 +65,7 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
         .map_err(|error| OpenError::Directory(format!("what is known of the clock can't be read: {error}")))?;
     let intake = IntakeCounts::open(&dir.join(INTAKE_DIR), config.clock.now(), clock_guard.now())
         .map_err(|error| OpenError::Directory(format!("the counts of dropped events can't be opened: {error}")))?;
-    let privacy = open_privacy_requests(config, &registry, (documents.privacy, clock_guard.now()))?;
-    let webhooks = Webhooks::new((documents.webhooks, documents.deliveries), secrets.signer().clone());
-    let profiles = CompanyProfiles::new(documents.profiles);
-    if (0..PARTITIONS).any(|partition| config.owners.is_here(partition)) {
-        let unread = |error| OpenError::Directory(format!("webhooks or company profiles can't be read: {error}"));
-        webhooks.follow().and_then(|_| profiles.follow()).map_err(unread)?;
-    }
+    let items = documents.open(config, (&registry, &secrets), clock_guard.now())?;
     let dead = Arc::new(open_letters(&dir, shared_letters)?);
     let deleted = Arc::new(open_deleted(&dir, &registry, shared.is_some())?);
     let erasures = Arc::new(open_erasures(&secrets, &registry, shared.is_some().then_some(&*deleted)));
@@ -93,16 +84,7 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
         quotas: &quotas,
     };
     let (store, format) = derived.open(format, log.last_position() == 0)?;
-    let (state, format) = match opening.state(store, format) {
-        Ok(state) => (state, format),
-        Err(Fault { kind: FaultKind::DamagedStore | FaultKind::DamagedIndex, message }) => {
-            let (store, format) = derived.begin_anew(format, &message)?;
-            (opening.state(store, format)?, format)
-        }
-        Err(
-            fault @ Fault { kind: FaultKind::Io | FaultKind::DamagedLog | FaultKind::DamagedArchive | FaultKind::Defect, .. },
-        ) => return Err(fault.into()),
-    };
+    let (state, format) = opening.state_or_anew(store, format)?;
     check_log_is_whole(&state.shards, &*history)?;
     derived.remove_old();
     let incarnation = answers.unwrap_or(format.incarnation).number();
@@ -111,9 +93,7 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
         registry,
         clock_guard,
         intake: Arc::new(intake),
-        privacy,
-        profiles,
-        webhooks,
+        items,
         secrets,
         log,
         history,
@@ -183,21 +163,6 @@ fn open_erasures(secrets: &Secrets, registry: &Registry, shared: Option<&Deleted
         Some(deleted) => Erasures::shared(secrets.hasher().clone(), registry, &deleted.with_erased()),
         None => Erasures::new(secrets.hasher().clone(), registry.erasures()),
     }
-}
-
-fn open_privacy_requests(
-    config: &EngineConfig,
-    registry: &Registry,
-    (documents, now): (Arc<dyn Documents>, Instant),
-) -> Result<PrivacyRequests, OpenError> {
-    let unopened = |error: RegistryError| OpenError::Directory(format!("the privacy requests can't be opened: {error}"));
-    let (owners, exports) = (Arc::clone(&config.owners), config.data_dir.join(EXPORTS_DIR));
-    let requests = PrivacyRequests::open(documents, owners, &exports).map_err(|error| unopened(error.into()))?;
-    let erasures: Vec<_> = registry.erasures().into_iter().filter(|erasure| !erasure.is_done).collect();
-    let has_project = |project| registry.policy(project).is_some();
-    let is_of = |organization| requests.is_home(organization);
-    requests.recover(&AtStart { now, erasures: &erasures, is_of: &is_of, has_project: &has_project }).map_err(unopened)?;
-    Ok(requests)
 }
 
 fn open_letters(dir: &Path, shared: Option<Arc<dyn SharedLetters>>) -> Result<DeadLetters, OpenError> {
@@ -289,9 +254,7 @@ pub(crate) struct Opened {
     pub(crate) registry: Arc<Registry>,
     pub(crate) clock_guard: ClockGuard,
     pub(crate) intake: Arc<IntakeCounts>,
-    pub(crate) privacy: PrivacyRequests,
-    pub(crate) profiles: CompanyProfiles,
-    pub(crate) webhooks: Webhooks,
+    pub(crate) items: OpenedItems,
     pub(crate) secrets: Secrets,
     pub(crate) log: EventLog,
     pub(crate) history: Arc<dyn History>,
@@ -341,6 +304,22 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
+    /// Opens or rebuilds the state. A damaged store begins anew.
+    fn state_or_anew(&self, store: DiskStore, format: Format) -> Result<(OpenedState, Format), OpenError> {
+        match self.state(store, format) {
+            Ok(state) => Ok((state, format)),
+            Err(Fault { kind: FaultKind::DamagedStore | FaultKind::DamagedIndex, message }) => {
+                let (store, format) = self.derived.begin_anew(format, &message)?;
+                Ok((self.state(store, format)?, format))
+            }
+            Err(
+                fault @ Fault {
+                    kind: FaultKind::Io | FaultKind::DamagedLog | FaultKind::DamagedArchive | FaultKind::Defect, ..
+                },
+            ) => Err(fault.into()),
+        }
+    }
+
     /// Opens all shards and replays the log into them, each on a new thread. On failure the store
     /// is closed on return, so that it can be moved aside.
     fn state(&self, store: DiskStore, format: Format) -> Result<OpenedState, Fault> {

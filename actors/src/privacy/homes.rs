@@ -2,7 +2,6 @@
 //!
 //! Only the home changes a request, and only the home has the artifacts of exports. One machine alone is the home of all organizations from its start on.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use headcount_common::{ControlError, PARTITIONS, home_of};
@@ -12,22 +11,6 @@ use headcount_domain::ids::OrganizationId;
 use super::changes::not_here;
 use super::recovery::AtStart;
 use super::requests::PrivacyRequests;
-
-/// The partitions whose organizations this machine looks after.
-#[derive(Debug, Default)]
-pub(super) struct Homes {
-    /// Those of which everything is known that other machines have done.
-    begun: BTreeSet<u16>,
-    /// How often one was given up.
-    given_up: u64,
-}
-
-impl Homes {
-    /// The homes of a machine that owns these partitions before it knows of any other machine.
-    pub(super) fn at_start(begun: BTreeSet<u16>) -> Self {
-        Self { begun, given_up: 0 }
-    }
-}
 
 impl PrivacyRequests {
     /// Whether this machine owns the partition that an organization's requests go with.

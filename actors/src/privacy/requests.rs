@@ -13,7 +13,6 @@ use tokio::sync::Notify;
 
 use super::artifacts::Artifacts;
 use super::export_jobs::ExportJobs;
-use super::homes::Homes;
 use super::request::{PrivacyKeys, PrivacyRequest, PrivacyRequestKind, PrivacyStatus};
 
 /// The most privacy requests of an organization.
@@ -39,6 +38,15 @@ pub struct PrivacyPage {
     pub requests: Vec<Arc<PrivacyRequest>>,
     /// Whether older ones follow.
     pub truncated: bool,
+}
+
+/// The partitions whose organizations this machine looks after.
+#[derive(Debug)]
+pub(super) struct Homes {
+    /// The partitions of which this machine knows everything that other machines have done.
+    pub(super) begun: BTreeSet<u16>,
+    /// How often a partition was given up.
+    pub(super) given_up: u64,
 }
 
 /// See the module.
@@ -75,7 +83,7 @@ impl PrivacyRequests {
         let requests = Self {
             items: DocumentSet::new(documents),
             owners,
-            homes: Mutex::new(Homes::at_start(begun)),
+            homes: Mutex::new(Homes { begun, given_up: 0 }),
             is_unsure: AtomicBool::new(false),
             erasures_seen: AtomicU64::new(0),
             all: RwLock::default(),
