@@ -249,7 +249,7 @@ impl Candidate {
     ///
     /// # Errors
     /// [`LeaseError::Unavailable`].
-    pub async fn take_seen(&self, sighting: &Sighting) -> Result<Option<Lease>, LeaseError> {
+    pub(crate) async fn take_seen(&self, sighting: &Sighting) -> Result<Option<Lease>, LeaseError> {
         if !sighting.is_free {
             return Ok(None);
         }
@@ -270,8 +270,7 @@ impl Candidate {
     }
 
     /// Returns when the lease becomes free, unless it is renewed until then. `None`: it is not known to be held.
-    #[must_use]
-    pub fn free_in(&self) -> Option<Duration> {
+    pub(crate) fn free_in(&self) -> Option<Duration> {
         let (_, since) = self.seen?;
         (since + self.leases.timing.taken_after).checked_sub(boot_time())
     }

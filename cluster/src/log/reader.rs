@@ -55,7 +55,7 @@ impl LogReader {
     ///
     /// # Errors
     /// [`LogError::Broken`], [`LogError::Missing`] and [`LogError::Unavailable`].
-    pub async fn last_end(&self) -> Result<LogEnd, LogError> {
+    pub(crate) async fn last_end(&self) -> Result<LogEnd, LogError> {
         let (first, last) = self.ask_bounds().await?;
         if last < first {
             return Ok(LogEnd { sequence: last, ..LogEnd::default() });
