@@ -88,7 +88,7 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
     let (state, format) = match opening.state(store, format) {
         Ok(state) => (state, format),
         Err(Fault { kind: FaultKind::DamagedStore | FaultKind::DamagedIndex, message }) => {
-            let (store, format) = derived.begin_anew(format, &message)?;
+            let (store, format) = derived.recreate(format, &message)?;
             (opening.state(store, format)?, format)
         }
         Err(
