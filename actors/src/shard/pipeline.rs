@@ -176,7 +176,7 @@ impl EventPipeline {
     }
 
     /// Returns the mark of the log at the last position that a partition's state reflects in part,
-    /// if known. For some projects, that may be behind [`all_up_to`](Self::all_up_to).
+    /// if known. For some projects, that may be beyond [`all_up_to`](Self::all_up_to).
     pub(super) fn mark_of_reflected(&self, number: u16) -> Option<LogMark> {
         let reflected = self.partitions.get(&number).map_or(0, Partition::reflected);
         self.history.mark(number, reflected.max(self.all_up_to(number)))
