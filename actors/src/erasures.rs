@@ -154,9 +154,9 @@ impl Erasures {
         Arc::clone(&self.suppression.read().epoch)
     }
 
-    /// Whether an event must not be recorded, because its identity was erased. If only another id
-    /// of the event was erased, removes that id. The event must keep an [`Erasures::epoch`] from
-    /// before this call.
+    /// Whether an event must not be recorded, because its identity was erased. If only its
+    /// anonymous id was, removes that id. The event must keep an [`Erasures::epoch`] from before
+    /// this call.
     pub(crate) fn suppresses(&self, organization: impl FnOnce() -> Option<OrganizationId>, event: &mut Event) -> bool {
         if self.suppressed_count.load(Ordering::Acquire) == 0 {
             return false;

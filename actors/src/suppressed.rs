@@ -40,8 +40,8 @@ impl Suppressed {
     }
 
     /// Whether an event must not be recorded. Its user decides, or else its anonymous id. An erased
-    /// address names the erased person whatever else the event names. If only another id of the
-    /// event was erased, removes that id.
+    /// address names the erased person whatever else the event names. If only the anonymous id of a
+    /// user's event was erased, removes that id.
     pub(crate) fn has(&self, organization: Option<OrganizationId>, event: &mut Event, hasher: &KeyHasher) -> bool {
         let SentKeys { user, other } = SentKeys::of(&event.who, hasher);
         let is_erased = organization.is_some_and(|organization| {

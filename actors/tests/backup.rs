@@ -1,5 +1,5 @@
-//! Backups of an engine: each operation on its files fails, one at a time, and what is taken is a
-//! data directory.
+//! Backups of an engine: each operation on its files fails, one at a time, and the result is a data
+//! directory.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -29,7 +29,7 @@ fn config(dir: &Path) -> EngineConfig {
 }
 
 fn order(number: u64) -> NewEvent {
-    // Little of it can be compressed, so that the log gets several segments.
+    // Hardly compressible, so that the log gets several segments.
     let id = format!("o-{number}-{:032x}", u128::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));
     NewEvent::new("order").user(format!("u{number}")).external_id(id).at_ms(BASE_MS).value("2").unwrap()
 }
@@ -52,7 +52,7 @@ fn write(snapshot: BackupSnapshot, dir: &Path) -> Result<(), BackupFailure> {
     Ok(())
 }
 
-/// Adds what an engine writes only sometimes.
+/// Adds files that an engine writes only sometimes.
 fn add_rare_files(data: &Path) {
     for dir in ["imports", "archive"] {
         std::fs::create_dir_all(data.join(dir)).unwrap();
@@ -61,7 +61,7 @@ fn add_rare_files(data: &Path) {
     std::fs::write(data.join("imports/1.ndjson"), "").unwrap();
 }
 
-/// Restores the backup, and checks that it holds these orders and knows their ids.
+/// Restores the backup, and checks that it has these orders and knows their ids.
 async fn check(dir: &Path, count: u64) {
     let place = tempfile::tempdir().unwrap();
     let to = place.path().join("data");
@@ -75,7 +75,7 @@ async fn check(dir: &Path, count: u64) {
     engine.close().await;
 }
 
-/// The names of all files but those of the store and the index, with their contents.
+/// The names of all files except those of the store and the index, with their contents.
 fn contents(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap() {
@@ -116,7 +116,8 @@ async fn each_failure(data: &Path, orders: u64, begin: impl Fn() -> Result<Backu
                 check(&dir, orders).await;
                 break;
             }
-            // The control log of the backup has what could not be copied to the audit log.
+            // The control log of the backup has the entries that could not be copied to the audit
+            // log.
             let in_audit_log = |path: &PathBuf| path.components().any(|part| part.as_os_str() == "audit");
             if dir.join("manifest.json").exists() && !switch.failed_paths().last().is_some_and(in_audit_log) {
                 // A thread of the engine may read the log meanwhile. Then nothing is missing.
@@ -129,7 +130,7 @@ async fn each_failure(data: &Path, orders: u64, begin: impl Fn() -> Result<Backu
             failures += 1;
         }
     }
-    // What is left behind is removed by the next attempt, and side indexes are advisory.
+    // The next attempt removes leftovers, and side indexes are optional.
     let is_harmless = |failed: &String| failed == "Remove backup.tmp" || failed.ends_with(".idx");
     assert!(unnoticed.iter().all(is_harmless), "{unnoticed:?}");
     failures

@@ -1,5 +1,5 @@
-//! However events come, one by one, in batches, across stops and checkpoints, or from the log
-//! alone: every cell is the same.
+//! Every cell is the same however events arrive: one by one, in batches, across stops and
+//! checkpoints, or from the log alone.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -22,7 +22,7 @@ const DAY_MS: i64 = 86_400_000;
 const BASE_MS: i64 = 1_709_287_200_000;
 const EVENTS: usize = 240;
 
-/// Numbers that look random, and are the same everywhere.
+/// Pseudo-random numbers, the same everywhere.
 struct Numbers(u64);
 
 impl Numbers {
@@ -122,8 +122,8 @@ fn without_receipts(rollups: Rollups) -> Rollups {
     Rollups { receipts: Rollups::new(&Limits::default()).receipts, ..rollups }
 }
 
-/// The cells after all events came in batches of `sizes`, again and again, with a stop after every
-/// `stop` batches.
+/// The cells after all events came in batches of `sizes` repeatedly, with a stop after every `stop`
+/// batches.
 async fn in_batches(dir: &Path, events: &[NewEvent], sizes: &[usize], stop: usize, checkpoint_events: u64) -> Rollups {
     let (mut engine, mut project) = open(dir, checkpoint_events);
     let mut rest = events;
@@ -176,7 +176,7 @@ async fn batching_stops_and_checkpoints_change_no_cell() {
         let copy = dir.path().join(name);
         empty_copy(&fresh, &copy);
         let got = in_batches(&copy, &events, sizes, stop, checkpoint_events).await;
-        // And what the log alone says.
+        // The cells from the log alone are the same.
         std::fs::remove_dir_all(copy.join("store")).unwrap();
         let (engine, project) = open(&copy, 1_000);
         assert!(rollups(&engine, project).await == got, "{name}, rebuilt: the cells differ");

@@ -1,4 +1,4 @@
-//! Builds of company profiles by an engine, with websites that tell what each test says.
+//! Builds of company profiles, with websites whose facts each test sets.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -22,16 +22,16 @@ mod support;
 const PATIENCE: Duration = Duration::from_secs(60);
 const NOW: Instant = Instant(1_790_000_000_000);
 
-/// What websites tell, by host.
+/// The facts of websites, by host.
 #[derive(Default)]
 struct Sites {
     tell: Mutex<HashMap<String, SiteFindings>>,
-    /// The hosts of which the answer waits.
+    /// The hosts whose answers wait.
     held: Mutex<Vec<String>>,
-    /// The hosts that are being read, and how many were read at a time at most.
+    /// The hosts being read, and the maximum number read at once.
     reading: Mutex<(Vec<String>, usize)>,
     changed: Condvar,
-    /// All hosts that were asked for.
+    /// All hosts asked for.
     asked: Mutex<Vec<String>>,
 }
 
@@ -50,7 +50,7 @@ impl Sites {
         self.changed.notify_all();
     }
 
-    /// Waits until as many hosts are being read, and returns them in order.
+    /// Waits until `count` hosts are being read, and returns them in order.
     #[track_caller]
     fn wait_for_reading(&self, count: usize) -> Vec<String> {
         let reading = self.reading.lock().unwrap();
@@ -192,7 +192,7 @@ async fn the_first_profile_is_free_and_later_builds_fill_what_is_empty() {
     f.engine.close().await;
 }
 
-/// Fields all of which have this in them.
+/// Fields that all contain this text.
 fn all_fields(text: &str) -> ProfileFields {
     ProfileFields {
         name: Some(text.into()),
@@ -257,7 +257,7 @@ async fn the_profile_is_the_named_one_or_that_of_the_website_or_the_own() {
     let (of_b, bare) = (f.account(Some("b.example")), f.account(None));
     let by_website = f.build("https://b.example/", None).await;
     assert_eq!((by_website.profile.unwrap().id, by_website.run.spent()), (of_b.id.clone(), 1));
-    // There are profiles, so that the organization's own is not free.
+    // Profiles exist, so the organization's own is not free.
     let own = f.build("a.example", None).await;
     assert_eq!((own.profile.as_ref().unwrap().kind, own.run.spent()), (ProfileKind::Own, 1));
     let named = f.build("c.example", Some(&bare.id)).await.profile.unwrap();
@@ -310,7 +310,7 @@ async fn a_profile_that_changes_meanwhile() {
         f.sites.tell(host, host);
         f.sites.hold(host);
     }
-    // No more than two at a time are read.
+    // At most two are read at a time.
     let (deleted, moved) = (f.account(Some("a.example")), f.account(Some("b.example")));
     let runs = [f.start("a.example", None).unwrap(), f.start("b.example", None).unwrap()];
     f.sites.wait_for_reading(2);
@@ -355,7 +355,7 @@ async fn a_restart_repeats_a_run_and_nobody_pays_again() {
     f.engine.close().await;
 }
 
-/// A website that stops the process is read again after the next start, and no more.
+/// If a website stops the process, it is read again after the next start, and not after that.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_is_started_twice_at_most() {
     let dir = tempfile::tempdir().unwrap();
@@ -380,7 +380,7 @@ async fn a_run_is_started_twice_at_most() {
     assert_eq!((failure(&build), build.run.starts, build.run.spent()), ("given_up", 2, 0));
     assert!(f.sites.asked.lock().unwrap().is_empty(), "the website was read a third time");
     assert_eq!(f.ledger().iter().map(|entry| entry.0).collect::<Vec<_>>(), [5, -1, 1]);
-    // Another request is another run.
+    // Another request starts another run.
     f.sites.release();
     assert!(f.build("a.example", None).await.profile.is_some());
     f.engine.close().await;
@@ -398,7 +398,7 @@ async fn slow_websites_of_one_organization_delay_no_other() {
         f.account(Some(host));
     }
     let runs: Vec<_> = slow.iter().map(|host| f.start(host, None).unwrap()).collect();
-    // All were asked for at the same moment, so any two may be first.
+    // All were requested at the same moment, so any two may be first.
     let first = f.sites.wait_for_reading(2);
     let other = f.engine.registry().create_organization("Other", NOW).unwrap().organization_id;
     f.sites.tell("quick.example", "Quick");

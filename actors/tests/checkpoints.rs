@@ -1,5 +1,5 @@
-//! Checkpoints that can't be written: what fails with them, what goes on, and what is there after
-//! all.
+//! Checkpoints that can't be written: the work that fails with them, the work that continues, and
+//! the events that are safe.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -18,9 +18,9 @@ use headcount_control::NewProject;
 const BASE_MS: i64 = 1_709_287_200_000;
 const RECORDS: usize = 1 << 20;
 const BATCH: usize = 250;
-/// How many batches the other project gets.
+/// The number of batches for the other project.
 const OTHERS: usize = 80;
-/// What a machine that is slow needs at most.
+/// The time that suffices for a slow machine.
 const LONG: Duration = Duration::from_secs(120);
 
 fn open(dir: &Path) -> Engine {
@@ -33,7 +33,7 @@ fn open(dir: &Path) -> Engine {
     Engine::open(config).unwrap()
 }
 
-/// Two projects in different partitions, of the one shard.
+/// Two projects in different partitions of the single shard.
 fn two_projects(engine: &Engine) -> (ProjectId, ProjectId) {
     let now = engine.clock().now();
     let initial = engine.registry().initialize(now).unwrap();
@@ -73,7 +73,7 @@ fn tables(dir: &Path, project: ProjectId) -> impl Iterator<Item = PathBuf> {
     (1..1_000).map(move |id| dir.join(format!("{partition:05}-{id:016x}.sst")))
 }
 
-/// Keeps a partition from being written. Even root can't open a directory as a table.
+/// Makes a partition unwritable. Even root can't open a directory as a table.
 fn block(dir: &Path, project: ProjectId) {
     tables(dir, project).for_each(|table| std::fs::create_dir(table).unwrap());
 }

@@ -1,5 +1,5 @@
-//! Deleting projects: they are gone from every answer at once, and from every file soon, whatever
-//! happens in between.
+//! Deleting projects: they are gone from every answer at once, and from every file soon, even if
+//! operations fail or the process is killed.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -32,7 +32,7 @@ use headcount_storage::store::{DiskStore, Store, StoreOptions};
 const BASE_MS: i64 = 1_709_287_200_000;
 const DAY_MS: i64 = 86_400_000;
 const PROJECTS: usize = 5;
-/// A text in the events of deleted projects, and of no others.
+/// A text that only events of deleted projects have.
 const MARK: &str = "zanzibar";
 
 fn config(dir: &Path) -> EngineConfig {
@@ -49,7 +49,7 @@ fn config(dir: &Path) -> EngineConfig {
 struct Rig {
     engine: Engine,
     organization: OrganizationId,
-    /// The first two share a partition, and are deleted by the tests, as is the third.
+    /// The first two share a partition. Tests delete them, and the third.
     projects: Vec<ProjectId>,
 }
 
@@ -94,7 +94,7 @@ impl Rig {
         }
     }
 
-    /// What the projects from the fourth on answer, and the organization.
+    /// The answers of the projects from the fourth on, and of the organization.
     async fn answers(&self) -> Vec<String> {
         let mut answers = Vec::new();
         for project in &self.projects[3..] {
@@ -112,7 +112,7 @@ impl Rig {
         self.engine.delete_project(self.organization, self.projects[project], self.engine.clock().now()).unwrap();
     }
 
-    /// Waits until nothing of the deleted projects is left.
+    /// Waits until no data of the deleted projects are left.
     async fn finish(&self, what: &str) {
         let until = Stopwatch::now() + Duration::from_secs(240);
         while self.engine.vitals().deletions_pending > 0 {
@@ -161,8 +161,8 @@ fn stored(dir: &Path, project: ProjectId) -> usize {
     pairs
 }
 
-/// Asserts that no file of a closed data directory has anything of the first three projects. sled's
-/// old pages may have sums, which name nobody.
+/// Asserts that no file of a closed data directory has data of the first three projects. sled's old
+/// pages may have sums, which name no person.
 fn assert_gone(dir: &Path, projects: &[ProjectId], what: &str) {
     for project in &projects[..3] {
         assert_eq!(stored(dir, *project), 0, "{what}: the store has something of {project}");
@@ -177,7 +177,7 @@ fn assert_gone(dir: &Path, projects: &[ProjectId], what: &str) {
     }
 }
 
-/// Does the work of each item, that of five at a time: deletions mostly wait for their next step.
+/// Does the work of each item, five at a time, since deletions mostly wait for their next step.
 fn some_at_once<T: Send, W: Future<Output = ()>>(items: Vec<T>, work: impl Fn(T) -> W + Sync) {
     let items = Mutex::new(items);
     std::thread::scope(|scope| {
@@ -194,7 +194,7 @@ fn some_at_once<T: Send, W: Future<Output = ()>>(items: Vec<T>, work: impl Fn(T)
     });
 }
 
-/// Removes what is derived, so that the next start rebuilds it.
+/// Removes the derived data, so that the next start rebuilds them.
 fn forget(dir: &Path) {
     fs::remove_dir_all(dir.join("store")).unwrap();
     fs::remove_dir_all(dir.join("fingerprints")).unwrap();
@@ -207,7 +207,7 @@ async fn a_deleted_project_is_gone_from_answers_at_once_and_from_files_soon() {
     rig.send(0..150).await;
     rig.engine.seal_archive().await.unwrap();
     rig.send(150..300).await;
-    // One that was set aside, a journal, and a store that was moved aside.
+    // A dead letter, a journal, and a store that was moved aside.
     let _ = rig.engine.track(rig.projects[0], &NewEvent::new("poison").user(MARK).at_ms(BASE_MS)).await;
     let until = Stopwatch::now() + Duration::from_secs(30);
     while rig.engine.vitals().dead_letters == 0 || rig.engine.version(rig.projects[0], &Depends::Everything).await.is_err() {
@@ -226,7 +226,7 @@ async fn a_deleted_project_is_gone_from_answers_at_once_and_from_files_soon() {
     (0..3).for_each(|project| rig.delete(project));
     let again = rig.engine.delete_project(rig.organization, rig.projects[0], rig.engine.clock().now());
     assert!(matches!(again, Err(RegistryError::NotFound { .. })), "{again:?}");
-    // A question that was on its way finds nothing.
+    // A question in flight finds nothing.
     let users = rig.engine.ask(rig.projects[0], UniqueUsersQuery { window: window() }).await.unwrap();
     assert_eq!(users.total, 0);
     assert_ne!(rig.engine.organization_version(rig.organization).await.unwrap(), version);
@@ -253,7 +253,7 @@ async fn a_deleted_project_is_gone_from_answers_at_once_and_from_files_soon() {
     }
 }
 
-/// Events that were admitted before the deletion may come after it.
+/// Events admitted before the deletion may come after it.
 #[tokio::test]
 async fn a_deletion_waits_for_events_under_way() {
     let dir = tempfile::tempdir().unwrap();
@@ -271,7 +271,7 @@ async fn a_deletion_waits_for_events_under_way() {
     }
     tokio::time::sleep(Duration::from_millis(600)).await;
     assert_eq!(rig.engine.vitals().deletions_pending, 1, "that of the project with an event under way");
-    // A backup that is not read to its end keeps the deletion from ending, too.
+    // A backup that is not read to its end also delays the end of the deletion.
     let backup = rig.engine.begin_backup().unwrap();
     let receipt = rig.engine.record(&rig.engine.tracker(), held.policy.project, prepared, permit).await.unwrap();
     assert_eq!(receipt.status, Status::Recorded);
@@ -283,7 +283,7 @@ async fn a_deletion_waits_for_events_under_way() {
     assert_gone(dir.path(), &rig.projects, "with an event under way");
 }
 
-/// A kill leaves what a copy at that moment has: the page cache outlives the process.
+/// A kill leaves the same as a copy at that moment, since the page cache outlives the process.
 #[tokio::test]
 async fn a_kill_at_each_step_is_made_up_for() {
     let dir = tempfile::tempdir().unwrap();
@@ -301,7 +301,7 @@ async fn a_kill_at_each_step_is_made_up_for() {
     let mut probed = config(&whole);
     probed.archive_probe = Some(Arc::new(move |step| {
         let mut taken = taken.lock().unwrap();
-        // Enough of each.
+        // There are enough copies of each step.
         if !is_ready.load(Ordering::SeqCst) || taken.iter().filter(|(other, _)| *other == step).count() >= 3 {
             return;
         }
@@ -384,7 +384,7 @@ async fn every_operation_on_files_fails_once_and_the_deletion_ends() {
     });
 }
 
-/// A backup that is taken while a project is removed has the deletion: it is resumed after a
+/// A backup taken during the removal of a project has the deletion, which is resumed after a
 /// restore.
 #[tokio::test]
 async fn a_backup_of_a_half_deleted_project_restores_to_none() {
@@ -395,7 +395,7 @@ async fn a_backup_of_a_half_deleted_project_restores_to_none() {
     rig.engine.seal_archive().await.unwrap();
     rig.send(100..150).await;
     rig.engine.close().await;
-    // Its own thread takes it, at some steps.
+    // The thread of the removal takes the backup, at some steps.
     let engine: Arc<Mutex<Option<Engine>>> = Arc::default();
     let (taken, place, of) = (Arc::new(Mutex::new(Vec::new())), dir.path().to_owned(), Arc::clone(&engine));
     let backups = Arc::clone(&taken);
@@ -435,7 +435,7 @@ async fn a_backup_of_a_half_deleted_project_restores_to_none() {
     }
 }
 
-/// Below the minimum of free space the archive is removed; data that must be rewritten waits.
+/// Below the minimum of free space, the archive is removed, and data that must be rewritten wait.
 #[tokio::test]
 async fn a_full_disk_is_no_reason_to_keep_a_project() {
     let dir = tempfile::tempdir().unwrap();

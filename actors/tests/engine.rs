@@ -125,7 +125,8 @@ async fn an_event_that_panics_twice_is_set_aside_and_the_others_count() {
     assert_eq!(revenue.orders, 2);
     engine.close().await;
     drop(engine);
-    // Without the store all is replayed, and the event stays aside though nothing panics now.
+    // Without the store everything is replayed, and the event stays a dead letter although nothing
+    // panics now.
     std::fs::remove_dir_all(dir.path().join("store")).unwrap();
     let (engine, project) = start(dir.path());
     let users = engine.ask(project, UniqueUsersQuery { window: window("2024-03-01", "2024-03-04") }).await.unwrap();

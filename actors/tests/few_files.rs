@@ -1,4 +1,5 @@
-//! Starts with too few files: alone in its process, since the limit is the process's.
+//! Starts with too few files. This test has its own process, since the limit applies to the
+//! process.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 

@@ -1,5 +1,4 @@
-//! One project's costly, failing or many events and questions, and what its neighbours notice of
-//! them.
+//! The effects of one project's costly, failing or numerous events and questions on its neighbours.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -48,7 +47,7 @@ async fn until(is_so: impl AsyncFn() -> bool) {
 
 type Probe = Option<Arc<dyn Fn(&Event) + Send + Sync>>;
 
-/// Events of this name take so long to fold, each; others take none.
+/// Makes events of this name take this long to fold; others take no time.
 fn slow(name: &'static str, each: Duration) -> Probe {
     Some(Arc::new(move |event: &Event| {
         if &*event.name == name {
@@ -94,7 +93,7 @@ async fn costly_events_of_one_project_do_not_delay_another_of_the_same_partition
     let dir = tempfile::tempdir().unwrap();
     let mut config = config(dir.path());
     config.probe = slow("slow", Duration::from_millis(5));
-    // So that checkpoints are taken while events of several projects are under way.
+    // Checkpoints are taken while events of several projects are in flight.
     config.checkpoints = CheckpointPolicy { events: 50, interval: Duration::from_secs(1) };
     let (engine, costly) = open(config.clone());
     let neighbour = project_beside(&engine, costly, true);
@@ -109,7 +108,7 @@ async fn costly_events_of_one_project_do_not_delay_another_of_the_same_partition
     assert!(!sender.is_finished(), "600 events of 5 ms each come before 20 quick ones of a neighbour");
     assert_eq!(count_of_orders(&engine, neighbour).await.unwrap(), 20);
     assert_eq!(sender.await.unwrap().unwrap().recorded, 600);
-    // The same, in whatever order it was applied, and after a start.
+    // The same result, whatever the order of applying, and after a start.
     assert_eq!(count_of_orders(&engine, costly).await.unwrap(), 600);
     assert_eq!(engine.track_batch(costly, &orders("slow", 3)).await.unwrap().duplicates, 3);
     engine.close().await;
@@ -136,7 +135,7 @@ async fn a_kill_while_projects_overtake_each_other_loses_and_doubles_nothing() {
     for number in 0..200 {
         engine.track(neighbour, &order("quick", number)).await.unwrap();
     }
-    // The copy is what a kill at this moment would leave, save for what is not synced.
+    // The copy is the same as after a kill at this moment, except for unsynced data.
     let copy = tempfile::tempdir().unwrap();
     copy_all(dir.path(), copy.path());
     let mut killed = config.clone();
@@ -155,10 +154,10 @@ async fn a_kill_while_projects_overtake_each_other_loses_and_doubles_nothing() {
     engine.close().await;
 }
 
-/// Copies a directory that is written to meanwhile: the log first, as its end may move on.
+/// Copies a directory that is being written: the log first, as its end may move on.
 fn copy_all(from: &Path, to: &Path) {
     let mut entries: Vec<_> = std::fs::read_dir(from).unwrap().map(|entry| entry.unwrap()).collect();
-    // What the store reflects must be in the log.
+    // The log must have all events that the store reflects.
     entries.sort_by_key(|entry| entry.file_name() == "log");
     for entry in entries {
         let target = to.join(entry.file_name());
@@ -166,7 +165,7 @@ fn copy_all(from: &Path, to: &Path) {
             std::fs::create_dir_all(&target).unwrap();
             copy_all(&entry.path(), &target);
         } else if entry.path().exists() {
-            // A run may be merged away between the listing and the copy.
+            // A merge may remove a run between the listing and the copy.
             let _ = std::fs::copy(entry.path(), target);
         }
     }
@@ -234,7 +233,7 @@ async fn a_permit_lives_as_long_as_its_events() {
     engine.close().await;
 }
 
-/// How many orders count once nothing is under way any more.
+/// The number of counted orders once nothing is in flight any more.
 async fn count_when_idle(engine: &Engine, project: ProjectId) -> i64 {
     while engine.vitals().admitted_bytes > 0 {
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -247,7 +246,7 @@ async fn one_project_can_not_hold_all_of_the_admission() {
     let dir = tempfile::tempdir().unwrap();
     let (engine, greedy) = open(config(dir.path()));
     let neighbour = project_beside(&engine, greedy, true);
-    // Bodies that are held back: their bytes are taken, and nothing comes.
+    // Bodies that are held back: their bytes are taken, but they never arrive.
     let held: Vec<_> = std::iter::from_fn(|| engine.admit(greedy, None, 64 << 10).ok()).collect();
     let (used, limit) = (engine.vitals().admitted_bytes, engine.vitals().admission_limit_bytes);
     assert!(used <= limit / 4 && used > limit / 5, "{used} of {limit}");
@@ -366,7 +365,7 @@ async fn closing_is_bounded_and_leaves_the_rest_to_the_next_start() {
     engine.close().await;
 }
 
-/// The round of checkpoints that sealing asks for begins before these events are applied.
+/// The round of checkpoints that sealing requests begins before these events are applied.
 #[tokio::test]
 async fn sealing_waits_for_what_is_queued() {
     let dir = tempfile::tempdir().unwrap();

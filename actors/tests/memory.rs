@@ -1,5 +1,5 @@
-//! Records beyond their share of the memory come back from the store on demand: answers are the
-//! same, and memory stays.
+//! Records beyond their share of the memory are read back from the store on demand: answers stay
+//! the same, and memory stays bounded.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -25,7 +25,7 @@ fn open(dir: &Path, records: Option<usize>) -> Engine {
     Engine::open(config).unwrap()
 }
 
-/// Everybody comes twice, in the same order, so that nobody is still in memory the second time.
+/// Every user comes twice, in the same order, so that no user is still in memory the second time.
 fn batches() -> Vec<Vec<NewEvent>> {
     let event = |number: usize| {
         let person = number % PEOPLE;
@@ -34,7 +34,7 @@ fn batches() -> Vec<Vec<NewEvent>> {
         let event = if person.is_multiple_of(3) { event.with(Field::GroupId, format!("acct_{}", person % 40)) } else { event };
         match number < PEOPLE {
             true => event.anonymous(format!("a{person}")),
-            // The second time they sign in: a link looks the former history up.
+            // The second time they sign in: the link looks up the former history.
             false => event.anonymous(format!("a{person}")).user(format!("u{person}")),
         }
     };
@@ -61,8 +61,8 @@ async fn profiles(engine: &Engine, organization: OrganizationId, project: Projec
     found
 }
 
-/// Whether fewer than `bytes` are in memory before long. Queries cause checks of the budget; during
-/// a checkpoint nothing can be evicted.
+/// Whether memory soon falls below `bytes`. Queries cause checks of the budget. During a checkpoint
+/// nothing can be evicted.
 async fn is_within(engine: &Engine, project: ProjectId, bytes: usize) -> bool {
     let began = Instant::now();
     let query = CohortsQuery { level: EntityLevel::Identity, limit: 1 };

@@ -1,5 +1,5 @@
-//! Which faults at a start lead to a rebuild from the log, and which to an error that leaves every
-//! file as it is.
+//! The faults at a start that lead to a rebuild from the log, and those that lead to an error and
+//! leave every file unchanged.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -32,12 +32,12 @@ fn config(dir: &Path) -> EngineConfig {
 }
 
 fn order(user: u64) -> NewEvent {
-    // Little of it can be compressed, so that the log gets several segments.
+    // Hardly compressible, so that the log gets several segments.
     let id = format!("o-{user}-{:032x}", u128::from(user).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));
     NewEvent::new("order").user(format!("u{user}")).external_id(id).at_ms(BASE_MS).value("2").unwrap()
 }
 
-/// A new data directory with orders of many users, one each.
+/// A new data directory with one order each of many users.
 async fn filled(dir: &Path) -> (Engine, ProjectId) {
     let engine = Engine::open(config(dir)).unwrap();
     let project = engine.registry().initialize(engine.clock().now()).unwrap().project_id;
@@ -48,13 +48,13 @@ async fn filled(dir: &Path) -> (Engine, ProjectId) {
     (engine, project)
 }
 
-/// Opens it, and compares what it answers with what was recorded: every user is known, and every
+/// Opens it, and compares its answers with the recorded events: every user is known, and every
 /// `external_id`.
 async fn check(dir: &Path, project: ProjectId) {
     let engine = Engine::open(config(dir)).unwrap();
     for user in [0, USERS / 2, USERS - 1] {
         assert_eq!(engine.track(project, &order(user)).await.unwrap().status, Status::Duplicate, "user {user}");
-        // The first one makes an entry of its own where the user is not found.
+        // The first event adds an entry if the user is not found.
         let again = NewEvent::new("ping").user(format!("u{user}")).at_ms(BASE_MS);
         assert_eq!(engine.track(project, &again).await.unwrap().status, Status::Recorded);
     }
@@ -162,14 +162,14 @@ async fn a_rebuild_that_was_cut_short_anywhere_is_begun_again() {
     let renewed: String = text.lines().take(2).map(|line| format!("{line}\n")).collect();
     fs::write(dir.join("FORMAT"), format!("{renewed}incarnation = {:032x}\n", 7)).unwrap();
     check(dir, project).await;
-    // The new store is made, and says nothing of its key yet; the old index is still there.
+    // The new store is created and has no key yet; the old index is still there.
     fs::remove_dir_all(dir.join("store")).unwrap();
     drop(DiskStore::open(&dir.join("store"), StoreOptions::default()).unwrap());
     check(dir, project).await;
 }
 
-/// Rewrites the list of what the store consists of; `None` removes it, as in a store of before
-/// there was one.
+/// Rewrites the list of the store's types; `None` removes it, as in a store from before the list
+/// existed.
 fn list_types(dir: &Path, change: impl Fn(&str) -> Option<String>) {
     let store = DiskStore::open(&dir.join("store"), StoreOptions::default()).unwrap();
     let partition = PartitionId(u16::MAX);
@@ -212,21 +212,21 @@ async fn a_store_of_another_version_is_upgraded() {
     let (engine, project) = filled(dir).await;
     engine.close().await;
     drop(engine);
-    // A version that did not have this rollup yet, so that there are no rows of it.
+    // A version without this rollup, so that it has no rows.
     remove_rows(dir, project, REVENUE);
     list_types(dir, |name| (!name.contains(" revenue ")).then(|| name.to_owned()));
     check(dir, project).await;
-    // A rebuild gives the directory a new incarnation; nothing is rebuilt where nothing differs.
+    // A rebuild gives the directory a new incarnation. Without a difference, nothing is rebuilt.
     let incarnation = || fs::read(dir.join("FORMAT")).unwrap();
     let before = incarnation();
     check(dir, project).await;
     assert_eq!(incarnation(), before);
-    // One whose records were of another shape.
+    // A version with other records.
     list_types(dir, |name| Some(name.replace("identity version 1", "identity version 0")));
     check(dir, project).await;
     let after = incarnation();
     assert_ne!(after, before);
-    // One of before there was a list.
+    // A version without a list.
     list_types(dir, |_| None);
     check(dir, project).await;
     assert_ne!(incarnation(), after);
@@ -254,8 +254,8 @@ async fn damage_of_the_log_is_an_error_and_changes_nothing() {
 
 #[tokio::test]
 async fn an_io_error_of_store_or_index_is_an_error_and_changes_nothing() {
-    // On a disk: what is opened is too short for a table or list where directories have no size,
-    // and that is damage.
+    // On a disk, because directories have a size there: opened as a table or list, they are too
+    // short, which is damage.
     let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let dir = place.path();
     let (engine, project) = filled(dir).await;
@@ -303,7 +303,7 @@ async fn damage_of_store_or_index_leads_to_a_rebuild() {
     assert_eq!(names(dir, "store"), ["store", "store.damaged-2", "store.damaged-3"]);
 }
 
-/// As after an update of the program that changed how values are stored.
+/// As after an update of the program that changed the stored format.
 #[tokio::test]
 async fn a_store_of_an_earlier_version_leads_to_a_rebuild() {
     let place = tempfile::tempdir().unwrap();
@@ -393,7 +393,7 @@ async fn damage_that_is_found_while_serving_is_rebuilt_at_the_next_start() {
     for (round, directory) in [(1, "store/tables"), (2, "fingerprints")] {
         let len = |path: &PathBuf| path.metadata().unwrap().len();
         let path = files(&dir.join(directory), ".sst").into_iter().max_by_key(len).unwrap();
-        // In a block, which is not read at every open.
+        // The damage is in a block that not every open reads.
         flip(&path, len(&path) / 4);
         let mut later = config(dir);
         later.check_before_serving = Some(Duration::ZERO);
@@ -450,7 +450,7 @@ fn the_progress_of_the_replay_is_reported() {
     // Each event waits until it is taken here.
     (0..USERS / 2).for_each(|_| folded.recv().unwrap());
     let began = Instant::now();
-    // The other shard has nothing to replay, but may not have said so yet.
+    // The other shard has nothing to replay, but may not have reported it yet.
     while progress.replayed().is_none_or(|(reached, _)| reached == 0) {
         assert!(began.elapsed() < Duration::from_secs(60), "{:?}", progress.replayed());
         std::thread::sleep(Duration::from_millis(5));
@@ -463,7 +463,8 @@ fn the_progress_of_the_replay_is_reported() {
     runtime.block_on(engine.close());
 }
 
-/// The lock on the directory is released when an engine is closed, and handles of it may live on.
+/// The lock on the directory is released when an engine is closed, although handles of the engine
+/// may live on.
 #[tokio::test]
 async fn a_closed_engine_that_is_dropped_later_leaves_the_files_of_the_next_one() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,4 @@
-//! Quotas: what is known goes on counting, what would be new is refused, and no other project
-//! notices.
+//! Quotas: known items keep counting, new ones are refused, and other projects are not affected.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -45,7 +44,7 @@ fn page(url: &str) -> NewEvent {
     NewEvent::new("pageview").user("reader").with(Field::Url, url)
 }
 
-/// The first event of a user of its own, so that it begins a session.
+/// The first event of a new user, so that it begins a session.
 fn visit(user: &str, query: &str) -> NewEvent {
     NewEvent::new("visit").user(user).with(Field::Url, format!("https://own.example/?{query}"))
 }
@@ -71,7 +70,7 @@ async fn refused(engine: &Engine, project: ProjectId, event: NewEvent, quota: Qu
     assert_eq!(engine.vitals().log_position, before, "nothing of it is in the log");
 }
 
-/// As much as [`TINY`] allows.
+/// Fills a project up to [`TINY`].
 async fn fill(engine: &Engine, project: ProjectId) {
     for event in [
         group("team", "red"),
@@ -86,7 +85,7 @@ async fn fill(engine: &Engine, project: ProjectId) {
     }
 }
 
-/// That a project that has as much as [`TINY`] allows gets what it knows, and nothing new.
+/// Checks that a project filled up to [`TINY`] accepts known items, and no new ones.
 async fn holds(engine: &Engine, project: ProjectId, round: &str) {
     let name = |name: &str| format!("{name}-{round}");
     for event in [
@@ -94,7 +93,7 @@ async fn holds(engine: &Engine, project: ProjectId, round: &str) {
         group("squad", "red"),
         group("company", "cus_1"),
         email(&name("bob"), "bob@acme.com"),
-        // The user has a company: that of another address is not made.
+        // The user has a company, so no company is created for another address.
         email("ann", "ann@new.example"),
         reported_domain("acme.com", "other.example"),
         page("/a?y=2"),
@@ -144,7 +143,7 @@ async fn what_is_known_is_recorded_and_what_is_new_is_refused() {
     assert_eq!(Quota::ALL.map(count), [2, 3, 2, 1]);
     assert_eq!(vitals.projects_at_quota, 1);
 
-    // Another project has all of its own.
+    // Another project has its own quotas.
     let organization = engine.registry().policy(project).unwrap().policy.organization;
     let new = NewProject { name: "other".into(), ..NewProject::default() };
     let other = engine.registry().create_project(organization, new, engine.clock().now()).unwrap().id;
@@ -168,7 +167,7 @@ async fn quotas_hold_from_the_first_event_after_a_start_whether_from_checkpoint_
     engine.close().await;
     drop(engine);
 
-    // Without what was derived, everything is replayed: nothing of it is refused.
+    // Without the derived data, everything is replayed, and nothing is refused.
     std::fs::remove_dir_all(dir.path().join("store")).unwrap();
     let (engine, project) = open(dir.path(), Quotas { pages: 1, ..TINY });
     let has = engine.ask(project, SizesQuery).await.unwrap();
@@ -178,7 +177,7 @@ async fn quotas_hold_from_the_first_event_after_a_start_whether_from_checkpoint_
     engine.close().await;
     drop(engine);
 
-    // A higher quota lets new ones in.
+    // A higher quota allows new items.
     let (engine, project) = open(dir.path(), Quotas { pages: 3, ..TINY });
     recorded(&engine, project, page("/new")).await;
     assert!(engine.track(project, &page("/newer")).await.is_err());
@@ -190,7 +189,7 @@ async fn a_batch_is_recorded_but_for_what_exceeds_a_quota() {
     let dir = tempfile::tempdir().unwrap();
     let (engine, project) = open(dir.path(), TINY);
     fill(&engine, project).await;
-    // More than one question asks about.
+    // More than one question can ask about.
     let batch: Vec<NewEvent> = (0..700)
         .map(|number| match number % 7 {
             0 => page(&format!("/new-{number}")),
@@ -222,7 +221,7 @@ async fn a_repeated_event_is_a_duplicate_whatever_the_quota() {
     let first = email("ann", "ann@acme.com").external_id("e1");
     let second = visit("w", "utm_medium=b&utm_campaign=c").external_id("e2");
     recorded(&engine, project, visit("w", "")).await;
-    // It has no source, and goes on with a session that nothing brought: its campaign is not kept.
+    // It has no source, and continues a session without one: its campaign is not kept.
     recorded(&engine, project, second.clone()).await;
     recorded(&engine, project, first).await;
     recorded(&engine, project, group("company", "cus_1")).await;

@@ -1,4 +1,4 @@
-//! Counting days in another timezone, cut off at any operation.
+//! Counting days in another timezone, interrupted at any operation.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -52,7 +52,7 @@ async fn answers(engine: &Engine, project: ProjectId) -> String {
     format!("{users:?} {revenue:?}")
 }
 
-/// Makes a closed directory, whose organization counts days in `timezone`. Returns what it answers.
+/// Creates a closed directory whose organization counts days in `timezone`. Returns its answers.
 async fn made(dir: &Path, timezone: Timezone) -> (OrganizationId, ProjectId, String) {
     let engine = Engine::open(config(dir)).unwrap();
     let new = NewOrganization { timezone: Some(timezone), ..NewOrganization::default() };
@@ -71,9 +71,9 @@ async fn a_reindex_that_fails_anywhere_is_finished_by_the_next() {
     let (_, _, new) = made(&after, auckland()).await;
     assert_ne!(old, new);
     let (mut failed, mut interrupted) = (0, 0);
-    // Most operations on the whole directory are those of opening and sealing.
+    // Most operations on the whole directory belong to opening and sealing.
     for (area, step) in [("archive", 13), ("", 229)] {
-        // A failed write of a log ends the process, so the steps miss those.
+        // A failed write of a log ends the process, so the steps avoid those.
         for at in (1..).step_by(step) {
             let data = dir.path().join("data");
             let _ = fs::remove_dir_all(&data);

@@ -11,7 +11,8 @@
 //! - [`AgreedLevels`]: nodes of two program versions write formats that both read, until
 //!   [`finalize`].
 //! - [`files`]: the sealed events of a partition, published where all nodes can reach them.
-//! - [`check`] finds out whether brokers suit a cluster, and [`bench`] how many events they record.
+//! - [`check`] finds out whether brokers suit a cluster, and [`mod@bench`] how many events they
+//!   record.
 
 pub mod bench;
 pub mod check;

@@ -55,7 +55,7 @@ pub(super) struct Journal {
     log: Box<dyn ControlLog>,
     trail: Trail,
     options: JournalOptions,
-    /// The last record that the state reflects. The log has more if there are other writers.
+    /// The last record that the state reflects. With other writers, the log may have more.
     applied: u64,
     /// The last record that the newest snapshot reflects; 0 without one.
     snapshot_at: u64,

@@ -19,11 +19,16 @@
 //! - Only one change is made at a time. The holder of the journal's lock applies the records of
 //!   other writers, checks the change, records it, applies it, and updates the cache. If another
 //!   writer records first, it starts again. Readers wait only for the applying.
+//! - A change is answered when all other machines have applied every record up to it, because a
+//!   revoked token must be refused everywhere then. Even a record of another writer counts: it may
+//!   be the same change.
 //! - A change is refused if its author's credential has lost rights since the request was admitted.
 //! - Disk and memory hold secrets only as hashes, except at the moment when they are made.
 //! - Items of another organization are never found.
 //! - Timezone and currencies never change once an event may have been recorded with them
-//!   ([`Registry::pin_calendar`]).
+//!   ([`Registry::pin_calendar`]). A change during the first event either comes before its pin and
+//!   applies to it, or is refused. The pin is part of the configuration, so no reader sees it
+//!   beside an earlier timezone.
 
 mod action_entry;
 mod actions;
@@ -231,18 +236,9 @@ impl Registry {
         self.cache.by_project(project)
     }
 
-    /// Returns the configuration to record an event of a project with. This is `held` if its
-    /// timezone and currencies are pinned. Otherwise it records durably that the project has
-    /// events, and returns the current configuration.
-    ///
-    /// Ingestion calls `registry.pin_calendar(&held)` with the configuration that it found by the
-    /// request's key, and evaluates the event with the returned one. So a change of the timezone at
-    /// the time of the first event either comes before the pin, and the event gets the new
-    /// timezone, or after it, and is refused with `timezone_fixed`. The pin is part of the
-    /// configuration instead of a shared flag, so no reader can see it beside an earlier timezone.
-    ///
-    /// Costs nothing if [`ProjectConfig::is_calendar_pinned`]. Otherwise, once in a project's life,
-    /// it waits for the disk. The pin stays even if the event is not recorded.
+    /// Returns the configuration to evaluate and record an event of a project with: `held`, found
+    /// by the request's key, if its timezone and currencies are pinned. Otherwise, once for each
+    /// project, it pins them durably and returns the current configuration.
     ///
     /// # Errors
     /// Returns [`RegistryError::NotFound`] if the project is gone; [`RegistryError::Storage`] if
@@ -297,19 +293,9 @@ impl Registry {
         self.state.read()
     }
 
-    /// Makes a change. `attempt` checks the state, and commits or returns without a commit. If
-    /// another writer of the control log records something in between, it is applied, and `attempt`
-    /// starts again.
-    ///
-    /// After an error nothing was changed, except after [`ControlError::Undecided`]: then the
-    /// change may show later, like a change of another writer.
-    ///
-    /// A revoked token must be refused everywhere once its revocation is answered. So a change
-    /// waits until all other machines have applied every record up to it, even a record of another
-    /// writer: that may be the same change, which other machines don't know yet.
-    ///
-    /// `by` is the author. Each attempt checks whether the author may still make the change. `None`
-    /// is the program itself.
+    /// Makes a change. `attempt` checks the state, and commits or returns without a commit. It
+    /// starts again if another writer records something in between. `by` is the author; `None` is
+    /// the program itself. After [`ControlError::Undecided`], the change may show later.
     fn change<T, E: From<RegistryError>>(
         &self,
         by: Option<&Author>,

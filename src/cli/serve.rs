@@ -58,7 +58,7 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
             return Ok(ExitCode::SUCCESS);
         }
     };
-    if let Err(error) = import::note_unfinished(&engine) {
+    if let Err(error) = import::recover_progress(&engine) {
         tracing::error!(%error, "can't find out whether an import was interrupted; an interrupted import can't be resumed once new events are recorded");
     }
     let is_terminal = io::stdout().is_terminal();

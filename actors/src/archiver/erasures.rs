@@ -92,7 +92,7 @@ impl ErasureSteps {
         let began = Stopwatch::now();
         let projects = erasure.projects.iter().copied().filter(|project| !sources.deleted.contains(*project));
         let projects: Vec<ProjectId> = projects.filter(|project| sources.registry.policy(*project).is_some()).collect();
-        if !self.fold_anew(sources, &projects)? || !remove_from_log(sources, erasure)? {
+        if !self.refold(sources, &projects)? || !remove_from_log(sources, erasure)? {
             return Ok(false);
         }
         for project in &projects {
@@ -123,7 +123,7 @@ impl ErasureSteps {
     }
 
     /// Folds the states of projects again, one after the other. Returns whether all are done.
-    fn fold_anew(&mut self, sources: &Sources, projects: &[ProjectId]) -> Result<bool, Fault> {
+    fn refold(&mut self, sources: &Sources, projects: &[ProjectId]) -> Result<bool, Fault> {
         if let Some(folding) = &mut self.folding {
             let Some(end) = folding.end() else { return Ok(false) };
             self.folding = None;

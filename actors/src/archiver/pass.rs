@@ -82,7 +82,7 @@ pub(super) struct SealingPass<'s> {
     until: Position,
     /// The projects that waited and whose lists are intact again, each with the position up to
     /// which its events are sealed.
-    healed: BTreeMap<ProjectId, Position>,
+    resumed: BTreeMap<ProjectId, Position>,
     /// The waiting projects.
     held: BTreeMap<ProjectId, Position>,
     waiting: BTreeMap<ProjectId, WaitingRows>,
@@ -105,12 +105,12 @@ impl<'s> SealingPass<'s> {
     pub(super) fn new(sources: &'s Sources, catalog: &'s Catalog, until: Position) -> Self {
         let (waiting, ids, currencies, floors, last) = Default::default();
         let can_go_on = |project: &ProjectId| sources.existing_archive(catalog, *project).is_none_or(|opened| opened.is_ok());
-        let (healed, held) = catalog.waiting().iter().partition(|(project, _)| can_go_on(project));
+        let (resumed, held) = catalog.waiting().iter().partition(|(project, _)| can_go_on(project));
         Self {
             sources,
             catalog,
             until,
-            healed,
+            resumed,
             held,
             waiting,
             waiting_bytes: 0,
@@ -126,14 +126,14 @@ impl<'s> SealingPass<'s> {
 
     /// Whether there is nothing to seal.
     pub(super) fn is_empty(&self) -> bool {
-        self.until <= self.catalog.sealed_until() && self.healed.is_empty()
+        self.until <= self.catalog.sealed_until() && self.resumed.is_empty()
     }
 
     /// Writes the events.
     pub(super) fn run(mut self) -> Result<Passed, SealingError> {
-        let healed = |partition| self.healed.iter().filter(move |(project, _)| partition_of(**project) == partition);
+        let resumed = |partition| self.resumed.iter().filter(move |(project, _)| partition_of(**project) == partition);
         let after =
-            |partition| healed(partition).map(|(_, until)| *until).chain([self.catalog.sealed_until()]).min().unwrap_or(0);
+            |partition| resumed(partition).map(|(_, until)| *until).chain([self.catalog.sealed_until()]).min().unwrap_or(0);
         let all = |partition| Wanted { until: self.until, ..Wanted::partition(partition, after(partition)) };
         let wanted: Vec<Wanted> = self.sources.partitions.clone().map(all).collect();
         let logged = self.sources.logged.clone();
@@ -235,7 +235,7 @@ impl<'s> SealingPass<'s> {
 
     /// Whether this pass seals the event.
     fn is_wanted(&self, position: Position, project: ProjectId) -> bool {
-        let sealed_until = self.healed.get(&project).copied().unwrap_or(self.catalog.sealed_until());
+        let sealed_until = self.resumed.get(&project).copied().unwrap_or(self.catalog.sealed_until());
         position > sealed_until && !self.held.contains_key(&project) && !self.sources.deleted.contains(project)
     }
 

@@ -146,7 +146,7 @@ impl SharedErasures {
         }
         // Read before the state is checked: later erasures wait for the next time.
         let begun = erasures.at_stage(project, ErasureStage::Begun);
-        if !self.fold_anew(sources, project)? {
+        if !self.refold(sources, project)? {
             return Ok(false);
         }
         let Some(cleaning) = self.cleanings.get_mut(&project) else { return Ok(false) };
@@ -172,7 +172,7 @@ impl SharedErasures {
     }
 
     /// Folds the state of a project again. Returns whether it has no erased identity.
-    fn fold_anew(&mut self, sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
+    fn refold(&mut self, sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
         if let Some((folded, folding)) = &mut self.folding {
             if *folded != project {
                 return Ok(false);

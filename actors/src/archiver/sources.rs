@@ -65,7 +65,7 @@ pub(crate) struct RemovalSources {
     pub(crate) backups: Arc<Semaphore>,
     /// The identities that are being erased.
     pub(crate) erasures: Arc<Erasures>,
-    /// The first days of which projects keep events.
+    /// The floors of projects.
     pub(crate) floors: Arc<Floors>,
     /// Forgets the kept answers about a project.
     pub(crate) forget_answers: Box<dyn Fn(ProjectId) + Send + Sync>,

@@ -130,14 +130,8 @@ fn is_same(known: &Erasure, later: &Erasure) -> bool {
 }
 
 /// Returns an erasure as the restored directory needs it: unfinished, and covering all of its
-/// events.
-///
-/// The backup does not know the erasure, so the erasure began after all of its events. Positions
-/// are no help, since events have different ones in two backups of a cluster.
-///
-/// All projects of the organization lose the identity, including those that were deleted, or had
-/// lost it, when it was erased in the other directory. This costs nothing more, since the first
-/// start builds every state again.
+/// events, since it began after the backup. It applies to all projects, even if some had lost the
+/// identity before: the first start builds every state again in any case.
 fn fitted(registry: &Registry, later: Erasure, last: Position) -> Result<Erasure, RestoreFailure> {
     let theirs: BTreeSet<ProjectId> = registry.projects(later.organization)?.iter().map(|project| project.id).collect();
     let others = later.others.iter().filter(|(project, _)| theirs.contains(project)).copied().collect();

@@ -14,7 +14,7 @@ const JOIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Engine {
     /// Refuses new events, finishes the events in flight as far as that is quick, writes
-    /// checkpoints and stops, within [`CLOSE_TIMEOUT`]. Acknowledged events are safe without this
+    /// checkpoints and stops, within seven seconds. Acknowledged events are safe without this
     /// call; it makes the next start quick. If logged events can't be applied in time, the next
     /// start applies them, and their senders get the answer that the outcome is unknown.
     pub async fn close(&self) {

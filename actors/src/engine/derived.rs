@@ -73,7 +73,7 @@ impl Derived<'_> {
                 return Err(Fault::new(kind, format!("{}: {message}", self.store_dir().display())).into());
             }
         };
-        self.begin_anew(format, &reason)
+        self.recreate(format, &reason)
     }
 
     /// Opens the store without changes, for a reader. Returns `None` if there is none.
@@ -114,7 +114,7 @@ impl Derived<'_> {
     ///
     /// # Errors
     /// The operating system refuses. Data moved aside by then still exist.
-    pub(crate) fn begin_anew(&self, format: Format, reason: &str) -> Result<(DiskStore, Format), OpenError> {
+    pub(crate) fn recreate(&self, format: Format, reason: &str) -> Result<(DiskStore, Format), OpenError> {
         self.replace(format, reason, |moved_to| {
             tracing::warn!(%reason, moved_to = %moved_to.display(), "the store can't be used and is rebuilt from the log");
         })
@@ -124,7 +124,7 @@ impl Derived<'_> {
     /// must be closed.
     ///
     /// # Errors
-    /// Returns the same errors as [`Derived::begin_anew`].
+    /// Returns the same errors as [`Derived::recreate`].
     pub(crate) fn discard(&self, format: Format, reason: &str) -> Result<(), OpenError> {
         if self.store_dir().exists() {
             self.replace(format, reason, |_| {})?;
@@ -134,7 +134,7 @@ impl Derived<'_> {
         Ok(())
     }
 
-    /// Like [`Derived::begin_anew`], for a store of another version.
+    /// Like [`Derived::recreate`], for a store of another version.
     fn upgrade(&self, format: Format, difference: &str) -> Result<(DiskStore, Format), OpenError> {
         self.replace(format, "another version of the program made it", |moved_to| {
             let moved_to = moved_to.display();

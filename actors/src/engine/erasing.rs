@@ -92,7 +92,7 @@ pub(super) struct BegunErasure {
     pub(super) figures: Vec<(ProjectId, SubjectFigures)>,
 }
 
-/// Checks that no append has an unknown outcome: the log could have events of the identity behind
+/// Checks that no append has an unknown outcome: the log could have events of the identity after
 /// its known end.
 pub(super) fn check_known(before: Option<u64>, after: Option<u64>) -> Result<(), ErasureError> {
     match before.is_some() && before == after {

@@ -34,7 +34,8 @@ const LONGEST_POLL: Duration = Duration::from_millis(320);
 pub enum Adoption {
     /// It is being replayed.
     UnderWay,
-    /// The partition answers as soon as [`Owners`](crate::Owners) have it on this machine.
+    /// The partition answers as soon as [`Owners`](headcount_common::Owners) have it on this
+    /// machine.
     Done,
     /// Its state can't be opened for now. The engine retries until the partition is given up.
     Failed(String),
@@ -120,8 +121,8 @@ impl Engine {
     /// Returns the progress of a takeover by [`Engine::adopt`].
     #[must_use]
     pub fn adoption(&self, partition: u16) -> Adoption {
-        let mut unwell = self.inner.admission.health.unwell().into_iter();
-        match unwell.find(|(number, ..)| *number == partition) {
+        let mut not_working = self.inner.admission.health.not_working().into_iter();
+        match not_working.find(|(number, ..)| *number == partition) {
             None => Adoption::Done,
             Some((_, Condition::Failed, why)) => Adoption::Failed(why),
             Some(_) => Adoption::UnderWay,
@@ -129,8 +130,8 @@ impl Engine {
     }
 
     /// Gives a partition up that takes no more events: applies the rest of its log and saves it,
-    /// for at most ten seconds. [`Owners`](crate::Owners) must no longer have it on this machine,
-    /// and none of its events may be in flight to the log.
+    /// for at most ten seconds. [`Owners`](headcount_common::Owners) must no longer have it on this
+    /// machine, and none of its events may be in flight to the log.
     ///
     /// # Errors
     /// Returns [`AskError::Busy`] or [`AskError::NoAnswer`]: its shard could not be asked for half

@@ -132,7 +132,7 @@ impl Looker {
         // The clock was set back. Minutes that will be shown again are forgotten.
         let is_earlier = self.last.as_ref().is_some_and(|last| last.at.0 - now.0 > CLOCK_MS);
         if is_other || is_earlier || self.recent.is_too_coarse() {
-            self.begin_anew();
+            self.restart();
             return Ok(Look::Anew);
         }
         if let Some(last) = &self.last {
@@ -168,7 +168,7 @@ impl Looker {
         (engine.log_incarnation(self.project), engine.reflected_erasures(self.project))
     }
 
-    fn begin_anew(&mut self) {
+    fn restart(&mut self) {
         (self.recent, self.read, self.counts, self.last) = (RecentEvents::default(), None, None, None);
         drop(self.feed.take());
         self.waiting.clear();

@@ -309,7 +309,7 @@ impl Opening<'_> {
         match self.state(store, format) {
             Ok(state) => Ok((state, format)),
             Err(Fault { kind: FaultKind::DamagedStore | FaultKind::DamagedIndex, message }) => {
-                let (store, format) = self.derived.begin_anew(format, &message)?;
+                let (store, format) = self.derived.recreate(format, &message)?;
                 Ok((self.state(store, format)?, format))
             }
             Err(

@@ -44,7 +44,7 @@ impl Engine {
         if let Some(why) = self.late_checkpoints() {
             return Err(why);
         }
-        if let Some((partition, condition, _)) = self.inner.admission.health.unwell().first() {
+        if let Some((partition, condition, _)) = self.inner.admission.health.not_working().first() {
             return Err(match condition {
                 Condition::Failed => format!("partition {partition} has failed; the log says why"),
                 _ => format!("partition {partition} is being rebuilt"),

@@ -269,8 +269,7 @@ impl Engine {
         Ok((kept, receipt))
     }
 
-    /// Whether the identity of an event was erased. If only another id of the event was erased,
-    /// removes that id.
+    /// Whether the identity of an event was erased. If only its anonymous id was, removes that id.
     fn is_suppressed(&self, event: &mut Event) -> bool {
         let project = event.project;
         let organization = || self.registry().policy(project).map(|config| config.policy.organization);

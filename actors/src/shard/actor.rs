@@ -30,7 +30,7 @@ pub(crate) struct ShardActor {
     stepping: bool,
     /// How long the steps since the last pause took.
     stepped_for: Duration,
-    /// Marks the steps as foreground work, while no drain waits for them.
+    /// Makes background work yield to the steps, unless checkpoints are urgent.
     burst: Option<Burst>,
     drained: Vec<oneshot::Sender<()>>,
     /// The time until which queued events are applied; `None` without a drain.

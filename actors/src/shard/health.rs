@@ -18,7 +18,7 @@ const REBUILT: &str = "the figures of this project are being rebuilt";
 #[repr(u8)]
 pub(crate) enum Condition {
     /// It works.
-    Well = 0,
+    Working = 0,
     /// Its state is being rebuilt from the log.
     Rebuilding = 1,
     /// Its state can't be rebuilt for now.
@@ -50,7 +50,7 @@ impl PartitionHealth {
     /// machine owns it.
     pub(crate) fn new(owners: Arc<Owners>) -> Self {
         Self {
-            conditions: (0..PARTITIONS).map(|_| AtomicU8::new(Condition::Well as u8)).collect(),
+            conditions: (0..PARTITIONS).map(|_| AtomicU8::new(Condition::Working as u8)).collect(),
             reasons: Mutex::default(),
             held: RwLock::default(),
             held_count: AtomicUsize::new(0),
@@ -129,13 +129,13 @@ impl PartitionHealth {
     }
 
     /// Marks a partition as working again.
-    pub(crate) fn set_well(&self, partition: u16) {
-        self.store(partition, Condition::Well);
+    pub(crate) fn set_working(&self, partition: u16) {
+        self.store(partition, Condition::Working);
         self.reasons.lock().remove(&partition);
     }
 
     /// Sets the condition of a partition that does not work.
-    pub(crate) fn set_unwell(&self, partition: u16, condition: Condition, fault: &Fault) {
+    pub(crate) fn set_condition(&self, partition: u16, condition: Condition, fault: &Fault) {
         self.reasons.lock().insert(partition, (condition, fault.clone()));
         self.store(partition, condition);
     }
@@ -147,7 +147,7 @@ impl PartitionHealth {
     }
 
     /// The partitions that don't work, each with its condition and the reason.
-    pub(crate) fn unwell(&self) -> Vec<(u16, Condition, String)> {
+    pub(crate) fn not_working(&self) -> Vec<(u16, Condition, String)> {
         let reasons = self.reasons.lock();
         reasons.iter().map(|(partition, (condition, fault))| (*partition, *condition, fault.to_string())).collect()
     }

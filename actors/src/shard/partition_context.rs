@@ -54,6 +54,6 @@ impl PartitionContext {
         self.floors.give_up(number);
         self.limits.forget_reached(|project| partition_of(project) == number);
         self.checkpoints.give_up(number);
-        self.health.set_well(number);
+        self.health.set_working(number);
     }
 }

@@ -176,7 +176,7 @@ impl EventPipeline {
     }
 
     /// Returns the mark of the log at the last position that a partition's state reflects in part,
-    /// if known. For some projects, that may be behind [`all_up_to`](Self::all_up_to).
+    /// if known. For some projects, that may be beyond [`all_up_to`](Self::all_up_to).
     pub(super) fn mark_of_reflected(&self, number: u16) -> Option<LogMark> {
         let reflected = self.partitions.get(&number).map_or(0, Partition::reflected);
         self.history.mark(number, reflected.max(self.all_up_to(number)))
@@ -310,7 +310,7 @@ impl EventPipeline {
             self.held.remove(&project).into_iter().flatten().for_each(|queued| rebuild.hold(queued));
             self.context.health.let_go(project);
         }
-        self.context.health.set_unwell(number, rebuild.condition(), &fault);
+        self.context.health.set_condition(number, rebuild.condition(), &fault);
         if rebuild.is_failed() {
             tracing::error!(partition = number, %fault, "a partition can't be rebuilt before the next start");
         } else {
@@ -325,7 +325,7 @@ impl EventPipeline {
         let left = self.released.remove(&number);
         let left = left.unwrap_or_else(|| Released::new(number));
         let rebuild = Rebuild::adopting(until, left, copied);
-        self.context.health.set_unwell(number, rebuild.condition(), rebuild.fault());
+        self.context.health.set_condition(number, rebuild.condition(), rebuild.fault());
         self.rebuilds.insert(number, rebuild);
     }
 
@@ -462,6 +462,6 @@ impl EventPipeline {
                 self.queue.push(queued.work.project, queued);
             }
         }
-        self.context.health.set_well(number);
+        self.context.health.set_working(number);
     }
 }

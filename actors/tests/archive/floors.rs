@@ -1,4 +1,4 @@
-//! How floors rise, and what becomes of them where there is little: no event, no file, no space.
+//! How floors rise, even without events, files or space.
 
 use std::time::{Duration, Instant as Stopwatch};
 
@@ -20,7 +20,7 @@ async fn raised(engine: &Engine, project: ProjectId, expected: Day) {
     }
 }
 
-/// Nobody asks for it: days pass, and the floors follow.
+/// No request triggers this: days pass, and the floors follow.
 #[tokio::test]
 async fn floors_rise_as_days_pass() {
     let dir = tempfile::tempdir().unwrap();
@@ -36,13 +36,13 @@ async fn floors_rise_as_days_pass() {
     assert!(engine.track(project, &event(0)).await.unwrap().status == Status::Recorded);
     set_retention(&engine, project, Some(RETENTION_DAYS));
     raised(&engine, project, floor()).await;
-    // The clock shows ten o'clock: it is the same day for almost 14 hours more.
+    // The clock shows ten o'clock. The day is the same for almost 14 hours more.
     clock.set(Instant(BASE_MS + 40 * DAY_MS + 14 * 3_600_000 - 1));
     tokio::time::sleep(Duration::from_millis(60)).await;
     assert_eq!(engine.floor(project).await.unwrap(), Some(floor()));
     clock.set(Instant(BASE_MS + 40 * DAY_MS + 14 * 3_600_000));
     raised(&engine, project, Day(floor().0 + 1)).await;
-    // A clock that is set back lowers no floor, and one that jumps is followed.
+    // If the clock is set back, no floor falls. If it jumps, the floors follow.
     clock.set(Instant(BASE_MS + 10 * DAY_MS));
     tokio::time::sleep(Duration::from_millis(60)).await;
     assert_eq!(engine.floor(project).await.unwrap(), Some(Day(floor().0 + 1)));
@@ -51,14 +51,14 @@ async fn floors_rise_as_days_pass() {
     assert_eq!(engine.floor(other).await.unwrap(), None);
     engine.close().await;
 
-    // Days pass while the program is stopped, too.
+    // Days also pass while the program is stopped.
     clock.set(Instant(BASE_MS + 60 * DAY_MS));
     let engine = Engine::open(ticking()).unwrap();
     raised(&engine, project, Day(floor().0 + 20)).await;
     engine.close().await;
 }
 
-/// A start with a wrong clock, and what is sent meanwhile.
+/// A start with a wrong clock, and events sent meanwhile.
 #[tokio::test]
 async fn a_clock_that_is_years_ahead_removes_and_drops_nothing() {
     let dir = tempfile::tempdir().unwrap();
@@ -81,7 +81,7 @@ async fn a_clock_that_is_years_ahead_removes_and_drops_nothing() {
     let (_, kept) = rows(dir.path(), project);
     engine.close().await;
 
-    // Ten years, and as many days as the project keeps: either would be the end of all its events.
+    // Ten years, and exactly the retention: either would remove all events.
     for days in [3_650, i64::from(RETENTION_DAYS)] {
         clock.set(Instant(BASE_MS + (40 + days) * DAY_MS));
         let engine = Engine::open(ticking()).unwrap();
@@ -114,7 +114,7 @@ async fn a_clock_that_is_years_ahead_removes_and_drops_nothing() {
     engine.close().await;
 }
 
-/// Nobody comes after the first day, and the clock shows a wrong year for a while.
+/// No visitor comes after the first day, and the clock shows a wrong year for a while.
 #[tokio::test]
 async fn visitor_salts_go_after_two_days_although_no_event_comes() {
     let dir = tempfile::tempdir().unwrap();
@@ -140,8 +140,8 @@ async fn visitor_salts_go_after_two_days_although_no_event_comes() {
     engine.close().await;
 }
 
-/// A floor of a project without events, or without any that count, is in its list of files, so that
-/// the log may go.
+/// The floor of a project without counted events is in its list of files, so that the log may be
+/// trimmed.
 #[tokio::test]
 async fn a_floor_without_files_outlives_the_log() {
     let dir = tempfile::tempdir().unwrap();
@@ -149,8 +149,8 @@ async fn a_floor_without_files_outlives_the_log() {
     let [empty, dropped, other] = projects[..3] else { panic!("three projects") };
     for project in [empty, dropped] {
         set_retention(&engine, project, Some(RETENTION_DAYS));
-        // Twice at once, as when days pass while a setting changes: there are two records of the
-        // same floor.
+        // Twice at once, as when days pass while a setting changes: two records have the same
+        // floor.
         let (one, two) = tokio::join!(engine.apply_retention(project), engine.apply_retention(project));
         assert_eq!((one.unwrap(), two.unwrap()), (Some(floor()), Some(floor())));
     }
@@ -176,7 +176,7 @@ async fn a_floor_without_files_outlives_the_log() {
         engine.close().await;
         forget(dir.path());
     }
-    // The first event that counts comes behind the floor.
+    // The first event that counts comes after the floor.
     let engine = open(dir.path());
     let later = event(1).at_ms(BASE_MS + 30 * DAY_MS);
     assert_eq!(engine.track(empty, &later).await.unwrap().status, Status::Recorded);
@@ -190,8 +190,8 @@ async fn a_floor_without_files_outlives_the_log() {
     engine.close().await;
 }
 
-/// Below the minimum of free space, what needs space may take half of it. Without that, whole files
-/// go, and the others wait.
+/// Below the minimum of free space, work that needs space may use half of it. Otherwise, only whole
+/// files are removed, and all others wait.
 #[tokio::test]
 async fn a_nearly_full_disk_is_no_reason_to_keep_events() {
     let dir = tempfile::tempdir().unwrap();
@@ -215,7 +215,7 @@ async fn a_nearly_full_disk_is_no_reason_to_keep_events() {
     assert!(engine.admit(project, None, 100).is_err(), "no event is taken");
     set_retention(&engine, project, Some(RETENTION_DAYS));
     assert_eq!(engine.apply_retention(project).await.unwrap(), Some(floor()), "the record of a floor is");
-    // It has the floor saved, and all projects looked at, before it finds no space.
+    // The floor is saved and all projects are checked before it finds no space.
     let sealed = engine.seal_archive().await;
     assert!(sealed.is_err(), "sealing waits for space, too: {sealed:?}");
     tokio::time::sleep(Duration::from_millis(300)).await;
@@ -235,7 +235,7 @@ async fn a_nearly_full_disk_is_no_reason_to_keep_events() {
     same(&kept_answers(&engine, &projects).await, &before, "with half of the space");
     engine.close().await;
 
-    // The base has all files: those without later days go although there is no space at all.
+    // The base has all files. Files without later days are removed even without any space.
     let mut config = config(dir.path());
     config.min_free_bytes = u64::MAX;
     config.clock = Arc::new(FixedClock::at(Instant(BASE_MS + 100 * DAY_MS)));

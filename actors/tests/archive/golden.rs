@@ -1,4 +1,4 @@
-//! Bases of each version stay loadable: no event can make again what they have.
+//! Bases of each version stay loadable, since no events could rebuild them.
 
 use std::path::PathBuf;
 
@@ -14,17 +14,17 @@ use serde_json::json;
 use super::retention::{DROPPED, RETENTION_DAYS, floor, removed, set_retention, verified};
 use super::*;
 
-/// If set, and no fixture has today's types, writes one.
+/// If set, and no fixture has the current types, writes a fixture.
 const UPDATE: &str = "HEADCOUNT_UPDATE_FIXTURES";
 const EXPECTED: &str = "expected.json";
-/// Those of the first half are in the base.
+/// The first half of them is in the base.
 const GOLDEN_EVENTS: usize = 160;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/bases")
 }
 
-/// Data directories, and what they answer.
+/// Data directories, with their answers.
 fn fixtures() -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = fs::read_dir(root()).unwrap().map(|entry| entry.unwrap().path()).collect();
     found.sort();
@@ -45,7 +45,7 @@ fn types(dir: &Path) -> Vec<String> {
     BaseReader::open(archive.dir(), project, base).unwrap().header().stored_types.clone()
 }
 
-/// Makes the only base of a data directory one of a version that did not have some rollups yet.
+/// Changes the only base of a data directory into one of a version without some rollups.
 fn take_from_base(dir: &Path, rollups: &[&str]) {
     let (project, mut archive) = archive(dir);
     let base = archive.manifest().base().unwrap();
@@ -68,7 +68,7 @@ fn take_from_base(dir: &Path, rollups: &[&str]) {
     archive.set_base(writer.finish().unwrap()).unwrap();
 }
 
-/// Figures of all days, of which the early ones are frozen.
+/// The figures of all days. The early ones are frozen.
 async fn figures(engine: &Engine, project: ProjectId) -> String {
     let users = engine.ask(project, UniqueUsersQuery { window: window() }).await.unwrap();
     let revenue = engine.ask(project, RevenueMetricsQuery { window: window() }).await.unwrap();
@@ -80,7 +80,7 @@ async fn figures(engine: &Engine, project: ProjectId) -> String {
     serde_json::to_string_pretty(&figures).unwrap() + "\n"
 }
 
-/// Makes a data directory with a project whose early events are gone, and nothing that is derived.
+/// Creates a data directory with a project whose early events are gone, without derived data.
 /// Returns its figures.
 async fn make(dir: &Path) -> String {
     let mut config = config(dir);
@@ -124,7 +124,7 @@ async fn bases_of_each_version_are_loaded() {
         let project = engine.registry().projects(organization).unwrap()[0].id;
         assert_eq!(figures(&engine, project).await, fs::read_to_string(fixture.join(EXPECTED)).unwrap(), "{}", fixture.display());
         assert_eq!(engine.floor(project).await.unwrap(), Some(floor()));
-        // The external ids of events that are gone are taken, and a user of theirs is known.
+        // The external ids of removed events are taken, and one of their users is known.
         let again = event(7).at_ms(BASE_MS + 35 * DAY_MS);
         assert_eq!(engine.track(project, &again).await.unwrap().status, Status::Duplicate);
         assert_eq!(engine.track(project, &event(0)).await.unwrap().status, DROPPED);
@@ -133,8 +133,8 @@ async fn bases_of_each_version_are_loaded() {
     }
 }
 
-/// A rollup is added to the program: what the facts in a base contribute to it is counted, and so
-/// is what follows.
+/// A rollup is added to the program. It counts the contributions of facts in a base, and of later
+/// events.
 #[tokio::test]
 async fn a_base_that_lacks_a_rollup_is_loaded_with_its_rows() {
     let dir = tempfile::tempdir().unwrap();

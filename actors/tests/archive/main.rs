@@ -1,4 +1,4 @@
-//! Sealing: what was recorded stays recorded, whether it is in the archive or in the log.
+//! Sealing: recorded events stay, whether they are in the archive or in the log.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -65,7 +65,7 @@ async fn new(config: EngineConfig) -> (Engine, Vec<ProjectId>) {
 }
 
 /// Most events are of the first two projects. Some are late, sign in, are refunds, or are sent
-/// again, also after they were sealed.
+/// again, even after they were sealed.
 fn event(number: usize) -> NewEvent {
     let day = i64::try_from(number * 7 % 40).unwrap();
     let original = if number % 9 == 8 { number / 2 } else { number };
@@ -108,7 +108,7 @@ fn window() -> Window {
     Window { start: Day::parse("2024-03-01").unwrap(), end: Day::parse("2024-04-10").unwrap() }
 }
 
-/// What each project answers, from its rollups and by a scan.
+/// The answers of each project, from its rollups and by a scan.
 async fn answers(engine: &Engine, projects: &[ProjectId]) -> Vec<String> {
     let mut answers = Vec::new();
     for project in projects {
@@ -166,7 +166,7 @@ fn files(dir: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Removes what is derived, so that the next start rebuilds it.
+/// Removes the derived data, so that the next start rebuilds them.
 fn forget(dir: &Path) {
     fs::remove_dir_all(dir.join("store")).unwrap();
     fs::remove_dir_all(dir.join("fingerprints")).unwrap();
@@ -229,8 +229,8 @@ async fn a_damaged_file_is_named_where_it_is_needed_and_heals_when_it_is_restore
     let file = files(&archive, "parquet").swap_remove(0);
     let intact = fs::read(&file).unwrap();
     let mut damaged = intact.clone();
-    // A question reads the columns that it needs, and no others: the first half has some that all
-    // of them need.
+    // A question reads only the columns that it needs. The first half of the file has some that all
+    // need.
     damaged[..intact.len() / 2].iter_mut().skip(64).step_by(16).for_each(|byte| *byte ^= 1);
     fs::write(&file, &damaged).unwrap();
 
@@ -292,7 +292,7 @@ async fn what_is_missing_is_an_error() {
     let damaged_catalog = refused(&|dir| fs::write(dir.join("archive/sealed.json"), "{}").unwrap());
     assert!(damaged_catalog.contains("sealed.json is damaged"), "{damaged_catalog}");
 
-    // A project's folder that is gone is noticed by its own project.
+    // Only the project itself notices that its folder is gone.
     let copied = dir.path().join("copied");
     fs::remove_dir_all(&copied).unwrap();
     copy(&whole, &copied);
@@ -304,10 +304,10 @@ async fn what_is_missing_is_an_error() {
     engine.close().await;
 }
 
-/// A copy of the data directory at a step of sealing.
+/// Copies of the data directory, each at a step of sealing.
 type Copies = Arc<std::sync::Mutex<Vec<(&'static str, PathBuf)>>>;
 
-/// A kill leaves what a copy at that moment has: the page cache outlives the process.
+/// A kill leaves the same as a copy at that moment, since the page cache outlives the process.
 #[tokio::test]
 async fn a_kill_at_each_step_loses_and_doubles_nothing() {
     let dir = tempfile::tempdir().unwrap();
@@ -318,7 +318,7 @@ async fn a_kill_at_each_step_loses_and_doubles_nothing() {
     let (from, to, taken) = (whole.clone(), dir.path().to_owned(), Arc::clone(&copies));
     config.archive_probe = Some(Arc::new(move |step| {
         let mut taken = taken.lock().unwrap();
-        // Enough of each.
+        // There are enough copies of each step.
         if taken.iter().filter(|(other, _)| *other == step).count() < 2 {
             let copied = to.join(format!("copy-{}", taken.len()));
             copy(&from, &copied);
@@ -342,7 +342,7 @@ async fn a_kill_at_each_step_loses_and_doubles_nothing() {
     assert_eq!(steps.into_iter().collect::<Vec<_>>(), expected);
     for (step, copied) in copies {
         let engine = Engine::open(small(&copied)).unwrap();
-        // What was sent until then, and what comes again.
+        // The events sent until then come again.
         let before = answers(&engine, projects).await;
         engine.seal_archive().await.unwrap();
         same(&answers(&engine, projects).await, &before, step);
@@ -423,8 +423,8 @@ async fn every_operation_on_files_fails_once_and_nothing_is_lost() {
     engine.close().await;
 }
 
-/// The log has enough events, but their checkpoint comes later: sealing what is in an earlier one
-/// would make two small files.
+/// The log has enough events, but their checkpoint comes later. Sealing the events of an earlier
+/// one would make two small files.
 #[tokio::test]
 async fn sealing_waits_for_enough_events_in_checkpoints() {
     let dir = tempfile::tempdir().unwrap();
@@ -439,7 +439,7 @@ async fn sealing_waits_for_enough_events_in_checkpoints() {
     };
     for (from, to) in [(0, 60), (60, 119)] {
         engine.track_batch(project[0], &some(from, to)).await.unwrap();
-        // The archive's thread looks every second.
+        // The archive's thread checks every second.
         tokio::time::sleep(std::time::Duration::from_millis(1_500)).await;
         assert!(files(&dir.path().join("archive"), "parquet").is_empty(), "after {to} events");
     }

@@ -1,4 +1,4 @@
-//! Removing events of early days: the state stays what it was, and so does every rebuild.
+//! Removing events of early days: the state does not change, and neither does a rebuild.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
@@ -30,9 +30,9 @@ fn archive(dir: &Path, project: ProjectId) -> Archive {
     Archive::existing(&dir.join("archive"), project).unwrap()
 }
 
-/// Waits until no file has a row of an earlier day, and nothing else is left over.
+/// Waits until no file has a row of an earlier day, and no other data are left.
 async fn removed(engine: &Engine, what: &str) {
-    // The switch of a test counts no operation of this.
+    // The test's switch counts no operation of this.
     let until = Stopwatch::now() + Duration::from_secs(120);
     while engine.vitals().retention_pending > 0 {
         assert!(Stopwatch::now() < until, "{what}: {} projects wait", engine.vitals().retention_pending);
@@ -40,7 +40,7 @@ async fn removed(engine: &Engine, what: &str) {
     }
 }
 
-/// Checks that no file has a row of an earlier day, and nothing else is left over.
+/// Checks that no file has a row of an earlier day, and no other data are left.
 fn check_removed(dir: &Path, projects: &[ProjectId], from: &str, what: &str) {
     for project in projects {
         let archive = archive(dir, *project);
@@ -50,7 +50,7 @@ fn check_removed(dir: &Path, projects: &[ProjectId], from: &str, what: &str) {
     assert_eq!(rows(dir, projects, from).0, 0, "{what}");
 }
 
-/// The number of rows before a day, and from it on.
+/// The number of rows before a day, and from that day on.
 fn rows(dir: &Path, projects: &[ProjectId], from: &str) -> (u64, u64) {
     let mut counts = (0, 0);
     for project in projects {
@@ -63,7 +63,7 @@ fn rows(dir: &Path, projects: &[ProjectId], from: &str) -> (u64, u64) {
     counts
 }
 
-/// What each project answers from its rollups.
+/// The answers of each project from its rollups.
 async fn rollups(engine: &Engine, projects: &[ProjectId]) -> Vec<String> {
     let mut answers = Vec::new();
     for project in projects {
@@ -75,7 +75,7 @@ async fn rollups(engine: &Engine, projects: &[ProjectId]) -> Vec<String> {
     answers
 }
 
-/// What does not depend on events before a day: rollups, and scans from that day on.
+/// The answers that need no events before a day: rollups, and scans from that day on.
 async fn kept_answers(engine: &Engine, projects: &[ProjectId], from: &str) -> Vec<String> {
     let mut answers = rollups(engine, projects).await;
     for (project, answer) in projects.iter().zip(&mut answers) {
@@ -91,7 +91,7 @@ fn verify(engine: &Engine, what: &str) {
     assert_eq!(report.status(), VerifyStatus::Clean, "{what}: {:?} {:?}", report.cells, report.damaged);
 }
 
-/// Two directories with the same events: the first keeps all, the second is to lose some.
+/// Two directories with the same events. The first keeps all, the second will lose some.
 async fn two(dir: &Path) -> (PathBuf, PathBuf, Vec<ProjectId>) {
     let (kept, trimmed) = (dir.join("kept"), dir.join("trimmed"));
     let (engine, projects) = new(keeping(&kept, None)).await;
@@ -157,7 +157,7 @@ async fn same_state_after(from: &str, is_all: bool) {
 /// Compares all rollups, records and indexes of two closed data directories.
 pub(super) fn same_state(found: &Path, expected: &Path, what: &str) {
     let (found, expected) = (stored(found), stored(expected));
-    // How far a partition was read depends on what is sealed.
+    // The saved position of a partition depends on the sealed position.
     let of_project = |key: &&Vec<u8>| !matches!(Key::decode(key), Ok(Key::Record { project: 0, .. }));
     let keys: std::collections::BTreeSet<&Vec<u8>> = found.keys().chain(expected.keys()).filter(of_project).collect();
     let differing: Vec<_> = keys.into_iter().filter(|key| found.get(*key) != expected.get(*key)).collect();
@@ -175,8 +175,8 @@ async fn a_rebuild_without_any_event_gives_the_same_state() {
     same_state_after("2024-05-01", true).await;
 }
 
-/// A directory with some projects whose events are sealed, and what they answer: from rollups, and
-/// all that is kept.
+/// A directory with some projects whose events are sealed, and their answers: from rollups, and the
+/// kept ones.
 async fn sealed(dir: &Path, from: &str, count: usize) -> (PathBuf, Vec<ProjectId>, (Vec<String>, Vec<String>)) {
     let whole = dir.join("whole");
     let (engine, mut projects) = new(keeping(&whole, None)).await;
@@ -192,7 +192,8 @@ async fn sealed(dir: &Path, from: &str, count: usize) -> (PathBuf, Vec<ProjectId
 #[tokio::test]
 async fn a_kill_at_each_step_of_a_removal_loses_and_doubles_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    // All of the first two projects' files are mixed. A later day then takes them whole.
+    // The first day mixes rows in all files of the first two projects. The later day removes whole
+    // files.
     let (mixed, whole) = ("2024-03-21", "2024-05-01");
     let (data, projects, (expected, _)) = sealed(dir.path(), mixed, 3).await;
     let copies: Arc<Mutex<Vec<(&'static str, PathBuf)>>> = Arc::default();
@@ -240,7 +241,7 @@ async fn every_operation_of_a_removal_fails_once_and_nothing_is_lost() {
     let (whole, projects, (_, expected)) = sealed(dir.path(), from, 1).await;
     let data = dir.path().join("data");
     let mut failures = 0;
-    // The later operations repeat, file after file.
+    // The later operations repeat for each file.
     for at in (1_u64..16).chain((16..200).step_by(9)) {
         let _ = fs::remove_dir_all(&data);
         copy(&whole, &data);
@@ -256,7 +257,7 @@ async fn every_operation_of_a_removal_fails_once_and_nothing_is_lost() {
         removed(&engine, &what).await;
         let failed = switch.failed().first().cloned();
         drop(switch);
-        // What a failed attempt to seal left.
+        // A failed attempt to seal may have left files.
         engine.seal_archive().await.unwrap();
         removed(&engine, &what).await;
         check_removed(&data, &projects, from, &what);
@@ -289,7 +290,7 @@ async fn a_damaged_base_is_named_where_it_is_needed_and_heals_when_it_is_restore
     let mut damaged = intact.clone();
     damaged[intact.len() / 2] ^= 1;
     fs::write(&path, &damaged).unwrap();
-    // The state does not need it. A verification does, and names it.
+    // The state does not need the file. A verification does, and names it.
     same(&kept_answers(&engine, &projects, from).await, &expected, "damaged");
     for quick in [true, false] {
         let report = engine.verify(quick, &Arc::new(AtomicBool::new(false))).unwrap();

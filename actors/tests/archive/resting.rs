@@ -41,7 +41,7 @@ async fn a_store_at_rest_is_merged_and_says_the_same() {
     let expected = stored(&first);
     assert!(tables(&first).values().any(|count| *count == 3), "{:?}", tables(&first));
     let mut failed = 0;
-    // Without a failure, and with one at each of the first operations: it is tried again.
+    // Without a failure, and with one at each of the first operations, which is retried.
     for at in [0, 1, 3, 6] {
         let data = dir.path().join(format!("copy{at}"));
         copy(&first, &data);
@@ -73,8 +73,8 @@ async fn tables_are_merged_when_that_is_asked_for() {
     }
     assert!(tables(&data).values().any(|count| *count == 3), "{:?}", tables(&data));
     let before = answers(&engine, projects).await;
-    // A failure leaves the tables as they are; the next request merges them. All operations fail: a
-    // single failure could hit a read of another thread, which does not concern the merge.
+    // A failure leaves the tables unchanged, and the next request merges them. All operations fail,
+    // because a single failure could hit a read of another thread.
     let plan = Plan { at: 1, failures: u64::MAX, errno: Errno::NoSpace, ..Plan::default() };
     let switch = Switch::arm(&data.join("store/tables"), plan);
     assert!(!engine.merge_tables().await, "{:?}", switch.failed());

@@ -1,5 +1,5 @@
-//! Retention as a project's setting: the floor rises, the events below it go, and what was computed
-//! from them stays.
+//! Retention as a project's setting: the floor rises, the events below it are removed, and their
+//! figures stay.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant as Stopwatch};
@@ -36,8 +36,8 @@ pub(super) async fn kept_answers(engine: &Engine, projects: &[ProjectId]) -> Vec
     answers
 }
 
-/// The number of archived rows of a project before the floor, and from it on. An error if files are
-/// removed meanwhile.
+/// The number of archived rows of a project before the floor, and from it on. Returns an error if
+/// files are removed meanwhile.
 pub(super) fn try_rows(dir: &Path, project: ProjectId) -> Result<(u64, u64), ArchiveError> {
     let mut counts = (0, 0);
     Archive::existing(&dir.join("archive"), project)?.for_each_row(0, |row| {
@@ -127,7 +127,7 @@ async fn events_below_the_floor_go_and_their_figures_stay() {
     let again = event(7).at_ms(BASE_MS + 35 * DAY_MS);
     assert_eq!(engine.track(with_retention, &again).await.unwrap().status, Status::Duplicate);
     same(&kept_answers(&engine, &projects).await, &before, "after late events");
-    // Later events go on, in links with users of removed days too.
+    // Later events continue, and also link users of removed days.
     send(&engine, &projects, EVENTS * 3 / 4..EVENTS).await;
     let expected = kept_answers(&engine, &projects).await;
     assert_ne!(expected, before);

@@ -1,4 +1,4 @@
-//! A project whose list of files can't be used: only its own events wait.
+//! If the list of files of a project can't be used, only its own events wait.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use headcount_storage::files::switch::{Errno, Plan, Switch};
 
 use super::{answers, copy, files, forget, new, same, send, small, window};
 
-/// Without merges, which would replace the lists that are damaged and restored here.
+/// Without merges, which would replace the damaged and restored lists.
 fn unmerged(dir: &Path) -> EngineConfig {
     let mut config = small(dir);
     config.archive.month_files = Some(1_000);
@@ -47,7 +47,7 @@ async fn damaged_list(damage: &dyn Fn(&Path)) {
     let others = answers(&engine, &projects[1..]).await;
     engine.close().await;
 
-    // It also waits after a start, and goes on where it stopped.
+    // It also waits after a start, and continues where it stopped.
     let engine = Engine::open(unmerged(&data)).unwrap();
     assert_eq!(engine.seal_archive().await.unwrap().waiting, [hurt]);
     same(&answers(&engine, &projects[1..]).await, &others, "the others, after a start");
@@ -77,12 +77,12 @@ async fn a_project_whose_folder_is_gone_waits_alone() {
     damaged_list(&|folder| fs::remove_dir_all(folder).unwrap()).await;
 }
 
-/// What a former list does not name must not be removed.
+/// Files missing in a former list must not be removed.
 #[tokio::test]
 async fn a_project_with_a_former_list_waits_alone() {
     let former = |folder: &Path| {
         let project = folder.file_name().unwrap().to_str().unwrap().strip_prefix("project=").unwrap().parse().unwrap();
-        // In another folder first: temporary files in the project's own are removed.
+        // Kept in another folder meanwhile: temporary files in the project's own are removed.
         let elsewhere = tempfile::tempdir().unwrap();
         Manifest::empty(project).write(elsewhere.path()).unwrap();
         fs::copy(elsewhere.path().join("manifest.json"), folder.join("manifest.json")).unwrap();
@@ -122,7 +122,7 @@ async fn every_operation_on_files_fails_once_while_a_project_waits() {
     drop(switch);
     assert!(engine.seal_archive().await.unwrap().waiting.is_empty());
     for at in 1..60_u64 {
-        // It waits in one round and goes on in the next; either fails once.
+        // The project waits in one round and continues in the next. Either fails once.
         let list = folder.join("manifest.json");
         let intact = fs::read(&list).unwrap();
         let restore = || fs::write(&list, &intact).unwrap();

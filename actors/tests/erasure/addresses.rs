@@ -22,7 +22,7 @@ fn found_in(search: &ErasedSearch, place: &str) -> Vec<String> {
     search.findings.iter().filter(|found| found.place.starts_with(place)).map(|found| found.what.clone()).collect()
 }
 
-/// The directory gets the control data of before an opt-in, so that an event was recorded that
+/// The directory gets the control data from before an opt-in, so that an event was recorded that
 /// would have been dropped.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_search_finds_an_address_under_another_id() {
@@ -54,8 +54,8 @@ async fn a_search_finds_an_address_under_another_id() {
     assert!(of_store.contains(&"the keyed hash of a suppressed id or address".to_owned()), "{found:?}");
 }
 
-/// Files name nobody in a row of a visitor without an id: what the state knows of it must be enough
-/// to find the row.
+/// A row of a visitor without an id names no person in the files, so the state must suffice to find
+/// the row.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_visitor_with_the_address_stays_gone_when_others_are_erased() {
     let home = tempfile::tempdir().unwrap();
@@ -80,7 +80,7 @@ async fn a_visitor_with_the_address_stays_gone_when_others_are_erased() {
     assert_gone(home.path(), "zanzibar", "the visitor");
 }
 
-/// Engines that nobody asks by requests know erased addresses, too.
+/// Even engines without privacy requests know erased addresses.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_further_erasure_knows_the_address() {
     let home = tempfile::tempdir().unwrap();

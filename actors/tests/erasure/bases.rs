@@ -1,4 +1,4 @@
-//! Projects whose early events are gone: they go on from a base, which loses the person.
+//! Projects whose early events are gone: they continue from a base, which loses the person.
 
 use std::sync::mpsc;
 
@@ -7,12 +7,12 @@ use headcount_archive::base::{BaseEntry, BaseItem, BaseName};
 
 use super::*;
 
-/// The events of the first day are removed, of which there are 14 hours.
+/// The events of the first day are removed. It has 14 hours of them.
 fn second_day() -> Option<Day> {
     Day::parse("2024-03-02")
 }
 
-/// Waits until nothing is left that may be removed.
+/// Waits until no removable data are left.
 pub(super) async fn removed(engine: &Engine) {
     let until = Stopwatch::now() + Duration::from_secs(120);
     while engine.vitals().retention_pending > 0 {
@@ -73,7 +73,7 @@ async fn a_base_is_written_anew_without_the_person() {
     let mut config = keeping(&dir, made.keep_from);
     config.archive_probe = Some(Arc::new(move |step: &'static str| {
         if step == "states without an erased identity" {
-            // Nobody listens from the second time on.
+            // The receiver listens only the first time.
             if reached.lock().unwrap().send(()).is_ok() {
                 let _ = waits.lock().unwrap().recv();
             }
@@ -82,7 +82,7 @@ async fn a_base_is_written_anew_without_the_person() {
     let rig = Rig { engine: Engine::open(config).unwrap(), ..made };
     let erasure = rig.erase(ErasureSubject::User("zanzibar".into())).await.unwrap();
     let met = tokio::task::spawn_blocking(move || met.recv().map(|()| met)).await.unwrap().unwrap();
-    // The state has lost the person, and the base has it still.
+    // The state has lost the person, but the base has not.
     let verify = async |what: &str| {
         let engine = rig.engine.clone();
         let report = tokio::task::spawn_blocking(move || engine.verify(false, &Arc::default())).await.unwrap().unwrap();
@@ -131,8 +131,7 @@ async fn operations_on_files_fail_once_and_a_base_is_written_anew() {
     fails_once(&rig, home.path(), &[("archive", 3), ("store/tables", 1), (&fold, 1)]).await;
 }
 
-/// After an opt-in, new events of the person are counted, although the base is as old as the
-/// erasure.
+/// After an opt-in, new events of the person count, although the base is as old as the erasure.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_opts_in_again_stays_in_a_rebuild() {
     let home = tempfile::tempdir().unwrap();

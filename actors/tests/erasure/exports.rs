@@ -1,4 +1,4 @@
-//! Exports end complete whatever fails, and leave nothing of who is erased.
+//! Exports end completely whatever fails, and leave no data of erased people.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -25,7 +25,7 @@ impl Rig {
         self.engine.privacy_request(self.organization, &request.id).unwrap()
     }
 
-    /// A request once `is_so`.
+    /// Returns a request once `is_so`.
     async fn when(&self, request: &PrivacyRequest, what: &str, is_so: impl Fn(&PrivacyRequest) -> bool) -> Arc<PrivacyRequest> {
         let until = Stopwatch::now() + Duration::from_secs(60);
         loop {
@@ -38,7 +38,7 @@ impl Rig {
         }
     }
 
-    /// The artifact of a completed request, as it is read.
+    /// Reads the artifact of a completed request.
     fn artifact(&self, request: &PrivacyRequest) -> serde_json::Value {
         let found = self.engine.open_export(self.organization, &request.id).unwrap();
         let mut bytes = vec![0; usize::try_from(found.bytes).unwrap()];
@@ -67,7 +67,7 @@ impl Rig {
     }
 }
 
-/// Asserts that an artifact has each event of zanzibar once, in order, and nobody else's.
+/// Asserts that an artifact has each event of zanzibar once, in order, and no other person's.
 fn assert_whole(artifact: &serde_json::Value, what: &str) {
     let ids: Vec<&str> =
         artifact["events"].as_array().unwrap().iter().map(|event| event["external_id"].as_str().unwrap()).collect();
@@ -79,8 +79,8 @@ fn times(request: &PrivacyRequest, name: &str) -> usize {
     request.audit.iter().filter(|entry| entry.event.name() == name).count()
 }
 
-/// Every operation on the files of exports, on those of requests, and on temporary files fails
-/// once: before it is done, and after. A sync that fails may have the artifact made again.
+/// Every operation on the files of exports, on those of requests, and on temporary files fails once
+/// before it is done, and once after. If a sync fails, the artifact may be made again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_operation_on_files_fails_once_and_the_export_ends() {
     let home = tempfile::tempdir().unwrap();
@@ -134,7 +134,7 @@ fn files_of_exports(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     files.into_iter().flatten().filter_map(|path| fs::read(&path).ok().map(|bytes| (path, bytes))).collect()
 }
 
-/// Copies a data directory each time that the files of exports are about to be others, until the
+/// Copies a data directory each time that the files of exports are about to change, until the
 /// result is dropped.
 fn copy_at_each_step(data: &Path, copies: &Path) -> (Switch, Arc<Mutex<Vec<PathBuf>>>) {
     let made = Arc::<Mutex<Vec<PathBuf>>>::default();
@@ -185,7 +185,7 @@ async fn a_kill_at_each_step_leaves_an_export_to_be_finished() {
     assert!(finished >= 12 && copies.len() - finished >= 2, "{finished} of {} steps", copies.len());
 }
 
-/// A kill at any step of an erasure leaves no file, and no request, that has the person.
+/// A kill at any step of an erasure leaves no file and no request with the person.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_at_each_step_of_an_erasure_leaves_no_export_of_who_is_erased() {
     let home = tempfile::tempdir().unwrap();
@@ -201,7 +201,7 @@ async fn a_kill_at_each_step_of_an_erasure_leaves_no_export_of_who_is_erased() {
     let copies = std::mem::take(&mut *copies.lock().unwrap());
     for (step, killed) in copies.iter().enumerate() {
         let (what, rig) = (format!("killed at step {step} of {}", copies.len()), rig.open_quick(killed));
-        // Also before its request has a file, it is recorded.
+        // The request is recorded even before it has a file.
         rig.finish(1, &what).await;
         let is_over = |shown: &PrivacyRequest| shown.subject.is_erased() && times(shown, "artifact_erased") == 1;
         let shown = rig.when(&made, &what, is_over).await;
@@ -260,7 +260,7 @@ async fn a_nearly_full_disk_ends_attempts_and_not_ingestion() {
     rig.when(&made, "full", |shown| shown.audit.iter().any(|entry| is_retried(&entry.event))).await;
     assert_eq!((rig.engine.unavailable(), artifacts(home.path())), (None, 0));
     rig.engine.close().await;
-    // What a kill leaves.
+    // A kill leaves this file.
     let cut = home.path().join("exports").join(format!("{}.json.tmp", made.id));
     fs::File::create(&cut).unwrap().write_all(b"{\"format\"").unwrap();
     let rig = rig.open(home.path());
@@ -276,7 +276,7 @@ async fn a_nearly_full_disk_ends_attempts_and_not_ingestion() {
     rig.engine.close().await;
 }
 
-/// Nobody was erased: what is exported is what is recorded by then, which is nothing.
+/// No person was erased: an export has the current events, which are none.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_export_of_somebody_whose_only_project_was_deleted_is_empty() {
     let home = tempfile::tempdir().unwrap();

@@ -1,5 +1,4 @@
-//! What was folded anew without an erased identity is there after whatever happens before the next
-//! checkpoint.
+//! A state folded again without an erased identity survives anything before the next checkpoint.
 
 use std::fs;
 use std::sync::Arc;
@@ -28,7 +27,7 @@ async fn nothing_is_lost_between_a_fold_and_the_next_checkpoint() {
     config.checkpoints = CheckpointPolicy { events: u64::MAX, interval: Duration::from_secs(3_600) };
     config.probe = Some(Arc::new(|event| assert!(&*event.name != "poison", "a planted panic")));
     let rig = Rig { engine: Engine::open(config).unwrap(), ..made };
-    // After the first one, the log has no event of the second one, so that nothing asks for a
+    // After the first erasure, the log has no event of the second one, so that nothing triggers a
     // checkpoint.
     for user in ["ada", "ben"] {
         let erasure = rig.erase(ErasureSubject::User(user.into())).await.unwrap();

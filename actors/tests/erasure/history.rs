@@ -86,7 +86,7 @@ impl Sent {
     }
 }
 
-/// What the history is without the erased identities, by rules of its own.
+/// The history without the erased identities, by independent rules.
 #[derive(Debug, Default)]
 struct Expected {
     sent: Vec<Sent>,
@@ -147,7 +147,7 @@ impl Expected {
     }
 }
 
-/// Erases somebody at random, if there is such a one.
+/// Erases a random person, if there is one.
 async fn erase_somebody(rig: &Rig, expected: &mut Expected, random: &mut Random) -> Option<u64> {
     let project = usize::try_from(random.below(2)).unwrap();
     let (id, subject) = match random.is(60) {
@@ -170,7 +170,7 @@ async fn erase_somebody(rig: &Rig, expected: &mut Expected, random: &mut Random)
     }
 }
 
-/// One history: events, erasures, restarts, sealing and rebuilds, compared with a data directory
+/// One history of events, erasures, restarts, sealing and rebuilds, compared with a data directory
 /// that never had the erased identities.
 async fn history(seed: u64, keep_from: Option<Day>) {
     let what = format!("history {seed}, with events from {keep_from:?} on");
@@ -213,8 +213,8 @@ async fn history(seed: u64, keep_from: Option<Day>) {
     compare(rig, &expected, home.path(), other.path(), &what).await;
 }
 
-/// Compares a data directory with one that only ever had what is expected, and looks for erased ids
-/// in it.
+/// Compares a data directory with one that only ever had the expected events, and searches it for
+/// erased ids.
 async fn compare(rig: Rig, expected: &Expected, home: &Path, other: &Path, what: &str) {
     let never = rig.open(other);
     for sent in &expected.sent {
@@ -241,7 +241,7 @@ async fn answers_are_those_of_a_history_without_the_erased() {
     let count = std::env::var("HEADCOUNT_ERASURES").map_or(2, |count| count.parse().unwrap());
     for seed in 0..count {
         history(seed, None).await;
-        // What is removed is in bases, which lose the erased.
+        // Removed events are in bases, which lose the erased people.
         history(seed, Day::parse("2024-03-16")).await;
     }
 }

@@ -1,5 +1,4 @@
-//! Erasing identities: every answer is that of a history in which they never were, and no file has
-//! their ids.
+//! Erasing identities: every answer is that of a history without them, and no file has their ids.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -54,7 +53,7 @@ fn config(dir: &Path) -> EngineConfig {
     config
 }
 
-/// With the events of earlier days removed.
+/// Removes the events of earlier days.
 fn keeping(dir: &Path, keep_from: Option<Day>) -> EngineConfig {
     let mut config = config(dir);
     config.archive.keep_from = keep_from;
@@ -96,7 +95,7 @@ impl Rig {
         loop {
             match self.engine.track(self.projects[sent.project], &sent.event()).await {
                 Ok(receipt) => return receipt.status,
-                // A project is folded anew.
+                // A project is being folded again.
                 Err(Refusal::Track(TrackError::Unavailable(_))) => tokio::time::sleep(Duration::from_millis(5)).await,
                 Err(error) => panic!("{error}"),
             }
@@ -151,7 +150,7 @@ fn all_files(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// All items in a long run, else the few.
+/// All items in a long run, or else the few.
 fn sampled<'i>(all: &'i [u64], few: &'i [u64]) -> impl Iterator<Item = u64> {
     if std::env::var("HEADCOUNT_ERASURES").is_ok() { all.iter().copied() } else { few.iter().copied() }
 }
@@ -176,8 +175,8 @@ async fn half_sealed(dir: &Path) -> Rig {
     rig
 }
 
-/// Asserts that neither the bytes of a closed data directory, nor the rows and the bases of its
-/// archive have a text.
+/// Asserts that a text is neither in the bytes of a closed data directory, nor in the rows and
+/// bases of its archive.
 fn assert_gone(dir: &Path, text: &str, what: &str) {
     for path in all_files(dir) {
         let bytes = fs::read(&path).unwrap();
@@ -238,13 +237,13 @@ async fn a_kill_at_each_step_leaves_it_to_be_finished() {
     }
 }
 
-/// Erases a user from the directory that `made` makes, goes on with what a kill at the step `at`
-/// leaves, and looks whether nobody notices.
+/// Erases a user from the directory that `made` makes, continues after a kill at the step `at`, and
+/// checks that no answer shows it.
 async fn killed(made: Rig, dir: &Path, at: usize, expected: &str) {
     let (whole, _) = erase_until(made, dir, Some(at)).await;
     whole.engine.close().await;
     let killed = dir.with_extension("killed");
-    // A busy machine repeats steps in one run, and not in the next: then this run ended before the
+    // A busy machine may repeat steps in one run and not in the next. This run ended before the
     // step.
     if !killed.exists() {
         return;
@@ -342,8 +341,8 @@ async fn operations_on_files_fail_once_and_the_erasure_ends() {
     fails_once(&rig, home.path(), &[("archive", 3), ("store/tables", 1)]).await;
 }
 
-/// Erases a user from copies of the directory `base`, in each of which one operation on a file of
-/// an area fails. Each area must see at least the given number of failures.
+/// Erases a user from copies of the directory `base`. In each copy one operation on a file of an
+/// area fails. Each area must see at least the given number of failures.
 async fn fails_once(rig: &Rig, home: &Path, areas: &[(&str, usize)]) {
     for (area, least) in areas {
         let mut failures = 0;

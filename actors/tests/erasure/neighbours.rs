@@ -1,5 +1,5 @@
-//! Other projects of the same partition are served while a project is folded anew without an erased
-//! identity.
+//! Other projects of the same partition are served while a project is folded again without an
+//! erased identity.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
@@ -8,7 +8,7 @@ use headcount_common::partition_of;
 
 use super::*;
 
-/// The steps of a fold whose state is about to be saved, and is.
+/// The steps of a fold before and after its state is saved.
 const COMPUTED: &str = "state without an erased identity computed";
 const SAVED: &str = "state without an erased identity saved";
 
@@ -67,7 +67,7 @@ async fn a_neighbour_takes_events_and_answers_all_the_time() {
     let mut is_done = false;
     while !is_done {
         assert!(Stopwatch::now() < until, "the erasure does not end");
-        // Also once after its end.
+        // Also checked once after its end.
         is_done = rig.engine.erasure(rig.organization, erasure) == Some(ErasureState::Done);
         let event = of_user(&format!("n{sent}"), sent % 700).external_id(format!("n{sent}"));
         assert_eq!(rig.engine.track(neighbour, &event).await.unwrap().status, Status::Recorded);
@@ -82,7 +82,7 @@ async fn a_neighbour_takes_events_and_answers_all_the_time() {
         }
     }
     assert_eq!(total(&rig, large).await, Some(before - 1));
-    // However many events are folded, the neighbour's never wait for one of them.
+    // However many events are folded, the neighbour's events never wait for one of them.
     assert_eq!(of_large.load(Ordering::SeqCst), replayed, "events that were folded by the shard");
     assert_eq!(of_neighbour.load(Ordering::SeqCst), sent);
     assert!(answers > 0 && sent > 1, "{sent} sent, {answers} answers, {refused} refused");
@@ -124,8 +124,8 @@ async fn events_of_the_project_itself_are_recorded_while_it_is_folded() {
     assert_gone(home.path(), "zanzibar", "events meanwhile");
 }
 
-/// The partition is given up by a panic at a step of the fold; whatever was replaced by then,
-/// nothing is lost, and nobody comes back.
+/// A panic at a step of the fold makes the shard give the partition up. Whatever was replaced by
+/// then, no event is lost, and no erased person comes back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_partition_that_is_given_up_meanwhile_loses_nothing() {
     for step in [COMPUTED, SAVED] {

@@ -1,4 +1,4 @@
-//! Privacy requests: what they tell is what the queries say, and they end whatever fails.
+//! Privacy requests: they agree with the queries, and they end whatever fails.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant as Stopwatch};
@@ -84,8 +84,7 @@ async fn figures_before_and_after_are_those_of_queries() {
     rig.engine.close().await;
 }
 
-/// A failure is an error, after which the erasure goes on, or is made up for. A later request
-/// completes.
+/// A failure is an error, and the erasure continues or is repeated. A later request completes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn files_of_requests_fail_once_and_all_ends() {
     let home = tempfile::tempdir().unwrap();

@@ -14,7 +14,7 @@ fn back_up(data: &Path, to: &Path) -> Backup {
     Backup::open(to).unwrap()
 }
 
-/// A closed data directory in which both projects know "zanzibar", and the first one "queenie".
+/// A closed data directory. Both projects know "zanzibar", and the first one knows "queenie".
 async fn of_both_projects(dir: &Path) -> Rig {
     let rig = half_sealed(dir).await.open(dir);
     for event in [of_user("zanzibar", 60), of_user("others", 61)] {
@@ -69,7 +69,7 @@ async fn who_was_erased_after_the_backup_stays_erased() {
     rig.engine.close().await;
     assert_gone(&restored, "zanzibar", "restored");
 
-    // What was taken serves as well.
+    // The restored directory serves as a source of erasures as well.
     let taken = restore(&backup, &again, Some(&restored)).unwrap();
     assert_eq!(taken, Some(TakenErasures { erasures: 1, opt_ins: 1, requests: 0 }));
     let rig = rig.open(&again);

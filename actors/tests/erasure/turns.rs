@@ -1,14 +1,14 @@
-//! An erasure that takes long, and what else the thread of the archive has to do.
+//! A long erasure, beside other work of the archive's thread.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
-/// The rows of a file at most.
+/// The maximum number of rows in a file.
 const FILE_ROWS: u64 = 10;
 const FILES: usize = 30;
-/// More than are rewritten in one turn.
+/// More than one turn rewrites.
 const LATER_FILES: usize = 12;
 
 fn events(user: &'static str, numbers: Range<u64>) -> impl Iterator<Item = NewEvent> {
@@ -20,7 +20,7 @@ fn files_with(user: &'static str, files: usize) -> Vec<NewEvent> {
     (0..files).flat_map(|_| events(user, 0..1).chain(events("others", 0..FILE_ROWS - 1))).collect()
 }
 
-/// An installation in which a file takes a while to be written anew, and the number of these.
+/// An installation in which rewriting a file takes a while, and the number of rewritten files.
 async fn slow(dir: &Path) -> (Rig, Arc<AtomicUsize>) {
     let (rewritten, mut config) = (Arc::<AtomicUsize>::default(), config(dir));
     let counted = Arc::clone(&rewritten);
@@ -64,8 +64,7 @@ async fn events_are_sealed_while_somebody_is_erased_from_many_files() {
     assert_gone(home.path(), "zanzibar", "from many files");
 }
 
-/// Files with what somebody sends after opting in look as if they had something to erase, also when
-/// they are written anew.
+/// Files with events from after an opt-in seem to need erasing, even after they were rewritten.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_erasure_ends_although_the_person_has_opted_in() {
     let home = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
-//! Random histories of one project: each explanation, put together from its pages, is that of the
-//! naive model. The planted-bug command runs this. In some of them the clock jumps, ahead and back,
-//! of a running engine and between two starts.
+//! Random histories of one project: each explanation, joined from its pages, equals that of the
+//! naive model. The planted-bug command runs this. In some histories the clock jumps ahead and
+//! back, in a running engine and between two starts.
 //!
-//! `HEADCOUNT_TRIALS` says how many histories.
+//! `HEADCOUNT_TRIALS` sets the number of histories.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use headcount_model::{Ids, Json, Model, Question, Rates, Sender, same};
 
 use super::jumps::Jumps;
 
-/// A Friday in the past: nothing that a history does lies ahead of it.
+/// A Friday in the past, after all events of a history.
 const NOW_MS: i64 = 1_790_000_000_000;
 const TRIALS: u64 = 40;
 const QUESTIONS: usize = 30;
@@ -89,7 +89,7 @@ impl Rig {
         self.clock.now()
     }
 
-    /// Sets the retention so that a day and all later ones are kept, if one is that long. Returns
+    /// Sets the retention so that a day and all later ones are kept, if one is long enough. Returns
     /// it.
     fn retain_from(&self, day: &str) -> Option<u32> {
         let today = self.timezone.day_of(self.now());
@@ -110,13 +110,13 @@ impl Rig {
         };
         let config = self.engine.registry().policy(self.project).unwrap();
         let prepare = |policy: &_| self.engine.prepare(policy, body.as_bytes(), &origin);
-        // Some are refused, as by the model.
+        // Some are refused, also by the model.
         let Ok(prepared) = self.engine.with_pinned_config(config, prepare, |_| true).await.unwrap() else { return };
         let permit = self.engine.admit(self.project, None, body.len()).unwrap();
         self.engine.record(&self.engine.tracker(), self.project, prepared, permit).await.unwrap();
     }
 
-    /// `floor`: where a window begins by default that would begin before.
+    /// `floor`: the beginning of a default window that would begin before it.
     fn question(&self, body: &Json, limit: usize, place: Option<ExplainPlace>, floor: Option<Day>) -> ExplainQuestion {
         fn named<T: NamedValues>(body: &Json, name: &str) -> Option<T> {
             body.field(name).text().map(|text| text.parse().unwrap())
@@ -148,7 +148,7 @@ impl Rig {
         }
     }
 
-    /// Asks for all pages, and returns them as the model has them. Their sum is the result.
+    /// Asks for all pages, and returns them in the model's form. Their sum is the result.
     async fn explain(&self, body: &Json, limit: usize) -> Json {
         let (mut rows, mut not_counted, mut place) = (Vec::new(), Vec::new(), None);
         let floor = self.engine.floor(self.project).await.unwrap();
@@ -191,7 +191,7 @@ fn amount(amount: Amount) -> Json {
     Json::parse(&amount.to_string()).unwrap()
 }
 
-/// What the model has of these fields; those beside them are of HTTP.
+/// The model's values of these fields. All other fields belong to HTTP.
 fn expected(model: &Model, now: Instant, question: &Question) -> Option<Json> {
     let mut whole = question.clone();
     if let Some(Json::Object(body)) = &mut whole.body {
@@ -202,7 +202,7 @@ fn expected(model: &Model, now: Instant, question: &Question) -> Option<Json> {
     (answer.status == 200).then(|| Json::object(fields()))
 }
 
-/// A history that goes on in an engine and in the model.
+/// A history that continues in an engine and in the model.
 struct Trial {
     rig: Rig,
     model: Model,
@@ -213,7 +213,7 @@ struct Trial {
 }
 
 impl Trial {
-    /// Sees what the clock is believed to show, and raises the floor by that.
+    /// Reads the believed time, and raises the floor by it.
     async fn raise_floor(&mut self) {
         let said = self.jumps.see(&self.rig.engine);
         let Some(days) = self.jumps.kept else { return };
@@ -224,7 +224,7 @@ impl Trial {
         assert_eq!(floor, expected, "{}: {said:?} of {} with {days} days", self.history.seed, self.rig.now());
     }
 
-    /// The clock jumps, of a running engine or between two starts, or somebody confirms it.
+    /// The clock of a running engine jumps, or between two starts, or an operator confirms it.
     async fn jump(&mut self) {
         if self.jumps.rng.chance(20) {
             self.jumps.confirm(&self.rig.engine);
@@ -293,7 +293,7 @@ async fn trial(seed: u64) -> usize {
     let mut history = if seed.is_multiple_of(3) { history } else { history.with_floors() };
     let has_jumps = seed % 3 == 2;
     if let (true, Json::Object(body)) = (has_jumps, &mut history.projects[0].body) {
-        // Salts go by the clock, and visitors by salts.
+        // Salts depend on the clock, and visitors on salts.
         body.insert("cookieless".to_owned(), Json::from(false));
     }
     let dir = tempfile::tempdir().unwrap();
@@ -331,7 +331,7 @@ async fn explanations_equal_the_model() {
     let first = std::env::var("HEADCOUNT_FIRST_SEED").ok().and_then(|number| number.parse().ok()).unwrap_or(21_000);
     let (mut pairs, seeds) = (0, first..first + trials);
     for seed in seeds {
-        // Instants of live histories are those of their receipt, which stands still here.
+        // Instants of live histories are those of their receipt, which does not advance here.
         pairs += trial(seed).await;
     }
     println!("{pairs} pairs of a history and a question");

@@ -1,4 +1,4 @@
-//! A clock that jumps, and what an engine may believe of it.
+//! A clock that jumps, and the times that an engine may believe.
 
 use std::time::Instant as Stopwatch;
 
@@ -10,13 +10,13 @@ use headcount_model::time::{UTC, day_of};
 
 const MINUTE_MS: i64 = 60_000;
 const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
-/// How far from a day's end, and from what is just believed, the clock is set.
+/// How far from a day's end, and from the limit of belief, the clock is set.
 const MARGIN_MS: i64 = 30 * MINUTE_MS;
 
-/// See the module.
+/// The jumps of a clock.
 pub(super) struct Jumps {
     pub(super) rng: Rng,
-    /// How many days the project keeps.
+    /// The retention of the project in days.
     pub(super) kept: Option<u32>,
     known: KnownTimes,
     since: Stopwatch,
@@ -34,7 +34,7 @@ impl Jumps {
         i64::try_from(self.since.elapsed().as_millis()).unwrap()
     }
 
-    /// What an engine believes, which is possible by what is known.
+    /// Checks that the engine believes a possible time, and returns it.
     pub(super) fn see(&mut self, engine: &Engine) -> Believed {
         let state = engine.clock_state();
         let jump = state.jump.map(|jump| (jump.from.0, jump.to.0));
@@ -63,8 +63,8 @@ impl Jumps {
         assert_eq!(confirmed.is_ok(), is_right, "{day} at {shown}: {confirmed:?}");
     }
 
-    /// What the clock shows next: not near what is just believed, nor near the end of a day.
-    /// `is_one_day`: whether two times are of one.
+    /// Returns the next time of the clock: not near the limit of belief, nor near the end of a day.
+    /// `is_one_day`: whether two times are on the same day.
     pub(super) fn next(&mut self, present_ms: i64, is_one_day: impl Fn(i64, i64) -> bool) -> i64 {
         let mut next = self.right_ms + jumped(&mut self.rng, present_ms - self.right_ms);
         let is_apart = |next: i64| {
@@ -80,7 +80,7 @@ impl Jumps {
         next
     }
 
-    /// The event, at the time that the clock shows now and then.
+    /// Returns the event, sometimes with the time of the clock.
     pub(super) fn dated(&mut self, body: &str, shown_ms: i64) -> String {
         if self.is_on && self.rng.chance(30) { dated(&mut self.rng, body, shown_ms) } else { body.to_owned() }
     }

@@ -1,4 +1,5 @@
-//! Explanations by the embedded API: how long their pages live, and what one of many events costs.
+//! Explanations by the embedded API: how long their pages live, and the cost of one among many
+//! events.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -28,7 +29,7 @@ fn config(dir: &Path, clock: &FixedClock) -> EngineConfig {
     config.shards = 1;
     config.min_free_bytes = 0;
     config.clock = Arc::new(clock.clone());
-    // The least, so that sorts go to disk.
+    // The minimum, so that sorts go to disk.
     config.memory_bytes = 64 << 20;
     config
 }
@@ -73,7 +74,7 @@ async fn pages_live_for_fifteen_minutes_and_not_over_a_start() {
     clock.set(Instant(BASE_MS + 15 * MINUTE_MS - 1));
     let second = engine.scans.explain(project, next(&first)).await.unwrap();
     assert_eq!((first.result, first.until), (second.result, second.until));
-    // Its time is that of the first page.
+    // It has the time of the first page.
     for now in [BASE_MS + 15 * MINUTE_MS, BASE_MS - 1] {
         clock.set(Instant(now));
         for page in [&first, &second] {
@@ -90,7 +91,7 @@ async fn pages_live_for_fifteen_minutes_and_not_over_a_start() {
     engine.close().await;
 }
 
-/// More events than a page, or a sort in memory, has room for.
+/// There are more events than fit into a page, or a sort in memory.
 #[tokio::test]
 async fn a_page_of_many_events_is_found_by_sorts_on_disk() {
     const COUNT: usize = 30_000;

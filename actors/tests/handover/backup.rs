@@ -1,5 +1,5 @@
-//! A backup of engines that share a log: what was set aside is not in it, and it fails where nobody
-//! has a partition.
+//! A backup of engines that share a log. It has no dead letters, and fails if a partition has no
+//! owner.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,7 +58,7 @@ async fn one_engine_goes_on_from_what_several_have_recorded() {
     }
     assert_eq!(one.track(project, &again(50)).await.unwrap().status, Status::Recorded);
     one.close().await;
-    // Nobody has the partition any more.
+    // The partition has no owner any more.
     second.give(partition).await;
     let (engine, is_closed) = (second.engine.clone(), Arc::<AtomicBool>::default());
     let begun = {

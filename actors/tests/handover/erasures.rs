@@ -1,4 +1,4 @@
-//! Erasures of people of whom an event may be in the log.
+//! Erasures of people who may have an event in the log.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,10 +29,10 @@ async fn an_event_whose_append_had_no_answer_is_erased_with_the_others() {
     assert!(node.engine.track(project, &order).await.is_err());
     let unanswered = log.unanswered.lock().take().unwrap();
     assert_eq!(unanswered.len(), 1);
-    // Whoever has had no answer does not know where the events of the person end.
+    // A sender without an answer does not know the end of the person's events.
     let refused = erased(&node).await;
     assert!(matches!(refused, Err(ErasureError::Unavailable(_))), "{refused:?}");
-    // It is in the log after all, and whoever takes the partition over finds it.
+    // The event is in the log after all, and the next owner of the partition finds it.
     node.give(partition).await;
     for (partition, record) in unanswered {
         log.partitions.lock().entry(partition).or_default().push(record);
@@ -56,7 +56,7 @@ async fn an_erasure_does_not_wait_for_a_partition_that_has_moved() {
     let (node, partition) = (Arc::new(Node::start(origin.path(), &log)), partition_of(project));
     node.take(partition).await;
     node.order(project, 1).await;
-    // Its state can't be saved, which an erasure waits for.
+    // Its state can't be saved, and an erasure waits for that.
     let switch = Switch::arm(&node.dir.path().join("store"), Plan { at: 1, failures: u64::MAX, errno: Errno::Io, done: false });
     let waiting = Arc::clone(&node);
     let erasing = tokio::spawn(async move { erased(&waiting).await });

@@ -1,4 +1,4 @@
-//! Exports of one of several engines whose files are not there.
+//! Exports of a node without their files.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ fn organization(node: &Node) -> OrganizationId {
     node.engine.registry().organizations()[0].id
 }
 
-/// Starts an engine that has the project, and looks after the organization's privacy requests.
+/// Starts an engine that has the project, and is the home of the organization's privacy requests.
 async fn home(documents: &Arc<CommonDocuments>) -> (Node, ProjectId, tempfile::TempDir) {
     let ((origin, project), log) = (origin().await, Arc::<SharedLog>::default());
     let (letters, privacy) = (Arc::default(), Arc::<CommonDocuments>::clone(documents) as Arc<dyn Documents>);
@@ -76,7 +76,7 @@ async fn an_export_whose_file_is_missing_is_made_again() {
     assert_eq!(shown(&node, &id).expires_at(), expires_at, "it is kept for no longer");
 }
 
-/// The request is completed, and who completed it does not know: the file is removed.
+/// The request is completed without an answer, so the engine does not know: the file is removed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_export_that_was_completed_without_an_answer_is_made_again_before_anybody_asks() {
     let documents = Arc::<CommonDocuments>::default();

@@ -1,4 +1,4 @@
-//! Events that one engine sets aside count at none.
+//! Dead letters of one engine count at no engine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -62,8 +62,7 @@ async fn an_event_that_one_engine_sets_aside_counts_at_none() {
     let scanned = panics.revenue(project).await;
     panics.give(partition).await;
     assert_eq!(panics.engine.vitals().dead_letters, 0, "it is counted where its partition is");
-    // From then on, it counts nowhere, after a start neither. What was not saved under this rule is
-    // not used.
+    // From then on, it counts nowhere, not even after a start. States saved before are not used.
     let mut node = counts;
     for _ in 0..3 {
         node.take(partition).await;
@@ -73,7 +72,7 @@ async fn an_event_that_one_engine_sets_aside_counts_at_none() {
         node.engine.close().await;
         node = Node::start_with(node.dir, None, (&log, &letters), false);
     }
-    // What it has saved since lacks the event for certain, so that it is read on from there.
+    // States saved since certainly lack the event, so reading continues from there.
     node.take(partition).await;
     node.give(partition).await;
     let (end, saved) = (log.end(partition), std::mem::take(log.partitions.lock().get_mut(&partition).unwrap()));
@@ -92,7 +91,7 @@ async fn an_event_counts_or_is_set_aside_where_all_know_it() {
     letters.is_silent.store(true, Ordering::SeqCst);
     let sender = Arc::clone(&node);
     let sent = tokio::spawn(async move { poison(&sender, project).await });
-    // Nobody is answered without the event as long as others may count it.
+    // No answer lacks the event while another engine may count it.
     while !matches!(node.engine.adoption(partition_of(project)), Adoption::Failed(why) if why.contains("no answer")) {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }

@@ -1,4 +1,5 @@
-//! Partitions that move between engines: each event counts once, whoever has its partition.
+//! Partitions that move between engines: each event counts once, whichever engine owns its
+//! partition.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -50,7 +51,7 @@ async fn each_event_counts_once_whoever_has_the_partition() {
         let revenue = owner.revenue(project).await;
         owner.give(partition).await;
         assert!(owner.engine.version(project, &Depends::Everything).await.is_err(), "it has given it up");
-        // The other one answers the same, with the same version.
+        // The other engine gives the same answer, with the same version.
         other.take(partition).await;
         assert_eq!(other.engine.version(project, &Depends::Everything).await.unwrap(), version);
         assert_eq!((other.users(project).await.unwrap(), other.revenue(project).await), (recorded, revenue));
@@ -68,7 +69,7 @@ async fn a_partition_is_taken_over_from_where_its_last_checkpoint_here_left_it()
         node.order(project, user).await;
     }
     node.give(partition).await;
-    // What is saved is not read again, neither by this process nor by the next one.
+    // Saved events are not read again, neither by this process nor by the next one.
     let end = log.end(partition);
     let saved = std::mem::take(log.partitions.lock().get_mut(&partition).unwrap());
     let moved = saved.len() as u64;
@@ -90,7 +91,7 @@ async fn a_partition_is_taken_over_from_a_copy_of_what_another_engine_saved() {
     let ((origin, project), log) = (origin().await, Arc::<SharedLog>::default());
     let (partition, copy) = (partition_of(project), tempfile::tempdir().unwrap());
     let nodes = [0, 1, 2].map(|_| Node::start(origin.path(), &log));
-    // One that has a state of its own, from before.
+    // An engine with an earlier state of its own.
     nodes[2].take(partition).await;
     nodes[2].order(project, 0).await;
     nodes[2].give(partition).await;
@@ -106,7 +107,7 @@ async fn a_partition_is_taken_over_from_a_copy_of_what_another_engine_saved() {
     let (version, revenue) =
         (nodes[0].engine.version(project, &Depends::Everything).await.unwrap(), nodes[0].revenue(project).await);
     nodes[0].give(partition).await;
-    // Whoever has the copy reads only what is not in it.
+    // An engine with the copy reads only the events after it.
     let records = log.partitions.lock()[&partition].clone();
     let later = records.iter().filter(|(first, ..)| *first > position).cloned().collect();
     for node in &nodes[1..] {
@@ -118,8 +119,8 @@ async fn a_partition_is_taken_over_from_a_copy_of_what_another_engine_saved() {
         for user in [0, 30, 65] {
             assert_eq!(node.order(project, user).await, Status::Duplicate, "user {user}");
         }
-        // A copy that has less than what is here changes nothing, and neither does one that is
-        // damaged.
+        // A copy with less than this engine's state changes nothing, and neither does a damaged
+        // one.
         node.give(partition).await;
         node.take_copy(partition, log.end(partition), Some(copied.clone())).await;
         assert_eq!(node.users(project).await.unwrap(), 70);
@@ -144,7 +145,7 @@ async fn an_owner_whose_time_is_over_answers_nothing() {
     assert!(node.users(project).await.is_err());
     assert!(node.engine.version(project, &Depends::Everything).await.is_err());
     assert_eq!(log.partitions.lock()[&partition_of(project)].len(), 1);
-    // Renewed in time, it goes on.
+    // Renewed in time, it continues.
     node.owners.hold(partition_of(project), boot_time() + Duration::from_secs(600));
     assert_eq!(node.users(project).await.unwrap(), 1);
 }
@@ -179,7 +180,7 @@ async fn what_is_left_of_an_earlier_time_is_not_served() {
     let nodes = [Node::start(origin.path(), &log), Node::start(origin.path(), &log)];
     nodes[0].take(partition).await;
     nodes[0].order(project, 1).await;
-    // It could not give the partition up, which another one has had since.
+    // It could not give the partition up, and another engine has had it since.
     nodes[0].owners.give_up(partition);
     nodes[1].take(partition).await;
     nodes[1].order(project, 2).await;

@@ -7,7 +7,7 @@ use headcount_common::{Documents, partition_of};
 
 use crate::member::{NoDocuments, Node, SharedLog, origin};
 
-/// A checkpoint that is written while much is read behind it.
+/// A checkpoint that is written while many later events are read.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_checkpoint_without_a_mark_is_followed_by_one_that_has_it() {
     let ((origin, project), log) = (origin().await, Arc::<SharedLog>::default());
@@ -29,7 +29,7 @@ async fn a_checkpoint_without_a_mark_is_followed_by_one_that_has_it() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert_eq!(node.engine.saved_mark(partition).unwrap().map(|mark| mark.position), Some(position));
-    // So it is before the partition is given up.
+    // This is so before the partition is given up.
     *log.marked_from.lock() = None;
     let node = Node::start_sharing(tempfile::tempdir().unwrap(), Some(origin.path()), shared(), |_| {});
     node.take(partition).await;

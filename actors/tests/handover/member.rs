@@ -1,4 +1,4 @@
-//! An engine that is one of several, and the log that they share.
+//! A node's engine, and the log that the nodes share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -37,17 +37,17 @@ pub(crate) const BASE_MS: i64 = 1_709_287_200_000;
 /// A record: the position of its first event, the number of its events, and its bytes.
 pub(crate) type Recorded = (Position, u32, Vec<u8>);
 
-/// The log of several engines. Positions have gaps, as those of brokers.
+/// The log of several engines. Positions have gaps, as with brokers.
 #[derive(Debug, Default)]
 pub(crate) struct SharedLog {
     pub(crate) partitions: Mutex<BTreeMap<u16, Vec<Recorded>>>,
-    /// The next read says that it begins, and waits.
+    /// The next read reports its beginning, and waits.
     pub(crate) halt: Mutex<Option<(Sender<()>, Receiver<()>)>>,
-    /// Reads fail in this way.
+    /// The way in which reads fail.
     pub(crate) failure: Mutex<Option<RemoteFailure>>,
-    /// From which position on marks are known.
+    /// The first position with known marks.
     pub(crate) marked_from: Mutex<Option<Position>>,
-    /// What was submitted without an answer, while there is a list of it: nobody reads it yet.
+    /// Records submitted without an answer, while this list exists: they are not read yet.
     pub(crate) unanswered: Mutex<Option<Vec<(u16, Recorded)>>>,
 }
 
@@ -102,7 +102,7 @@ impl ReadLog for SharedLog {
     }
 }
 
-/// What one engine records with.
+/// The commit of one engine.
 pub(crate) struct SharedCommit {
     pub(crate) log: Arc<SharedLog>,
     pub(crate) sink: LogSink,
@@ -129,7 +129,7 @@ impl Commit<Ticket> for SharedCommit {
     fn close(&self) {}
 }
 
-/// Which events were set aside, as all engines see it.
+/// The dead letters, as all engines see them.
 #[derive(Debug, Default)]
 pub(crate) struct CommonLetters {
     pub(crate) positions: Mutex<BTreeMap<u16, BTreeSet<Position>>>,
@@ -168,12 +168,12 @@ impl Documents for NoDocuments {
     }
 }
 
-/// Documents of one engine, as several would share them.
+/// Documents of one engine, in the form that several share.
 #[derive(Debug, Default)]
 pub(crate) struct CommonDocuments {
     changes: Mutex<Vec<(String, Vec<u8>)>>,
     seen: Mutex<usize>,
-    /// The next change whose content has this text is made, and has no answer.
+    /// The next change with this text is made, without an answer.
     pub(crate) unanswered: Mutex<Option<&'static str>>,
 }
 
@@ -235,7 +235,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Starts an engine with a copy of this control data and these keys.
+    /// Starts an engine with a copy of these control data and keys.
     pub(crate) fn start(origin: &Path, log: &Arc<SharedLog>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         Self::start_in(dir, Some(origin), log)
@@ -245,7 +245,7 @@ impl Node {
         Self::start_with(dir, origin, (log, &Arc::default()), false)
     }
 
-    /// The same, with what is set aside. `panics`: events called `poison` make it panic.
+    /// The same, with shared dead letters. If `panics`, events called `poison` make it panic.
     pub(crate) fn start_with(
         dir: TempDir,
         origin: Option<&Path>,
@@ -259,7 +259,7 @@ impl Node {
         })
     }
 
-    /// The same, with these privacy requests, and a configuration that `change` has changed.
+    /// The same, with these privacy requests, and a configuration changed by `change`.
     pub(crate) fn start_sharing(
         dir: TempDir,
         origin: Option<&Path>,
@@ -326,7 +326,7 @@ impl Node {
         }
     }
 
-    /// Copies what is saved of a partition to a directory, once everything is.
+    /// Copies the saved state of a partition to a directory, once everything is saved.
     pub(crate) async fn copied(&self, partition: u16, dir: &Path) -> (Position, CopiedState) {
         self.engine.save(partition).await.unwrap();
         assert_eq!(self.engine.saved_position(partition).unwrap(), self.log.end(partition));
@@ -374,7 +374,7 @@ pub(crate) fn window() -> Window {
 pub(crate) async fn origin() -> (TempDir, ProjectId) {
     let dir = tempfile::tempdir().unwrap();
     let (engine, project) = support::open(EngineConfig { min_free_bytes: 1 << 20, ..EngineConfig::new(dir.path()) });
-    // The first event fixes the calendar for all.
+    // The first event fixes the calendar for all engines.
     engine.track(project, &NewEvent::new("ping").user("nobody").at_ms(BASE_MS)).await.unwrap();
     engine.close().await;
     (dir, project)

@@ -1,4 +1,4 @@
-//! A member that does not know the visitor salt of the day yet.
+//! A node that does not know the visitor salt of the day yet.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ async fn without_a_salt_only_events_of_visitors_without_ids_are_refused() {
     node.take(partition_of(project)).await;
     let visit = NewEvent::new("pageview");
     assert_eq!(node.engine.track(project, &visit).await.unwrap().status, Status::Recorded);
-    // A day whose salt the members have not agreed on.
+    // A day whose salt the nodes have not agreed on.
     clock.set(Instant(BASE_MS + 3 * 24 * 60 * 60 * 1_000));
     let refused = node.engine.track(project, &visit).await;
     assert!(matches!(refused, Err(Refusal::Track(TrackError::Unavailable(_)))), "{refused:?}");

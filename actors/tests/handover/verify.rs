@@ -20,8 +20,8 @@ fn assert_clean(report: &VerifyReport, project: ProjectId, events: u64) {
     assert_eq!((report.projects[&project].events, report.projects[&project].cells > 0), (events, true), "{report:?}");
 }
 
-/// What a verification finds whose first read of the log waits until the partition was given up,
-/// and maybe taken back.
+/// The result of a verification whose first read of the log waits until the partition was given up,
+/// and perhaps taken back.
 async fn moved_meanwhile(node: &Node, partition: u16, is_taken_back: bool) -> VerifyReport {
     let ((begins, began), (go_on, goes_on)) = (channel(), channel());
     *node.log.halt.lock() = Some((begins, goes_on));
@@ -32,7 +32,7 @@ async fn moved_meanwhile(node: &Node, partition: u16, is_taken_back: bool) -> Ve
     if is_taken_back {
         node.take(partition).await;
     }
-    // What is no longer read here, or only from later on, looks like anything.
+    // A log that is no longer read here, or only from a later position on, can look like anything.
     let records = std::mem::take(node.log.partitions.lock().get_mut(&partition).unwrap());
     go_on.send(()).unwrap();
     let report = verifying.await.unwrap();
@@ -44,7 +44,7 @@ async fn moved_meanwhile(node: &Node, partition: u16, is_taken_back: bool) -> Ve
 async fn what_is_found_in_a_partition_that_moves_meanwhile_does_not_count() {
     let ((origin, project), log) = (origin().await, Arc::<SharedLog>::default());
     let (node, partition) = (Node::start(origin.path(), &log), partition_of(project));
-    // Nothing is here, so that nothing is verified.
+    // This engine owns nothing, so nothing is verified.
     assert!(verified(&node).await.projects.is_empty());
     node.take(partition).await;
     for user in 0..20 {
@@ -78,7 +78,7 @@ async fn a_log_that_brokers_lost_is_damaged_and_one_that_they_do_not_give_is_not
     let report = verified(&node).await;
     assert_eq!((report.status(), report.damaged.len()), (VerifyStatus::Damaged, 1), "{report:?}");
     assert_eq!(report.damaged[0].file, format!("log/partition={partition:02}"));
-    // It names what could not be compared, too.
+    // It also names the partition that could not be compared.
     assert!(report.not_verified.contains_key(&partition), "{report:?}");
     *log.failure.lock() = None;
     assert_clean(&verified(&node).await, project, 1);

@@ -1,4 +1,4 @@
-//! Backups of two nodes: restored, one machine answers as one does that always had everything.
+//! Backups of two nodes: a restored machine answers like one that always had everything.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ async fn back_up(engine: &Engine, dir: &Path) -> Result<(), NodesBackupError> {
     back_up_until(engine, dir, |_| false, |_| ()).await
 }
 
-/// The same, until `is_over` says so, which is asked how often it was asked before. `between` comes
-/// when it has begun.
+/// The same, until `is_over`, which gets the number of its earlier calls. `between` is called after
+/// the beginning.
 async fn back_up_until(
     engine: &Engine,
     dir: &Path,
@@ -60,7 +60,7 @@ async fn seal(rig: &Rig) {
     }
 }
 
-/// Records a history. Returns what it names.
+/// Records a history. Returns its names.
 async fn record(rig: &Rig, history: &History, rng: &mut Rng, seals: bool) -> Names {
     let mut names = Names::default();
     for (number, step) in history.steps.iter().enumerate() {
@@ -84,7 +84,7 @@ async fn record(rig: &Rig, history: &History, rng: &mut Rng, seals: bool) -> Nam
     names
 }
 
-/// Compares the answers of one machine with those of the one that has everything. Returns their
+/// Compares the answers of one machine with those of the machine with everything. Returns their
 /// number.
 async fn compare(rig: &Rig, one: &Engine, names: &Names, of: &str) -> usize {
     let mut compared = 0;
@@ -105,7 +105,7 @@ async fn one_machine_answers_from_a_backup_of_two() {
     for seed in 29_000..29_006 {
         let history = History::from_seed(seed, NOW_MS, Size { events: 120, questions: 0 });
         let (rig, mut rng, place) = (Rig::new(&history).await, Rng::new(seed), tempfile::tempdir().unwrap());
-        // Sealed events, or floors: what is sealed and below a floor is removed.
+        // Either sealed events or floors, since sealed events below a floor are removed.
         let seals = seed % 2 == 0;
         let names = record(&rig, &history, &mut rng, seals).await;
         if !seals {
@@ -125,7 +125,7 @@ async fn one_machine_answers_from_a_backup_of_two() {
     assert!(compared > 500, "{compared}");
 }
 
-/// More events than are sent at once, half of them sealed.
+/// More events than fit in one page, half of them sealed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_events_are_backed_up_in_several_pages() {
     let history = History::from_seed(1, NOW_MS, Size { events: 1, questions: 0 });
@@ -160,17 +160,17 @@ async fn a_backup_that_would_be_wrong_fails_and_says_why() {
     let (rig, place, mut rng) = (Rig::new(&history).await, tempfile::tempdir().unwrap(), Rng::new(2));
     record(&rig, &history, &mut rng, true).await;
     let dir = |name: &str| place.path().join(name);
-    // Nobody waits any more, at any moment.
+    // The client leaves, at any moment.
     for asked in [0, 3, 5] {
         let stopped = back_up_until(&rig.b, &dir("stopped"), move |before| before >= asked, |_| ()).await.unwrap_err();
         assert!(matches!(stopped, NodesBackupError::Stopped), "{stopped}");
     }
-    // The other node answers what makes no sense.
+    // The other node gives a senseless answer.
     *rig.wire.trouble.lock().unwrap() = Some(Trouble::OtherVersion);
     let failed = back_up(&rig.b, &dir("other")).await.unwrap_err();
     assert!(matches!(failed, NodesBackupError::Asking(_)), "{failed}");
     *rig.wire.trouble.lock().unwrap() = None;
-    // One at a time.
+    // Only one at a time.
     let running = dir("running");
     let second = move |engine: &Engine| {
         let second = engine.begin_nodes_backup().unwrap_err();

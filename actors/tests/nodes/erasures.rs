@@ -1,4 +1,4 @@
-//! Erasures that another node holds up, or prevents.
+//! Erasures that another node delays or prevents.
 
 use std::time::{Duration, Instant as Stopwatch};
 
@@ -33,7 +33,7 @@ async fn an_organization_does_not_wait_for_the_owner_of_another_ones_projects() 
     let of_other = erased(&rig.a, other.organization_id, "nobody").await;
     assert!(matches!(of_other, Err(ErasureError::Unknown)), "{of_other:?}");
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
-    // Another one of the same organization waits for some time, and is refused then.
+    // Another erasure of the same organization waits for some time, and is refused then.
     let began = Stopwatch::now();
     let refused = erased(&rig.a, organization, "nobody").await;
     assert!(matches!(refused, Err(ErasureError::Unavailable(_))), "{refused:?}");
@@ -44,8 +44,8 @@ async fn an_organization_does_not_wait_for_the_owner_of_another_ones_projects() 
     rig.close().await;
 }
 
-/// The other node never learns of the erasure, as the two have control data of their own: each
-/// attempt is given up once its ids are suppressed.
+/// The other node never learns of the erasure, as the two have separate control data. Each attempt
+/// is given up after its ids are suppressed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn attempts_that_are_given_up_are_refused_for_some_time_and_record_little() {
     let rig = Rig::new(&History::from_seed(1, NOW_MS, Size { events: 1, questions: 0 })).await;
@@ -59,7 +59,7 @@ async fn attempts_that_are_given_up_are_refused_for_some_time_and_record_little(
     }
     let records = rig.a.registry().applied().unwrap() - before;
     assert!((2..=12).contains(&records), "{records} records of attempts that were given up");
-    // Others can be erased.
+    // Other people can be erased.
     let began = rig.wire.requests.lock().unwrap().len();
     let unknown = erased(&rig.a, rig.organization, "nobody").await;
     assert!(matches!(unknown, Err(ErasureError::Unknown)) && rig.wire.requests.lock().unwrap().len() > began, "{unknown:?}");

@@ -1,5 +1,5 @@
-//! Exports of people whose projects are on two nodes: what each node exports is what one node does
-//! that has all of them.
+//! Exports of people whose projects are on two nodes: each node exports the same as a node that has
+//! all projects.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,7 +30,8 @@ async fn made(
     tokio::task::spawn_blocking(make).await.unwrap()
 }
 
-/// What a node exports, without what differs between logs; `None`: it knows nobody.
+/// A node's export, without the fields that differ between logs; `None` if it does not know the
+/// person.
 async fn exported(engine: &Engine, organization: OrganizationId, subject: PrivacySubject) -> Option<Value> {
     let request = match made(engine, organization, subject).await {
         Err(ErasureError::Unknown) => return None,
@@ -74,7 +75,7 @@ async fn seal(rig: &Rig) {
     }
 }
 
-/// The people that events name.
+/// The people whom events name.
 #[derive(Default)]
 struct People {
     users: BTreeSet<String>,
@@ -91,7 +92,7 @@ impl People {
         self.anonymous.extend(text("anonymous_id").map(|id| (project, id)));
     }
 
-    /// Some of them.
+    /// Some of the people.
     fn subjects(&self, rng: &mut Rng) -> Vec<PrivacySubject> {
         let all = self.users.iter().cloned().map(PrivacySubject::UserId);
         let all = all.chain(self.emails.iter().cloned().map(PrivacySubject::Email));
@@ -121,8 +122,8 @@ async fn two_nodes_export_as_one() {
                 | Step::Clock { .. }
                 | Step::Ask(_) => continue,
             };
-            // Of one moment, what projects of two nodes report of a company has no order that both
-            // know.
+            // Reports about a company by two projects at the same moment have no common order on
+            // two nodes.
             for body in bodies.into_iter().filter(|body| body.contains("\"timestamp\"")) {
                 let project = *rng.pick(&rig.projects);
                 people.add(project, body);
@@ -141,7 +142,7 @@ async fn two_nodes_export_as_one() {
     assert!(compared > 50, "{compared}");
 }
 
-/// Somebody with more events than are sent at once, half of them sealed.
+/// A person with more events than fit in one page, half of them sealed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_events_come_in_several_pages() {
     let history = History::from_seed(1, NOW_MS, Size { events: 1, questions: 0 });

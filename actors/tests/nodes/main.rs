@@ -1,7 +1,7 @@
-//! Questions about an organization whose projects are on two nodes: each answers as one node that
+//! Questions about an organization whose projects are on two nodes: each answers like a node that
 //! has all of them.
 //!
-//! `HEADCOUNT_NODE_TRIALS` says how many histories.
+//! `HEADCOUNT_NODE_TRIALS` sets the number of histories.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -27,7 +27,7 @@ use crate::rig::{NOW_MS, Rig};
 
 const TRIALS: u64 = 6;
 
-/// What a history names.
+/// The names in a history.
 #[derive(Debug, Default)]
 struct Names {
     users: BTreeSet<String>,
@@ -88,8 +88,7 @@ fn windows(timezone: Timezone) -> [Window; 3] {
     [7, 90, 365].map(|days| Window::last_days(days, timezone, Instant(NOW_MS)))
 }
 
-/// Compares all answers of both nodes with those of the one that has everything. Returns their
-/// number.
+/// Compares all answers of both nodes with those of the node with everything. Returns their number.
 async fn compare(rig: &Rig, names: &Names, rng: &mut Rng, of: &str) -> usize {
     let mut compared = 0;
     for window in windows(rig.timezone) {
@@ -109,7 +108,7 @@ async fn compare(rig: &Rig, names: &Names, rng: &mut Rng, of: &str) -> usize {
     compared
 }
 
-/// Versions change on every node exactly when they do on one node with all projects.
+/// Versions change on every node exactly when they change on a node with all projects.
 async fn send_and_compare_versions(rig: &Rig, rng: &mut Rng, body: &str, of: &str) {
     let nodes = [&rig.single, &rig.a, &rig.b];
     let mut before = Vec::new();

@@ -1,4 +1,4 @@
-//! What a node refuses, and what those who ask it hear.
+//! Requests that a node refuses, and the errors that the asking node gets.
 
 use std::sync::atomic::Ordering;
 
@@ -15,7 +15,7 @@ use crate::{Names, answers, windows};
 /// The tag of requests for versions.
 const VERSIONS: [u8; 2] = 1000_u16.to_le_bytes();
 
-/// Every query that travels with its tag, in the bytes that the tests of the domain hold it to,
+/// The bytes of every query between nodes, each with its tag, from the golden tests of the domain,
 /// without their version.
 fn golden_queries() -> impl Iterator<Item = (u16, Vec<u8>)> {
     let lines = include_str!("../../../domain/tests/travelling/golden.txt").lines();
@@ -38,7 +38,7 @@ async fn rig(events: usize) -> (Rig, Names) {
     (rig, names)
 }
 
-/// All that is asked about the organization fails for one reason.
+/// Everything asked about the organization fails for one reason.
 async fn assert_fails(rig: &Rig, node: &Engine, is_expected: impl Fn(&AskError) -> bool) {
     let window: Window = windows(rig.timezone)[2];
     let companies = headcount_actors::domain::queries::top_companies(&node.organization(rig.organization), window, 5).await;
@@ -65,7 +65,7 @@ async fn without_the_other_node_there_is_no_answer() {
         assert_fails(&rig, &rig.a, |error| matches!(error, AskError::Node(AskNodeError::OtherVersion(_)))).await;
     }
     set(None);
-    // Of one project, a part is never asked for.
+    // A single project's part is never asked for.
     rig.wire.too_large.store(usize::MAX, Ordering::SeqCst);
     assert_fails(&rig, &rig.a, |error| matches!(error, AskError::Node(AskNodeError::TooLarge))).await;
     rig.wire.too_large.store(0, Ordering::SeqCst);
@@ -91,8 +91,8 @@ async fn projects_of_other_organizations_are_refused() {
         let projects = rig.a.registry().projects(other).unwrap();
         free = projects.iter().map(|project| partition_of(project.id)).filter(is_free).collect();
     }
-    // For node A, the organization's other projects are elsewhere; node B knows neither the
-    // organization nor the projects.
+    // Node A takes the organization's other projects for those of another node. Node B knows
+    // neither the organization nor the projects.
     for partition in free {
         rig.a.owners().note_elsewhere(partition, Some("b".into()));
         rig.a.owners().give_up(partition);
@@ -114,7 +114,7 @@ async fn hostile_bytes_get_errors() {
     let window = windows(rig.timezone)[2];
     let before = answers(&rig.a, rig.organization, &names, window, 5).await;
     let mut requests = std::mem::take(&mut *rig.wire.requests.lock().unwrap());
-    // One of each kind that was asked.
+    // One request of each kind.
     requests.sort_by_key(|request| (request[..2].to_vec(), request.len()));
     requests.dedup_by_key(|request| request[..2].to_vec());
     assert!(requests.len() > 8, "{} kinds of requests", requests.len());
@@ -137,7 +137,7 @@ async fn hostile_bytes_get_errors() {
             }
         }
     }
-    // A request for versions has no question, so that any question can follow it.
+    // A request for versions has no question, so any question can follow it.
     let versions = requests.iter().find(|request| request[..2] == VERSIONS).unwrap().clone();
     for (tag, question) in golden_queries() {
         for round in 0..200 {

@@ -25,12 +25,12 @@ use tempfile::TempDir;
 
 use crate::copies::copy;
 
-/// A Friday in the past: nothing that a history does lies ahead of it.
+/// A Friday in the past, after all events of a history.
 pub(crate) const NOW_MS: i64 = 1_790_000_000_000;
 const PROJECTS: usize = 6;
 const FOREVER: Duration = Duration::from_secs(1 << 30);
 
-/// What happens to a request instead of its delivery.
+/// A fault of a request's delivery.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trouble {
     Unreachable,
@@ -38,7 +38,7 @@ pub(crate) enum Trouble {
     OtherVersion,
     /// The other node answers with other bytes.
     StrangeAnswer,
-    /// The other node is halted, until there is another trouble or none. Then it can't be reached.
+    /// The other node is suspended, until the next trouble or none. Then it can't be reached.
     Halted,
 }
 
@@ -47,7 +47,7 @@ pub(crate) enum Trouble {
 pub(crate) struct Wire {
     nodes: Mutex<BTreeMap<String, Engine>>,
     pub(crate) trouble: Mutex<Option<Trouble>>,
-    /// How many of the next requests have an answer that is too large.
+    /// The number of next requests whose answer is too large.
     pub(crate) too_large: AtomicUsize,
     /// All requests so far.
     pub(crate) requests: Mutex<Vec<Vec<u8>>>,
@@ -84,11 +84,11 @@ impl AskNode for Wire {
 pub(crate) struct Rig {
     pub(crate) a: Engine,
     pub(crate) b: Engine,
-    /// Has everything.
+    /// The node with everything.
     pub(crate) single: Engine,
     pub(crate) wire: Arc<Wire>,
     pub(crate) organization: OrganizationId,
-    /// The first of them are node A's.
+    /// The projects. Node A owns the first of them.
     pub(crate) projects: Vec<ProjectId>,
     pub(crate) timezone: Timezone,
     _dir: TempDir,
@@ -104,7 +104,7 @@ fn config(dir: &Path) -> EngineConfig {
     let mut config = EngineConfig::new(dir);
     (config.shards, config.min_free_bytes) = (2, 0);
     config.clock = Arc::new(FixedClock::at(Instant(NOW_MS)));
-    // A few, so that some lists need several answers.
+    // A small number, so that some lists need several answers.
     config.max_active_identities = 4;
     config
 }
@@ -144,13 +144,13 @@ impl Rig {
         Self { a, b, single, wire, organization, projects, timezone, _dir: dir }
     }
 
-    /// The node that owns a project, and the one that has everything.
+    /// The owner of a project, and the node with everything.
     pub(crate) fn owners(&self, project: ProjectId) -> [&Engine; 2] {
         let is_of_a = self.a.owners().is_here(partition_of(project));
         [if is_of_a { &self.a } else { &self.b }, &self.single]
     }
 
-    /// Sends an event to the owner of a project, and to the node that has everything.
+    /// Sends an event to the owner of a project, and to the node with everything.
     pub(crate) async fn send(&self, project: ProjectId, body: &str) {
         for engine in self.owners(project) {
             send(engine, project, body).await;
@@ -183,8 +183,8 @@ impl Rig {
     }
 }
 
-/// Makes the organization and its projects, which have one event each, so that the nodes have the
-/// same salt.
+/// Creates the organization and its projects. Each has one event, so that the nodes have the same
+/// salt.
 async fn found(dir: &Path, history: &History) -> (OrganizationId, Vec<ProjectId>, Timezone) {
     let engine = Engine::open(config(dir)).unwrap();
     let (registry, now) = (engine.registry(), engine.clock().now());
@@ -208,7 +208,7 @@ async fn found(dir: &Path, history: &History) -> (OrganizationId, Vec<ProjectId>
             ..NewProject::default()
         };
         let project = registry.create_project(organization, new, now).unwrap().id;
-        // Each has a partition of its own.
+        // Each project has its own partition.
         match projects.iter().any(|other| partition_of(*other) == partition_of(project)) {
             true => engine.delete_project(organization, project, now).unwrap(),
             false => projects.push(project),

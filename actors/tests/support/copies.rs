@@ -1,13 +1,13 @@
-//! Copies of data directories, as a kill would leave them.
+//! Copies of data directories, equal to the state after a kill.
 
 use std::path::Path;
 use std::{fs, io};
 
-/// How often a copy begins anew.
+/// The number of attempts of a copy.
 const TRIES: usize = 50;
 
-/// Copies a directory. Files that an engine removes meanwhile, such as merged tables, make it begin
-/// anew.
+/// Copies a directory. If an engine removes files meanwhile, such as merged tables, it starts
+/// again.
 pub(crate) fn copy(from: &Path, to: &Path) {
     for _ in 1..TRIES {
         match copy_once(from, to) {

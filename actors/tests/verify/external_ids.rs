@@ -74,7 +74,7 @@ async fn an_external_id_that_is_missing_moved_or_made_up_is_found() {
     rewrite(&index, &made_up);
     assert_eq!(differing(&verified(dir.path())), [(Some(one.1.to_string()), None)]);
 
-    // An index may be ahead of the state, and the ids of projects that are gone stay for a while.
+    // An index may be ahead of the state, and the ids of deleted projects stay for a while.
     let ahead = (one.0 ^ 1, 1 << 40);
     let of_nobody = (u128::MAX, 1);
     rewrite(&index, &sound.iter().copied().chain([ahead, of_nobody]).collect::<Vec<_>>());

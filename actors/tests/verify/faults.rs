@@ -10,8 +10,8 @@ use headcount_storage::keyspace::Key;
 
 use super::{config, filled, flipped, kinds, set, verified};
 
-/// A cell of each kind differs, so a verification that leaves anything out because of the failure
-/// reports something else.
+/// A cell of each kind differs. If a verification leaves anything out because of the failure, its
+/// report differs.
 #[tokio::test]
 async fn an_operation_that_fails_is_never_taken_for_a_result() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,4 @@
-//! Verification: what was stored differently from what the events make of it is found and named,
-//! and so is damage.
+//! Verification finds and names stored values that differ from the events, and damage.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -56,7 +55,7 @@ fn clean(report: &VerifyReport, projects: usize, events: u64) {
 /// An event of a history with companies, teams, links, refunds, late events and some people with
 /// long lists.
 fn event(number: usize) -> NewEvent {
-    // A browser with a long history, which the user keeps who signs in on it.
+    // A browser with a long history. The user who signs in on it keeps the history.
     if number < 1_500 && number.is_multiple_of(10) || number == 1_501 {
         let at_ms = BASE_MS + i64::try_from(number).unwrap() * HOUR_MS;
         let event = NewEvent::new("pageview").anonymous("long").at_ms(at_ms).with(Field::Url, "https://s.example/");
@@ -105,7 +104,7 @@ async fn new(config: EngineConfig, projects: usize) -> (Engine, Vec<ProjectId>) 
     (engine, ids)
 }
 
-/// Returns how many of the events were not recorded before.
+/// Returns the number of events that were not recorded before.
 async fn send(engine: &Engine, projects: &[ProjectId], numbers: std::ops::Range<usize>) -> u64 {
     let mut recorded = 0;
     for from in numbers.clone().step_by(200) {
@@ -120,8 +119,8 @@ async fn send(engine: &Engine, projects: &[ProjectId], numbers: std::ops::Range<
     recorded
 }
 
-/// A stopped data directory with sealed and unsealed events, made in several lives. Returns the
-/// number of events that count.
+/// A stopped data directory with sealed and unsealed events, written by several processes. Returns
+/// the number of events that count.
 async fn filled(dir: &Path) -> (Vec<ProjectId>, u64) {
     let (engine, projects) = new(config(dir), PROJECTS).await;
     let mut events = send(&engine, &projects, 0..EVENTS / 4).await;
@@ -172,7 +171,7 @@ fn set(dir: &Path, key: &[u8], value: Option<&[u8]>) {
     checkpoint.commit().unwrap();
 }
 
-/// A value that differs in one cell, or one byte.
+/// Returns a value that differs in one cell, or one byte.
 fn flipped(key: Key, value: &[u8]) -> Vec<u8> {
     if let Key::Cells { .. } = key {
         let mut part: Packed = codec::decode(1, value).unwrap();
@@ -270,7 +269,7 @@ async fn each_kind_of_cell_and_record_that_is_flipped_is_found_and_named() {
         set(dir.path(), key, None);
     }
     let report = verified(dir.path());
-    // All rows of the parts that were removed. The first thousand are named.
+    // All rows of the removed parts differ. The first thousand are named.
     assert!(report.differing > 1_000 && report.cells.len() == 1_000, "{}", report.differing);
     assert!(named(&report).is_subset(&expected), "{:?}", named(&report));
     let is_of_project = |cell: &&DifferingCell| cell.rollup == "project";
@@ -331,7 +330,7 @@ async fn a_running_engine_is_clean_while_events_flow_and_finds_a_flipped_cell() 
         if sent.is_multiple_of(1_000) {
             engine.seal_archive().await.unwrap();
         }
-        // Events flow, and leave the processors to what is tested.
+        // Events arrive, but leave processors for the test.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let report = verifying.join().unwrap();
@@ -340,7 +339,7 @@ async fn a_running_engine_is_clean_while_events_flow_and_finds_a_flipped_cell() 
     assert!(!dir.path().join("verify-tmp").exists());
     let expected = engine.verify(false, &Arc::default()).unwrap();
     engine.close().await;
-    // The same is found in the stopped directory, and after a start.
+    // The stopped directory, and a start, have the same differences.
     let stopped = verified(dir.path());
     assert_eq!(stopped, expected);
     let (key, value) =
@@ -419,7 +418,7 @@ async fn an_empty_instance_and_a_hundred_projects_are_clean() {
     engine.seal_archive().await.unwrap();
     events += send(&engine, &projects[..90], 1_000..1_500).await;
     clean(&engine.verify(false, &Arc::default()).unwrap(), 100, events);
-    // One is deleted: what is left of it is not compared.
+    // One project is deleted. Its remaining data are not compared.
     let gone = engine.verify(false, &Arc::default()).unwrap().projects[&projects[1]].events;
     engine.delete_project(engine.registry().organizations()[0].id, projects[1], engine.clock().now()).unwrap();
     clean(&engine.verify(false, &Arc::default()).unwrap(), 99, events - gone);

@@ -1,5 +1,5 @@
-//! The files of webhooks: whatever fails, and at whatever step a kill comes, nothing is lost, and
-//! nothing that was saved is repeated.
+//! The files of webhooks: whatever fails, and at whatever step a kill comes, no notification is
+//! lost, and none with saved progress is repeated.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -29,12 +29,12 @@ fn webhooks(engine: &Engine) -> Vec<Webhook> {
     engine.webhooks(organization(engine), &WebhookQuery { limit: 1_000, starting_after: None }).unwrap().webhooks
 }
 
-/// Tries a second time what fails.
+/// Repeats a failed attempt once.
 fn again<R>(attempt: impl Fn() -> Result<R, RegistryError>) -> R {
     attempt().or_else(|_| attempt()).unwrap()
 }
 
-/// Does everything that writes a webhook's files, beside sending. Returns its id.
+/// Writes a webhook's files in every way except sending. Returns its id.
 fn written(engine: &Engine, project: ProjectId, at: u64) -> WebhookId {
     let (organization, now) = (organization(engine), engine.clock().now());
     let new = |url: String| NewWebhook { project, url, events: None };
@@ -42,7 +42,7 @@ fn written(engine: &Engine, project: ProjectId, at: u64) -> WebhookId {
     let patch = || WebhookPatch { url: Some(format!("v{at}")), ..WebhookPatch::default() };
     again(|| engine.change_webhook(organization, &id, patch(), now));
     again(|| engine.rotate_webhook_secret(organization, &id, now));
-    // Sends nothing again, and writes how far it is.
+    // This sends nothing again, and writes the progress.
     again(|| engine.replay_webhook(organization, &id, Position::MAX, now));
     let other = again(|| engine.create_webhook(organization, new("w".to_owned()), now)).0.id;
     again(|| engine.replay_webhook(organization, &other, Position::MAX, now));
@@ -91,17 +91,17 @@ async fn each_operation_on_files_fails_once_and_nothing_is_lost() {
     }
 }
 
-/// What a test knew when its data directory was copied.
+/// The test's knowledge when its data directory was copied.
 #[derive(Debug)]
 struct KilledAt {
     data: PathBuf,
-    /// How many notifications were recorded.
+    /// The number of recorded notifications.
     recorded: usize,
     /// Whether the progress of the second webhook was saved.
     is_saved: bool,
 }
 
-/// What a test has done so far.
+/// The progress of a test.
 #[derive(Default)]
 struct Course {
     recorded: AtomicUsize,
@@ -110,8 +110,8 @@ struct Course {
 }
 
 impl Course {
-    /// Copies a data directory each time that the files of webhooks are about to be others, until
-    /// the result is dropped.
+    /// Copies a data directory each time that the files of webhooks are about to change, until the
+    /// result is dropped.
     fn copy_at_each_step(self: &Arc<Self>, data: &Path, copies: &Path) -> Switch {
         let (data, copies, course) = (data.to_owned(), copies.to_owned(), Arc::clone(self));
         let last = Mutex::new(None);
@@ -181,7 +181,7 @@ async fn a_kill_at_each_step_loses_nothing_and_repeats_nothing_that_was_saved() 
             let can_end = [killed_at.recorded, killed_at.recorded + 1].into_iter().any(|end| all[..end.min(5)].ends_with(rest));
             assert!(can_end, "{what}: {sent:?}");
             let is_listed = |count: usize| deliveries(&engine, &first).len() == count;
-            // What is sent is listed once that is noted.
+            // A delivery is listed after it is recorded.
             let began = Stopwatch::now();
             while ![killed_at.recorded + 1, killed_at.recorded + 2].into_iter().any(is_listed) {
                 assert!(began.elapsed() < PATIENCE, "{what}: {:?}", deliveries(&engine, &first));

@@ -1,4 +1,4 @@
-//! Webhooks of an engine, with receivers that answer as each test says.
+//! Webhooks of an engine, with receivers whose answers each test sets.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -28,7 +28,7 @@ mod support;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Answers a request: a status, or none.
+/// Answers a request with a status, or not at all.
 type Answer = Box<dyn FnMut(&SignedRequest) -> Option<u16> + Send>;
 
 /// Takes requests by URL.
@@ -43,7 +43,7 @@ impl Receivers {
         Arc::new(Self { answer: Mutex::new(Box::new(answer)), got: Mutex::default(), came: Condvar::new() })
     }
 
-    /// Waits until `is_enough` of the requests at a URL, and returns the messages in them.
+    /// Waits until `is_enough` of the requests at a URL, and returns their messages.
     #[track_caller]
     fn messages(&self, url: &str, is_enough: impl Fn(&[String]) -> bool) -> Vec<String> {
         let messages = |got: &[(String, Value)]| -> Vec<String> {
@@ -122,7 +122,7 @@ async fn a_receiver_that_was_down_gets_everything_in_order() {
     let mut tries = 0;
     let receivers = Receivers::new(move |_| {
         tries += 1;
-        // Down at first, then unreliable.
+        // The receiver is down at first, then unreliable.
         match tries {
             ..=60 => None,
             _ if tries % 3 == 0 => Some(503),
@@ -137,12 +137,12 @@ async fn a_receiver_that_was_down_gets_everything_in_order() {
         track(&engine, project, NewEvent::new("quiet")).await;
     }
     receivers.messages("a", |messages| messages.len() > 30);
-    // A stop in between repeats nothing that was saved, and loses nothing.
+    // A stop in between repeats nothing with saved progress, and loses nothing.
     engine.close().await;
     drop(engine);
     let (engine, _) = open();
     let delivered = wait_for(&engine, &id, &["delivered"; 150]).await;
-    // A try that was under way at the stop is not counted.
+    // A try in progress at the stop is not counted.
     assert!(delivered[0].attempts > 30 && delivered[0].delivered_at.is_some(), "{:?}", delivered[0]);
     let mut messages = receivers.messages("a", |_| true);
     messages.dedup();
@@ -224,7 +224,7 @@ async fn events_that_were_old_when_they_came_notify_nobody() {
     engine.close().await;
 }
 
-/// The signatures in the header of a request that are right for a secret.
+/// The number of signatures in the header of a request that are right for a secret.
 fn count_signed_by((header, body): &(String, Vec<u8>), secret: &str) -> usize {
     let (time, signatures) = header.split_once(',').unwrap();
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
@@ -254,10 +254,10 @@ async fn each_try_has_the_same_bytes_and_is_signed_with_its_time() {
     let clock = FixedClock::at(start);
     let mut config = config(dir.path(), &receivers, Duration::from_secs(86_400));
     config.clock = Arc::new(clock.clone());
-    // The clock stands still.
+    // The clock does not advance.
     config.webhooks.as_mut().unwrap().waits = vec![Duration::ZERO];
     let (engine, project) = support::open(config);
-    // It is not sent, nor by the replay from the beginning.
+    // It is not sent, not even by the replay from the beginning.
     track(&engine, project, notification("before")).await;
     let new = NewWebhook { project, url: "a".into(), events: None };
     let (webhook, secret) = engine.create_webhook(organization(&engine), new, start).unwrap();
@@ -287,8 +287,8 @@ async fn each_try_has_the_same_bytes_and_is_signed_with_its_time() {
     engine.close().await;
 }
 
-/// A backup has the webhooks and how far they are: a restored one sends what came after the backup
-/// was taken, and no more.
+/// A backup has the webhooks and their progress. A restored server sends the notifications after
+/// the backup, and no others.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restored_engine_goes_on_where_the_backup_was_taken() {
     use headcount_storage::backup::{Backup, BackupFolder, restore};

@@ -94,7 +94,7 @@ impl SharedFiles {
 
     /// Keeps the archives of a new cluster in a bucket, even if an earlier attempt chose another
     /// one.
-    pub(crate) async fn open_anew(connection: &Connection, record: &ClusterRecord, bucket: &Bucket) -> Result<Self, FilesError> {
+    pub(crate) async fn open_new(connection: &Connection, record: &ClusterRecord, bucket: &Bucket) -> Result<Self, FilesError> {
         let pointers = Pointers::open(connection, KIND).await?;
         pointers.move_to(bucket.address()).await?;
         Self::open_at(connection, record, bucket, (pointers, Duration::ZERO)).await

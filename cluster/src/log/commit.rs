@@ -188,7 +188,7 @@ impl<T: Send + 'static> Commit<T> for StreamCommit<T> {
     fn end_segment(&self, _: Position) {}
 
     /// If brokers don't confirm a message within ten seconds, its outcome is unknown, and the
-    /// submissions behind it are refused. A task of a runtime can't wait for that: if one calls
+    /// submissions after it are refused. A task of a runtime can't wait for that: if one calls
     /// this, it returns at once, and the outcomes of messages in flight are unknown.
     fn close(&self) {
         drop(self.queues.write().take());

@@ -191,7 +191,7 @@ fn publish_files(
     bucket: &Bucket,
     (epoch, first): (u64, &BTreeMap<u16, u64>),
 ) -> Result<(), MoveError> {
-    let open = async { SharedFiles::open_anew(connection, record, bucket).await };
+    let open = async { SharedFiles::open_new(connection, record, bucket).await };
     let files = runtime.block_on(open)?;
     for (partition, first) in first {
         let root = source.lay_out_archive(*partition, last_of(*first))?;

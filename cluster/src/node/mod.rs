@@ -213,7 +213,7 @@ fn propagate_changes(runtime: &Handle, connection: &Connection, engine: &Engine,
 /// Reports the figures of the node in `/metrics`.
 fn report_figures(owners: &Arc<Owners>, commit: &Arc<StreamCommit<Ticket>>) -> Arc<NodeFigures> {
     let figures = Arc::<NodeFigures>::default();
-    // The engine owns both. These references must not keep it alive.
+    // The engine owns both and the closure below, so strong references would be a cycle.
     let (counted, of_node, commit) = (Arc::clone(&figures), Arc::downgrade(owners), Arc::downgrade(commit));
     let vitals = move || Some(counted.vitals(&*of_node.upgrade()?, &*commit.upgrade()?));
     owners.report_with(move || vitals().unwrap_or_default());

@@ -21,7 +21,7 @@ use crate::erasure::{MARK, organization, record, sealed_projects, subject, track
 use crate::files::{at_once, below, files_in};
 use crate::node::{BASE_MS, Cluster, ClusterNode, NOW, runtime, wait_until};
 
-/// Writes a backup to a directory, and calls `during` before it asks for its page with this number.
+/// Writes a backup to a directory, and calls `during` before it asks for the page with this number.
 /// Returns the number of pages.
 fn write(
     node: &ClusterNode,
@@ -44,8 +44,8 @@ fn write(
     pages.load(Ordering::SeqCst)
 }
 
-/// Runs something that blocks on a thread of its own: a page that is asked for again is asked for
-/// where nothing else may block.
+/// Runs blocking work on a new thread. A page may be requested again, which must happen where
+/// blocking is allowed.
 fn elsewhere(something: &(dyn Fn() + Sync)) {
     let runtime = Handle::current();
     let run = || {
@@ -65,7 +65,7 @@ fn begin(node: &ClusterNode) -> NodesBackup {
     node.blocking(|engine: &Engine| engine.begin_nodes_backup()).unwrap()
 }
 
-/// Erases an identity, again until all can answer.
+/// Erases an identity, retrying until all nodes can answer.
 fn erase_through(engine: &Engine, organization: OrganizationId, subject: &ErasureSubject) -> u64 {
     loop {
         match engine.erase(organization, subject) {
@@ -77,7 +77,7 @@ fn erase_through(engine: &Engine, organization: OrganizationId, subject: &Erasur
     }
 }
 
-/// Erases somebody of whom an event follows an opt-in.
+/// Erases a person with an event after an opt-in.
 fn erase_and_opt_in(nodes: &[ClusterNode], project: ProjectId) {
     let organization = organization(&nodes[0]);
     nodes[1].blocking(move |engine: &Engine| {
@@ -89,7 +89,7 @@ fn erase_and_opt_in(nodes: &[ClusterNode], project: ProjectId) {
     assert_eq!(track(nodes, project, &again), Status::Recorded);
 }
 
-/// Has a project keep events for some days.
+/// Sets the retention of a project in days.
 fn keep_for(node: &ClusterNode, project: ProjectId, days: u32) {
     let organization = organization(node);
     node.blocking(move |engine: &Engine| {
@@ -98,14 +98,14 @@ fn keep_for(node: &ClusterNode, project: ProjectId, days: u32) {
     });
 }
 
-/// Starts a node beside the first one, which takes over some of its partitions.
+/// Starts a second node, which takes over some partitions of the first.
 fn share(cluster: &Cluster, nodes: &mut Vec<ClusterNode>) {
     nodes.push(cluster.join("b"));
     let has_all = || nodes.iter().map(ClusterNode::serves).sum::<usize>() == usize::from(PARTITIONS);
     wait_until("the partitions are shared", || has_all() && nodes.iter().all(|node| node.serves() > 10));
 }
 
-/// Opens an engine on a directory that it restores a backup to.
+/// Opens an engine on a directory into which it restores a backup.
 fn open_restored(backup: &Path, data: &Path) -> Engine {
     let opened = Backup::open(backup).unwrap();
     opened.check().unwrap();
@@ -125,14 +125,14 @@ fn a_server_erases_and_deletes_it_in_files_that_were_copied() {
     erases_and_deletes(&[0, 2]);
 }
 
-/// A server on a backup of three projects, of which these have retentions. Somebody is erased and a
-/// project is deleted while the backup is made.
+/// A server on a backup of three projects. The projects `with_retention` have a retention. A person
+/// is erased and a project is deleted during the backup.
 fn erases_and_deletes(with_retention: &[usize]) {
     let (place, backups) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let Some(cluster) = Cluster::start_with(Some(files_in(place.path()))) else { return };
     let mut nodes = vec![cluster.join("a")];
-    // It keeps all that they have. Since events of them may be removed at any time, their files are
-    // copied.
+    // The retention keeps all their events. But since events may be removed at any time, their
+    // files are copied.
     with_retention.iter().for_each(|project| keep_for(&nodes[0], cluster.projects[*project], 3_660));
     record(&cluster, &nodes, 0..6);
     let deleted = cluster.projects[2];
@@ -145,8 +145,8 @@ fn erases_and_deletes(with_retention: &[usize]) {
     erase_and_opt_in(&nodes, first);
     let organization = organization(&nodes[0]);
     let number = Arc::<AtomicU64>::default();
-    // Before the last page. How many are asked for is known afterwards, and changes: events are
-    // sealed, and some pages are asked for again.
+    // Just before the last page. The number of pages is known only afterwards, and changes: events
+    // are sealed, and some pages are requested again.
     let (mut page, mut changed, mut attempts) = (usize::MAX, PathBuf::new(), 0);
     while number.load(Ordering::SeqCst) == 0 {
         attempts += 1;
@@ -175,7 +175,7 @@ fn erases_and_deletes(with_retention: &[usize]) {
     assert!(engine.registry().policy(deleted).is_none());
     wait_until("the erasure is done", || engine.erasure(organization, number) == Some(ErasureState::Done));
     wait_until("the deletion has ended", || engine.vitals().deletions_pending == 0);
-    // Of the one who was opted in, an event is left in one of them.
+    // One of them still has an event of the person who was opted in.
     assert_eq!([first, second].map(|project| users(&runtime, &engine, project)), [8, 7]);
     let event = NewEvent::new("visit").user(format!("{MARK}-user")).external_id("later").at_ms(BASE_MS);
     let receipt = runtime.block_on(engine.track(first, &event)).unwrap();
@@ -193,12 +193,12 @@ fn no_events_are_removed_that_a_backup_has_not_read() {
     wait_until("all is sealed", || sealed_projects(place.path()) == 2);
     share(&cluster, &mut nodes);
     let [first, second] = [cluster.projects[0], cluster.projects[1]];
-    // The node without the first project begins it, and has all partitions when it goes on.
+    // The node without the first project begins it, and has all partitions when it continues.
     nodes.sort_by_key(|node| !node.has(first));
     let backup = begin(&nodes[1]);
     keep_for(&nodes[0], first, 1);
-    // Its owner raises the floor. That may be the other node by now: the partitions are shared
-    // until both have as many.
+    // Its owner raises the floor. The owner may be the other node by now: partitions move until
+    // both have as many.
     let raised = |node: &ClusterNode| {
         let floor = node.block_on(node.engine.apply_retention(first));
         floor.inspect_err(|error| println!("the floor is not raised yet: {error}")).is_ok_and(|floor| floor.is_some())
@@ -207,7 +207,7 @@ fn no_events_are_removed_that_a_backup_has_not_read() {
     nodes.remove(0).stop();
     wait_until("the other one has its partitions", || nodes[0].serves() == usize::from(PARTITIONS));
     let has_base = || below(place.path()).iter().any(|path| path.to_string_lossy().contains(&format!("project={first}/state-")));
-    // Longer than bases are held back because the partition was taken over.
+    // Longer than bases are held back after a takeover.
     for _ in 0..40 {
         assert!(!has_base(), "events may be removed");
         std::thread::sleep(Duration::from_millis(500));

@@ -1,8 +1,8 @@
-//! A point of a thread at which a test holds it up.
+//! A barrier at which a test holds a thread.
 
 use parking_lot::{Condvar, Mutex};
 
-/// Holds whoever reaches a step of the archiver up until it is let go.
+/// Holds any thread that reaches a step of the archiver until it is opened.
 #[derive(Default)]
 pub(crate) struct Barrier {
     state: Mutex<BarrierState>,

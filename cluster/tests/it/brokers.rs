@@ -9,15 +9,15 @@ use headcount_cluster::{Connection, Credentials, StreamName};
 use tempfile::TempDir;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// How long brokers may take to be ready, and how often others are started.
+/// How long brokers may take to be ready, and how often new ones are started.
 const READY: Duration = Duration::from_secs(30);
 const ATTEMPTS: usize = 3;
 
-/// How many brokers run at once: those of one test that needs three, or of three that need one
-/// each. They wait for the disk, and elections take longer on a busy machine.
+/// The number of brokers that run at once: of one test with three, or of three tests with one each.
+/// They wait for the disk, and elections take longer on a busy machine.
 static TURNS: Semaphore = Semaphore::const_new(3);
 
-/// Brokers that form a cluster, with a directory of their own. They end with the value.
+/// Brokers that form a cluster, with their own directory. Dropping the value ends them.
 pub(crate) struct Brokers {
     program: PathBuf,
     directory: TempDir,
@@ -31,7 +31,7 @@ struct Broker {
     process: Option<Child>,
 }
 
-/// Returns the broker's program; `None` if there is none, and the test is skipped.
+/// Returns the broker's program. `None` skips the test.
 pub(crate) fn program() -> Option<PathBuf> {
     let named = std::env::var_os("HEADCOUNT_NATS_SERVER").map(PathBuf::from);
     let found = named.or_else(|| {
@@ -46,8 +46,7 @@ pub(crate) fn program() -> Option<PathBuf> {
 }
 
 impl Brokers {
-    /// Starts `count` brokers, and waits until they have elected a leader. `None`: the test is
-    /// skipped.
+    /// Starts `count` brokers, and waits until they have elected a leader. `None` skips the test.
     pub(crate) async fn start(count: usize) -> Option<Self> {
         Self::start_with(count, "max_payload: 8MB", "sync_interval: always").await
     }
@@ -59,7 +58,7 @@ impl Brokers {
         while failures.len() < ATTEMPTS {
             let turns = TURNS.acquire_many(u32::try_from(count).unwrap()).await.unwrap();
             let started = Self::attempt(program.clone(), turns, (count, settings, jetstream));
-            // Now and then, brokers that start together do not find each other.
+            // Sometimes, brokers that start together do not find each other.
             match started.ready().await {
                 Ok(()) => return Some(started),
                 Err(failure) => failures.push(failure),
@@ -95,7 +94,7 @@ impl Brokers {
         self.brokers.iter().map(|broker| format!("nats://127.0.0.1:{}", broker.port)).collect()
     }
 
-    /// Whether the files of a broker have this text anywhere.
+    /// Whether the files of a broker contain this text.
     pub(crate) fn have_on_disk(&self, text: &str) -> bool {
         let mut folders = vec![self.directory.path().to_owned()];
         while let Some(folder) = folders.pop() {
@@ -127,7 +126,7 @@ impl Brokers {
         async_nats::connect(self.addresses()).await.unwrap().server_info().version
     }
 
-    /// Waits until one of them takes connections.
+    /// Waits until one of them accepts connections.
     pub(crate) async fn wait_for_connection(&self) {
         let began = Instant::now();
         while Connection::open(&self.addresses(), &Credentials::None).await.is_err() {
@@ -136,7 +135,7 @@ impl Brokers {
         }
     }
 
-    /// The directory with what they keep.
+    /// The directory of their data.
     pub(crate) fn dir(&self) -> &Path {
         self.directory.path()
     }
@@ -156,7 +155,7 @@ impl Brokers {
         }
     }
 
-    /// Stops a broker, which tells the others.
+    /// Stops a broker, which informs the others.
     pub(crate) fn stop(&mut self, place: usize) {
         if let Some(mut process) = self.brokers[place].process.take() {
             assert!(Command::new("kill").arg(process.id().to_string()).status().unwrap().success());
@@ -173,14 +172,14 @@ impl Brokers {
         self.brokers[place].process = Some(command.spawn().unwrap());
     }
 
-    /// Copies what a broker keeps, which does not run.
+    /// Copies the data of a stopped broker.
     pub(crate) fn copy(&self, place: usize) -> TempDir {
         let copy = tempfile::tempdir().unwrap();
         copy_dir(&self.streams_of(place), copy.path());
         copy
     }
 
-    /// Puts those streams of a copy back whose name begins with `prefix`. The broker must not run.
+    /// Restores the streams of a copy whose names begin with `prefix`. The broker must be stopped.
     pub(crate) fn put_back(&self, place: usize, copy: &TempDir, prefix: &str) {
         for entry in std::fs::read_dir(copy.path()).unwrap().map(Result::unwrap) {
             let name = entry.file_name();
@@ -196,7 +195,7 @@ impl Brokers {
         self.directory.path().join(format!("b{place}/jetstream/$G/streams"))
     }
 
-    /// Returns which broker leads a stream.
+    /// Returns the broker that leads a stream.
     pub(crate) async fn leader_of(&self, stream: &str) -> usize {
         let context = async_nats::jetstream::new(async_nats::connect(self.addresses()).await.unwrap());
         let began = Instant::now();
@@ -213,7 +212,7 @@ impl Brokers {
         panic!("{stream} has no leader: {}", self.logs());
     }
 
-    /// Waits until streams can be created. Returns why they can't be, and what the brokers say.
+    /// Waits until streams can be created. Otherwise returns the error, and the brokers' output.
     async fn ready(&self) -> Result<(), String> {
         let began = Instant::now();
         let name = StreamName { stream: "READY".to_owned(), subject: "ready".to_owned() };
@@ -251,7 +250,7 @@ pub(crate) fn free_ports(count: usize) -> Vec<u16> {
     listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
 }
 
-/// Returns a path that is no broker's.
+/// Returns a path that belongs to no broker.
 pub(crate) fn no_file() -> &'static Path {
     Path::new("/nonexistent/credentials")
 }

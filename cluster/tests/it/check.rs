@@ -1,4 +1,4 @@
-//! What `check` finds.
+//! The findings of `check`.
 
 use headcount_cluster::Credentials;
 use headcount_cluster::check::{CheckOptions, Problem, Report, check};
@@ -50,7 +50,7 @@ async fn what_has_to_be_changed_is_named() {
     let is = |which: fn(&Problem) -> bool| report.problems.iter().filter(|problem| which(problem)).count();
     assert_eq!(is(|problem| matches!(problem, Problem::Unreachable { .. })), 1);
     assert_eq!(is(|problem| matches!(problem, Problem::Monitor { .. })), 1);
-    // Of each address that was given.
+    // One problem for each given address.
     assert_eq!(is(|problem| matches!(problem, Problem::NotSynced(name) if !name.is_empty())), 2);
     assert_eq!(is(|problem| matches!(problem, Problem::MaxPayload { bytes: 1_048_576, .. })), 2);
     assert_eq!(is(|problem| matches!(problem, Problem::Twice { .. })), 1);
@@ -82,7 +82,7 @@ async fn a_place_for_files_is_tried_out() {
     let report = check(&options).await;
     assert_eq!((texts(&report), report.files.as_deref()), (Vec::new(), Some(&*address)));
     assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0, "the trial leaves nothing");
-    // A file where the directory was: nobody can write below it.
+    // A file in place of the directory, so that nothing can be written below it.
     std::fs::remove_dir(&dir).unwrap();
     std::fs::write(&dir, "").unwrap();
     let report = check(&options).await;

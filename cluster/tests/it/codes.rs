@@ -4,7 +4,7 @@ use headcount_control::MAX_SIGN_IN_CODES_OF_TOKEN;
 
 use crate::node::{Cluster, NOW};
 
-/// How many codes the brokers keep, used ones too.
+/// The number of codes on the brokers, including used ones.
 async fn kept(cluster: &Cluster) -> u64 {
     let client = async_nats::connect(cluster.addresses()).await.unwrap();
     let stream = async_nats::jetstream::new(client).get_stream("KV_hc_codes").await.unwrap();
@@ -30,7 +30,7 @@ fn codes_that_are_too_many_leave_nothing() {
         begin(&last).unwrap();
         assert!(begin(&last).is_err(), "it was used");
     });
-    // A used one is remembered, so that no other node takes it.
+    // A used code is remembered, so that no other node accepts it.
     assert_eq!(maker.block_on(kept(&cluster)), MAX_SIGN_IN_CODES_OF_TOKEN as u64);
     other.stop();
     maker.stop();

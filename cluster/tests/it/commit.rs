@@ -75,16 +75,16 @@ fn a_partition_that_is_released_has_its_outcomes_and_takes_nothing_more() {
         commit.submit(0, 1, payload(ticket), ticket).unwrap();
     }
     partitions.runtime.block_on(commit.release(0, OUTCOME));
-    // All were handed out before it returned.
+    // All were reported before it returned.
     let recorded: Vec<_> = outcomes.try_iter().collect();
     assert_eq!(recorded.len(), 200);
     assert!(recorded.iter().all(|outcome| matches!(outcome, Outcome::Committed(_))), "{recorded:?}");
     assert_eq!(commit.submit(0, 1, payload(1), 1).unwrap_err(), 1);
     commit.submit(1, 1, payload(2), 2).unwrap();
     assert!(matches!(outcomes.recv_timeout(OUTCOME).unwrap(), Outcome::Committed(_)));
-    // It is taken over again, also by the same machine.
+    // It is taken over again, even by the same machine.
     log.release(0);
-    // What is not read here any more is an error, and not a log without events.
+    // Reading a released partition is an error, not a log without events.
     let unread = log.read(&|partition| (partition == 0).then_some(0), &mut |_| ControlFlow::Continue(()));
     assert!(matches!(unread, Err(LogError::Remote { kind: RemoteFailure::Unavailable, .. })), "{unread:?}");
     let writer = partitions.owner(0, 2);
@@ -93,7 +93,7 @@ fn a_partition_that_is_released_has_its_outcomes_and_takes_nothing_more() {
     commit.submit(0, 1, payload(3), 3).unwrap();
     assert!(matches!(outcomes.recv_timeout(OUTCOME).unwrap(), Outcome::Committed(_)));
     assert_eq!(read(&log, |partition| (partition == 0).then_some(0), usize::MAX).len(), 201);
-    // Without brokers, what waits is given up in time.
+    // Without brokers, waiting submissions are given up in time.
     drop(partitions.brokers);
     commit.submit(0, 1, payload(4), 4).unwrap();
     partitions.runtime.block_on(commit.release(0, Duration::from_millis(300)));
@@ -111,11 +111,11 @@ fn what_was_committed_is_read() {
         let partition = (ticket % 3) as u16;
         commit.submit(partition, 1 + ticket % 7, payload(ticket), ticket).unwrap();
     }
-    // Nobody owns it here.
+    // This machine does not own it.
     assert_eq!(commit.submit(3, 1, payload(1), 7), Err(7));
     commit.close();
     assert_eq!(commit.submit(0, 1, payload(1), 8), Err(8));
-    // Everything that was submitted has its outcome, in order.
+    // Every submission has an outcome, in order.
     let mut committed: Vec<Found> = Vec::new();
     let mut last_tickets = [None; 3];
     for outcome in outcomes.try_iter() {
@@ -130,7 +130,7 @@ fn what_was_committed_is_read() {
     for pair in committed.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
         assert!(pair[0].1 + u64::from(pair[0].2) <= pair[1].1, "positions overlap");
     }
-    // Several were gathered in a message.
+    // Several submissions were gathered in one message.
     assert!(committed.iter().any(|(_, first, ..)| first % 8192 > 7));
     assert_eq!(read(&log, |partition| (partition < 3).then_some(0), usize::MAX), committed);
     // After a position within a record, at its end, and of some partitions.
@@ -180,13 +180,13 @@ fn a_partition_that_another_owner_took_refuses_everything() {
         let Outcome::Refused(refused) = outcomes.recv_timeout(OUTCOME).unwrap() else { panic!("not refused") };
         assert!(matches!(&*refused.reason, LogError::Remote { kind: RemoteFailure::Unavailable, .. }), "{refused:?}");
     }
-    // The other partition goes on.
+    // The other partition continues.
     commit.submit(1, 1, payload(9), 9).unwrap();
     assert!(matches!(outcomes.recv_timeout(OUTCOME).unwrap(), Outcome::Committed(of) if of.ticket == 9));
     commit.close();
 }
 
-/// Returns whether each outcome is of an event that may be recorded, in order.
+/// Returns whether each outcome belongs to an event that may be recorded, in order.
 fn may_be_recorded(outcomes: &Receiver<Outcome<u32>>, count: usize) -> Vec<(u32, bool)> {
     let outcome = |_| match outcomes.recv_timeout(OUTCOME).unwrap() {
         Outcome::Undecided(ticket) => (ticket, true),
@@ -220,7 +220,7 @@ fn every_submission_has_an_outcome_when_the_runtime_ends() {
     }
     partitions.runtime.shutdown_background();
     assert_eq!(may_be_recorded(&outcomes, 3), [(0, true), (1, false), (2, false)]);
-    // Nothing takes it any more.
+    // Nothing accepts it any more.
     assert_eq!(commit.submit(0, 1, payload(3), 3), Err(3));
 }
 
@@ -240,7 +240,7 @@ fn a_purged_log_is_read_from_what_is_left() {
         let stream = async_nats::jetstream::new(client).get_stream("EV_000").await.unwrap();
         stream.purge().sequence(5).await.unwrap();
     });
-    // Message 5 is the first: nothing before its last event can be wanted, since nothing shows what
+    // Message 5 is the first. Nothing before its last event can be wanted, since nothing shows what
     // it follows.
     let firsts = |after| {
         read(&log, |partition| (partition < 1).then_some(after), usize::MAX)

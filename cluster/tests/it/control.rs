@@ -20,7 +20,7 @@ use tokio::task::block_in_place;
 use crate::brokers::Brokers;
 
 const NOW: time::Instant = time::Instant(1_700_000_000_000);
-/// How long a log may take to give up, and some more.
+/// More than a log may take to give up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn start(count: usize) -> Option<Brokers> {
@@ -42,7 +42,7 @@ fn read(log: &ControlStream) -> Result<Vec<(u64, String)>, ControlError> {
     Ok(found)
 }
 
-/// Appends a record at whatever position is next.
+/// Appends a record at the next position.
 fn append(log: &mut ControlStream, record: &str) {
     loop {
         let expected = log.last_position() + 1;
@@ -54,7 +54,7 @@ fn append(log: &mut ControlStream, record: &str) {
     }
 }
 
-/// Does something until the brokers answer.
+/// Retries until the brokers answer.
 fn until_answered<T>(mut act: impl FnMut() -> Result<T, ControlError>) -> T {
     let began = Instant::now();
     loop {
@@ -116,7 +116,7 @@ async fn an_equal_control_record_of_another_node_is_not_an_own_one() {
         let refused = other.append_at(2, b"same").unwrap_err();
         assert!(matches!(refused, ControlError::Conflict { expected: 2, next: 3 }), "{refused}");
         assert_eq!(read(&one).unwrap().len(), 2);
-        // Nothing is at a position that does not follow.
+        // A position that does not follow is refused.
         assert!(is_damage(&other.append_at(9, b"beyond").unwrap_err()));
     });
 }
@@ -177,7 +177,7 @@ async fn control_records_survive_leaders_that_are_killed() {
             let (expected, record) = (log.last_position() + 1, format!("{}", recorded.len()));
             match log.append_at(expected, record.as_bytes()) {
                 Ok(()) => recorded.push((expected, record)),
-                // Its own record, and nobody else's, may be there by now.
+                // Only its own record may be there by now.
                 Err(ControlError::Undecided(_)) => {
                     until_answered(|| log.refresh());
                     recorded.extend(until_answered(|| read(&log)).into_iter().filter(|(position, _)| *position == expected));
@@ -220,7 +220,7 @@ async fn a_control_record_without_a_majority_is_undecided() {
     block_in_place(|| {
         until_answered(|| log.refresh());
         let next = log.last_position() + 1;
-        // Whether the second one was recorded shows now, at the latest.
+        // At the latest, this shows whether the second one was recorded.
         until_answered(|| match log.append_at(next, b"third") {
             Err(ControlError::Conflict { next, .. }) => log.append_at(next, b"third"),
             appended => appended,
@@ -253,14 +253,14 @@ async fn a_control_log_gives_up_when_all_brokers_are_killed() {
     });
 }
 
-/// A registry with a directory of its own.
+/// A registry with its own directory.
 fn registry(connection: &Connection) -> (TempDir, Registry) {
     let dir = tempfile::tempdir().unwrap();
     let registry = Registry::open_on(dir.path(), Box::new(open(connection))).unwrap();
     (dir, registry)
 }
 
-/// Everything that a registry tells of its organizations.
+/// All data of a registry about its organizations.
 fn everything(registry: &Registry) -> Vec<String> {
     registry.catch_up().unwrap();
     let query = AuditQuery { limit: 100, starting_after: None, action: None, target_id: None };

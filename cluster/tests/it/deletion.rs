@@ -18,10 +18,10 @@ use crate::barrier::Barrier;
 use crate::files::{below, files_in, first_message};
 use crate::node::{BASE_MS, Cluster, ClusterNode, NOW, check, record, wait_until};
 
-/// A text in events of the deleted project, and of no others.
+/// A text that only events of the deleted project have.
 const MARK: &str = "zanzibar";
 
-/// Records events with the mark in a project, at the node that has it.
+/// Records events with the mark in a project, at its owner.
 fn mark(nodes: &[ClusterNode], project: ProjectId, numbers: std::ops::Range<usize>) {
     for number in numbers {
         let event =
@@ -32,7 +32,7 @@ fn mark(nodes: &[ClusterNode], project: ProjectId, numbers: std::ops::Range<usiz
     }
 }
 
-/// The files below a directory that have the mark, or are of the project.
+/// The files below a directory that have the mark, or belong to the project.
 fn with_mark(dir: &Path, project: ProjectId) -> Vec<String> {
     let has_mark = |path: &Path| {
         let bytes = fs::read(path).unwrap_or_default();
@@ -43,7 +43,7 @@ fn with_mark(dir: &Path, project: ProjectId) -> Vec<String> {
     found.map(|path| path.display().to_string()).collect()
 }
 
-/// Deletes a project at a node, whoever has it.
+/// Deletes a project at a node, which need not own it.
 fn delete(node: &ClusterNode, project: ProjectId) {
     let registry = node.engine.registry();
     let organization = registry.organizations()[0].id;
@@ -52,7 +52,7 @@ fn delete(node: &ClusterNode, project: ProjectId) {
     assert!(matches!(again, Err(RegistryError::NotFound { .. })), "{again:?}");
 }
 
-/// Checks that no node takes or counts anything of a project.
+/// Checks that no node takes or counts events of a project.
 fn assert_counts_nowhere(nodes: &[ClusterNode], project: ProjectId) {
     for node in nodes {
         assert!(node.engine.registry().policy(project).is_none(), "a node does not know that it is deleted");
@@ -104,13 +104,13 @@ fn a_deleted_project_leaves_every_disk_the_bucket_and_the_log() {
     for node in &nodes {
         assert_eq!(with_mark(node.dir(), project), Vec::<String>::new());
     }
-    // One comes back, while others have the partitions.
+    // The first comes back, while other nodes own the partitions.
     assert!(!with_mark(second.path(), project).is_empty());
     nodes.push(cluster.rejoin("b", second, |_| {}));
     wait_until_ended(&nodes);
     assert_eq!(with_mark(nodes[2].dir(), project), Vec::<String>::new());
     nodes.into_iter().for_each(ClusterNode::stop);
-    // The other one comes back alone, and gets all of them at once.
+    // The second comes back alone, and gets all of them at once.
     assert!(!with_mark(first.path(), project).is_empty());
     let nodes = vec![cluster.rejoin("a", first, |_| {})];
     wait_until("it has the partition", || nodes[0].has(project));
@@ -162,7 +162,7 @@ fn another_owner_goes_on_wherever_the_former_one_stopped() {
         wait_until("the second node has it", || nodes[0].has(project));
         assert_counts_nowhere(&nodes, project);
         wait_until_ended(&nodes);
-        // The former owner goes on with what it was at.
+        // The former owner continues its work.
         barrier.open();
         std::thread::sleep(Duration::from_millis(500));
         assert_counts_nowhere(&nodes, project);

@@ -25,15 +25,15 @@ use crate::files::{below, files_in, first_message};
 use crate::lost::orders_by_a_view;
 use crate::node::{BASE_MS, Cluster, ClusterNode, wait_until, wait_until_nothing_moves};
 
-/// A text in everything that the erased identity has, and in nothing else.
+/// A text that only data of the erased identity have.
 pub(crate) const MARK: &str = "zanzibar";
 
 pub(crate) fn subject() -> ErasureSubject {
     ErasureSubject::User(format!("{MARK}-user"))
 }
 
-/// Records an event at the node that has the project, and that knows what others have changed.
-/// Returns what became of it.
+/// Records an event at the owner of the project, once it has the changes of other nodes. Returns
+/// the outcome.
 pub(crate) fn track(nodes: &[ClusterNode], project: ProjectId, event: &NewEvent) -> Status {
     let status = Mutex::new(None);
     wait_until("an event is recorded", || {
@@ -45,8 +45,8 @@ pub(crate) fn track(nodes: &[ClusterNode], project: ProjectId, event: &NewEvent)
     status.into_inner().unwrap()
 }
 
-/// An event of the identity, by its user or, each second time, by an anonymous id that is linked to
-/// it in the first.
+/// An event of the identity. Half of them have its user, and half an anonymous id that the first
+/// event linked.
 fn marked(number: usize) -> NewEvent {
     let event = NewEvent::new("visit").external_id(format!("{MARK}-o{number}")).at_ms(BASE_MS);
     let event = event.with(Field::Url, format!("https://shop.example/{MARK}/{number}"));
@@ -57,7 +57,7 @@ fn marked(number: usize) -> NewEvent {
     }
 }
 
-/// Records the same for a person and for everybody.
+/// Records the same events for a person and for others.
 pub(crate) fn record(cluster: &Cluster, nodes: &[ClusterNode], numbers: std::ops::Range<usize>) {
     for project in &cluster.projects[..2] {
         for number in numbers.clone() {
@@ -77,7 +77,7 @@ pub(crate) fn with_mark(dir: &Path) -> Vec<String> {
     below(dir).into_iter().filter(|path| has_mark(path)).map(|path| path.display().to_string()).collect()
 }
 
-/// How many projects have files with the mark.
+/// The number of projects that have files with the mark.
 pub(crate) fn sealed_projects(dir: &Path) -> usize {
     let files = with_mark(dir);
     let folders: BTreeSet<_> =
@@ -93,7 +93,7 @@ pub(crate) fn organization(node: &ClusterNode) -> OrganizationId {
     node.engine.registry().organizations()[0].id
 }
 
-/// Erases the identity through a node, again until all can answer.
+/// Erases the identity through a node, retrying until all nodes can answer.
 fn erase(node: &ClusterNode) -> u64 {
     let (organization, number) = (organization(node), Mutex::new(0));
     wait_until("it is erased", || match node.blocking(move |engine| engine.erase(organization, &subject())) {
@@ -129,7 +129,7 @@ fn wait_until_counted(cluster: &Cluster, nodes: &[ClusterNode], users: usize) {
     }
 }
 
-/// What entity tags of the first two projects are made of, from their owners.
+/// The parts of the entity tags of the first two projects, from their owners.
 fn versions(cluster: &Cluster, nodes: &[ClusterNode]) -> Vec<Option<(u128, u64)>> {
     let version = |node: &ClusterNode, project| node.block_on(node.engine.version(project, &Depends::Everything)).ok();
     let owner = |project: &ProjectId| nodes.iter().find(|node| node.has(*project)).and_then(|node| version(node, *project));
@@ -140,7 +140,7 @@ fn has_all(nodes: &[ClusterNode]) -> bool {
     nodes.iter().map(ClusterNode::serves).sum::<usize>() == usize::from(PARTITIONS)
 }
 
-/// Has events of the identity recorded again, through the second node.
+/// Lifts the erasure through the second node.
 fn opt_in(cluster: &Cluster, nodes: &[ClusterNode]) {
     let organization = organization(&nodes[1]);
     nodes[1].blocking(move |engine: &Engine| engine.opt_in(organization, &subject())).unwrap();
@@ -191,7 +191,8 @@ fn an_erased_identity_leaves_every_disk_the_bucket_and_the_log() {
         wait_until("no disk has it", || with_mark(node.dir()).is_empty());
     }
     let before = versions(&cluster, &nodes);
-    // One comes back that was away, while others have the partitions; then it has all of them.
+    // A node comes back that was away, while other nodes own the partitions. Then it owns all of
+    // them.
     assert!(!with_mark(away.path()).is_empty());
     nodes.push(cluster.rejoin("a", away, |_| {}));
     wait_until("it has removed what it had", || with_mark(nodes[2].dir()).is_empty());
@@ -246,7 +247,7 @@ fn another_owner_goes_on_with_an_erasure_wherever_the_former_one_stopped() {
         wait_until("the second node has all", || has_all(&nodes));
         wait_until_counted(&cluster, &nodes, 7);
         wait_until_done(&nodes, number);
-        // The former owner goes on with what it was at.
+        // The former owner continues its work.
         barrier.open();
         std::thread::sleep(Duration::from_millis(500));
         wait_until_counted(&cluster, &nodes, 7);
@@ -257,7 +258,7 @@ fn another_owner_goes_on_with_an_erasure_wherever_the_former_one_stopped() {
     }
 }
 
-/// Another node may erase somebody while a former owner still has figures that it has counted.
+/// Another node may erase a person while a former owner still has figures that count the person.
 #[test]
 fn an_erased_identity_is_in_no_figures_that_a_former_owner_has_kept() {
     let place = tempfile::tempdir().unwrap();
@@ -276,7 +277,7 @@ fn an_erased_identity_is_in_no_figures_that_a_former_owner_has_kept() {
     let number = erase(&nodes[1 - former]);
     wait_until_done(&nodes, number);
     assert_eq!(counted(1 - former), Some(6));
-    // It has none of its state, but may have the figures.
+    // It has lost its state, but may have the figures.
     wait_until("it has removed what it had", || with_mark(nodes[former].dir()).is_empty());
     nodes[0].block_on(drain.undo(names[former])).unwrap();
     wait_until("it has the project again", || owner() == Some(former));

@@ -10,7 +10,7 @@ use headcount_cluster::{Connection, Credentials, StreamName};
 
 use crate::brokers::Brokers;
 
-/// How long the last message of an owner may take.
+/// The time limit of an owner's last message.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn entries(number: u64) -> Vec<Entry> {
@@ -42,7 +42,7 @@ async fn read_all(connection: &Connection, name: &StreamName) -> Vec<Message> {
     }
 }
 
-/// Appends numbers from 0 on until `stop` is set. Returns how many were recorded.
+/// Appends numbers from 0 on until `stop` is set. Returns the number of recorded ones.
 async fn write(mut writer: LogWriter, stop: Arc<AtomicBool>) -> u64 {
     let mut number = 0;
     while !stop.load(Ordering::Relaxed) {
@@ -94,7 +94,7 @@ async fn owners_that_follow_one_another_lose_nothing() {
             brokers.kill(leader);
             brokers.restart(leader);
         }
-        // The former owner knows nothing of the next one, and goes on.
+        // The former owner knows nothing of the next one, and continues.
         let mut before = Vec::new();
         let end = LogEnd::default();
         let owner =
@@ -158,7 +158,7 @@ async fn a_replay_is_whole_although_the_broker_that_serves_it_is_killed() {
                 found.push(message);
                 ControlFlow::Continue(())
             };
-            // It goes on after what was read, as a replay does.
+            // It continues after the messages that were read, like a replay.
             match reader.read(from, &mut visit).await {
                 Ok(_) => {}
                 Err(LogError::Unavailable(_)) => tokio::time::sleep(Duration::from_millis(200)).await,

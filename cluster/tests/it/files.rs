@@ -1,4 +1,4 @@
-//! Archives that follow their partitions: sealed by one node, and read by the next one.
+//! Archives that follow their partitions: one node seals them, and the next one reads them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,8 +30,8 @@ fn of_place(place: String) -> NodeFiles {
     NodeFiles { place, archive: at_once(), max_bytes: -1, log_kept: Duration::ZERO }
 }
 
-/// A place for files, and the directory that it is; none if `HEADCOUNT_TEST_FILES` names another
-/// place, such as a bucket of S3.
+/// A place for files, and its directory; no directory if `HEADCOUNT_TEST_FILES` names another
+/// place, such as an S3 bucket.
 fn some_place() -> (NodeFiles, Option<tempfile::TempDir>) {
     match std::env::var("HEADCOUNT_TEST_FILES") {
         Ok(place) => (of_place(place), None),
@@ -101,7 +101,7 @@ fn events_are_recorded_while_files_can_not_be_reached() {
     record(&cluster, &nodes, (0, 5));
     wait_until("something is published", || !below(&bucket).is_empty());
     fs::rename(&bucket, &away).unwrap();
-    // What would be a directory is a file: nothing can be written there.
+    // A file in place of the directory, so that nothing can be written there.
     fs::write(&bucket, "").unwrap();
     record(&cluster, &nodes, (5, 25));
     let kept = first_messages(&cluster, &nodes[0]);
@@ -130,7 +130,7 @@ fn events_before_a_floor_leave_brokers_that_have_lost_earlier_ones() {
     let first = |node: &ClusterNode| node.block_on(first_message(&cluster, partition_of(project)));
     let sealed = first(&node);
     assert!(sealed > 2, "what is sealed has left the log");
-    // What follows would wait for many more before it is sealed.
+    // Later events would wait for many more before they are sealed.
     record(&cluster, std::slice::from_ref(&node), (10, 20));
     let organization = node.engine.registry().organizations()[0].id;
     let keeps = ProjectPatch { retention_days: Some(Some(30)), ..ProjectPatch::default() };
@@ -174,7 +174,7 @@ fn files_that_others_can_read_leave_the_disk_and_are_read_all_the_same() {
         }
         has_ended.store(true, Ordering::Release);
     });
-    // What it has of partitions that moved leaves its disk, too.
+    // Its files of partitions that moved leave its disk, too.
     nodes.push(cluster.join("b"));
     wait_until("the other one has its part", || nodes.iter().all(|node| node.serves() >= 8));
     record(&cluster, &nodes, (20, 30));
@@ -224,7 +224,7 @@ fn a_partition_whose_stream_is_full_is_named() {
     let held = node.block_on(drain.held_by("a")).unwrap();
     assert_eq!(held.len(), usize::from(PARTITIONS));
     assert!(node.block_on(drain.full_of(&held)).unwrap().is_empty());
-    // Nothing is sealed without the bucket: a file has its place.
+    // Nothing is sealed without the bucket, which a file replaces.
     let away = tempfile::tempdir().unwrap();
     fs::rename(place.path(), away.path().join("bucket")).unwrap();
     fs::write(place.path(), "").unwrap();
@@ -259,7 +259,7 @@ fn a_former_owner_publishes_nothing() {
     runtime.block_on(former.take_over(partition, 5, &root_of("former"))).unwrap();
     catalog.advanced(10, &Default::default(), Default::default()).write(&root_of("former")).unwrap();
     former.publish(partition, &root_of("former"), &|| false).unwrap();
-    // Taken over with what was published.
+    // Taken over with the published files.
     runtime.block_on(next.take_over(partition, 9, &root_of("next"))).unwrap();
     let read = |name: &str| headcount_archive::catalog::Catalog::read(&root_of(name)).unwrap().sealed_until();
     assert_eq!(read("next"), 10);
@@ -272,7 +272,7 @@ fn a_former_owner_publishes_nothing() {
     next.publish(partition, &root_of("next"), &|| false).unwrap();
     runtime.block_on(former.take_over(partition, 11, &root_of("former"))).unwrap();
     assert_eq!(read("former"), 15, "what it had not published is gone");
-    // Without the bucket, a node goes on that has the list.
+    // Without the bucket, a node with the list continues.
     let away = roots.path().join("away");
     fs::rename(place.path(), &away).unwrap();
     runtime.block_on(former.take_over(partition, 13, &root_of("former"))).unwrap();
@@ -283,8 +283,8 @@ fn a_former_owner_publishes_nothing() {
     fs::rename(&away, place.path()).unwrap();
 }
 
-/// A node that was halted for days does not know yet that another one has its partition, whose
-/// files no list of its own names.
+/// A node that was suspended for days does not know yet that another node owns its partition. Its
+/// own lists don't name that node's files.
 #[test]
 fn a_former_owner_deletes_nothing() {
     let place = tempfile::tempdir().unwrap();
@@ -310,7 +310,7 @@ fn a_former_owner_deletes_nothing() {
     let refused = former.publish(partition, &root_of("former"), &|| false);
     assert!(matches!(refused, Err(SharedArchiveError::NotOwner(_))), "{refused:?}");
     assert_eq!(objects(), written);
-    // The owner does: nothing names this one.
+    // The owner does: nothing names this file.
     let unnamed = written[0].with_file_name("unnamed");
     fs::write(&unnamed, "").unwrap();
     fs::File::open(&unnamed).unwrap().set_modified(days_ago).unwrap();
@@ -319,7 +319,7 @@ fn a_former_owner_deletes_nothing() {
     assert_eq!(objects(), written);
 }
 
-/// The log loses what is published, so that a damaged file must not be.
+/// The log loses published events, so a damaged file must not be published.
 #[test]
 fn a_damaged_file_is_not_published() {
     let place = tempfile::tempdir().unwrap();
@@ -357,7 +357,7 @@ fn a_damaged_file_is_not_published() {
         assert!(sealed.is_err(), "{sealed:?}");
     }
     assert_eq!(files(place.path()), published);
-    // What is not published is dropped when the partition is taken over anew, and sealed again from
+    // Unpublished files are dropped when the partition is taken over again, and sealed again from
     // the log.
     let node = cluster.rejoin("a", node.leave(), |_| {});
     wait_until("all is published again", || {

@@ -1,4 +1,4 @@
-//! Making a cluster, and what the brokers have of it.
+//! Creating a cluster, and its data on the brokers.
 
 use std::path::Path;
 use std::time::Duration;
@@ -38,7 +38,7 @@ fn first(registry: &Registry) -> Result<(), InitError> {
     }
 }
 
-/// Fails instead of going on.
+/// Fails, so that the attempt is interrupted.
 fn interrupted(_: &Registry) -> Result<(), InitError> {
     Err(InitError::Left("interrupted".into()))
 }
@@ -68,7 +68,7 @@ async fn a_cluster_is_made_once() {
     let found = state(&brokers).await.unwrap();
     assert_eq!((&found.cluster, found.control_records, found.partitions.len()), (&record, 1, 64));
     assert!(found.partitions.iter().all(|partition| (partition.messages, &partition.node) == (0, &None)));
-    // The streams are as a cluster needs them.
+    // The streams have the settings that a cluster needs.
     let context = async_nats::jetstream::new(async_nats::connect(brokers.addresses()).await.unwrap());
     for (name, deny_purge, max_bytes) in [("EV_000", false, 8 << 20), ("EV_063", false, 8 << 20), ("HC_CTL", true, -1)] {
         let config = context.get_stream(name).await.unwrap().cached_info().config.clone();
@@ -84,7 +84,7 @@ async fn a_cluster_is_made_after_attempts_that_were_interrupted() {
     let Some(brokers) = Brokers::start(1).await else { return };
     let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let options = |dir: &Path| options(&brokers, 1, dir);
-    // Before the organization was made: any directory can go on.
+    // Before the organization exists, any directory can continue.
     make(&options(dir.path()), interrupted).unwrap_err();
     make(&options(other.path()), interrupted).unwrap_err();
     assert!(matches!(state(&brokers).await, Err(ClusterError::NoCluster)));
@@ -158,7 +158,7 @@ async fn what_is_in_use_is_left_alone() {
     assert!(matches!(&refused, InitError::Brokers(_)) && refused.to_string().contains("need as many brokers"), "{refused}");
 }
 
-/// Webhooks of an earlier cluster would send to addresses that nobody knows of any more.
+/// Webhooks of an earlier cluster would send to forgotten addresses.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn documents_of_an_earlier_cluster_are_refused() {
     let Some(brokers) = Brokers::start(1).await else { return };
@@ -191,14 +191,14 @@ async fn a_stream_and_a_bucket_wait_for_a_broker_that_is_offline() {
     let name = StreamName::of_partition(0);
     let made = loop {
         match name.create(&connection, 3, -1).await {
-            // The others have to elect a leader first, if it was that one.
+            // If it was the leader, the others have to elect another one first.
             Err(StreamError::Unavailable { .. }) => {}
             made => break made,
         }
     };
     match made {
         Err(refused) => assert!(matches!(&refused, StreamError::TooFewBrokers { .. }), "{refused}"),
-        // Later brokers do with a majority once all have been there.
+        // Later broker versions work with a majority once all brokers have been there.
         Ok(()) => assert_ne!(brokers.version().await, "2.10.27"),
     }
     let of_bucket = connection.clone();

@@ -41,7 +41,7 @@ async fn a_lease_is_held_until_it_is_not_renewed_or_released() {
         assert!(other.take().await.unwrap().is_none());
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    // Not renewed any more: it ends before another node has it.
+    // No longer renewed: it ends before another node has it.
     let mut second = wait_for(&mut other).await;
     assert!(renewed.elapsed() >= TIMING.held);
     assert!(!first.is_valid() && second.is_valid());
@@ -55,7 +55,7 @@ async fn a_lease_is_held_until_it_is_not_renewed_or_released() {
     let released = leases.candidate("lease.007", holder("b")).look().await.unwrap();
     assert!(released.is_free && !released.is_own);
     let third = leases.candidate("lease.007", holder("a")).take().await.unwrap().unwrap();
-    // So has the next process of the same node, but not of another start of its machine.
+    // So does the next process of the same node, but not after another start of its machine.
     let rebooted = Holder { boot: "another".to_owned(), ..holder("a") };
     assert!(leases.candidate("lease.007", rebooted).take().await.unwrap().is_none());
     let own = leases.candidate("lease.007", holder("a")).look().await.unwrap();
@@ -103,7 +103,7 @@ async fn what_is_no_lease_is_left_alone() {
     assert!(matches!(taken, Err(LeaseError::Unreadable { key, .. }) if key == "lease.000"));
 }
 
-/// A time in which a node was the owner as far as it knew.
+/// A time in which a node considered itself the owner.
 #[derive(Debug, Clone, Copy)]
 struct Owned {
     epoch: u64,
@@ -111,7 +111,7 @@ struct Owned {
     until: Instant,
 }
 
-/// Takes the lease again and again: gives it up, or renews it no more and goes on as long as it is
+/// Takes the lease repeatedly. Either gives it up, or stops renewing it and continues while it is
 /// valid.
 async fn compete(mut candidate: Candidate, end: Instant, owned: Arc<Mutex<Vec<Owned>>>) {
     while Instant::now() < end {
@@ -172,7 +172,7 @@ async fn one_node_at_a_time_is_the_owner_while_brokers_are_killed() {
     }
     let mut owned = std::mem::take(&mut *owned.lock().unwrap());
     owned.sort_by_key(|owned| owned.from);
-    // While brokers elect a leader, nobody gets on for some seconds.
+    // While brokers elect a leader, no node makes progress for some seconds.
     assert!(owned.len() > 3, "only {} times", owned.len());
     for pair in owned.windows(2) {
         let [first, second] = pair else { unreachable!() };

@@ -1,4 +1,4 @@
-//! Events that are set aside: whoever has their partition counts without them.
+//! Dead letters: any owner of their partition counts without them.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn the_next_owner_counts_without_what_a_killed_one_has_set_aside() {
     let Some(cluster) = Cluster::start() else { return };
     let mut nodes = vec![cluster.join_with("a", panics)];
     wait_until("one node has all", || nodes[0].serves() == usize::from(PARTITIONS));
-    // Two partitions, in which the same positions mean different events.
+    // Two partitions in which the same positions mean different events.
     let poisoned = cluster.projects[0];
     let other = *cluster.projects.iter().find(|other| partition_of(**other) != partition_of(poisoned)).unwrap();
     record(&cluster, &nodes, (0, 3));
@@ -29,7 +29,7 @@ fn the_next_owner_counts_without_what_a_killed_one_has_set_aside() {
     record(&cluster, &nodes, (3, 12));
     let places = |nodes: &[ClusterNode]| nodes.iter().map(|node| node.engine.vitals().dead_letters).collect::<Vec<_>>();
     assert_eq!(places(&nodes), [1]);
-    // The next owner would count it: nothing makes it panic.
+    // The next owner would count it, since nothing makes it panic.
     nodes.push(cluster.join("b"));
     record(&cluster, &nodes, (12, 15));
     nodes.remove(0).kill();
@@ -40,7 +40,7 @@ fn the_next_owner_counts_without_what_a_killed_one_has_set_aside() {
         assert_eq!(nodes[0].orders_by_a_scan(project), 20);
     }
     assert_eq!(places(&nodes), [1]);
-    // So does one that comes later, after the one that has never counted it.
+    // So does a later owner, after one that has never counted it.
     nodes.push(cluster.join("c"));
     wait_until("it has its part", || nodes[1].serves() >= 16);
     nodes.remove(0).stop();
@@ -74,7 +74,7 @@ fn an_event_with_the_position_of_a_lost_one_that_was_set_aside_counts() {
     let nodes = [cluster.join("b")];
     wait_until_served(&nodes[0]);
     assert_eq!(set_aside(&nodes[0]), 0);
-    // As before the loss, and then others, up to the one that has the position.
+    // The same events as before the loss, and then others, up to the one with the position.
     record(&cluster, &nodes, (3, 6));
     let (mut users, mut last) = (6, None);
     while last < receipt.position {

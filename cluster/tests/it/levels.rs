@@ -1,5 +1,5 @@
-//! Nodes of two versions: partitions do not move to the earlier one, and what nodes write changes
-//! once all have the later one.
+//! Nodes of two program versions: partitions do not move to the earlier one, and nodes write later
+//! formats once all have the later version.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use headcount_common::{PARTITIONS, partition_of};
 
 use crate::node::{Cluster, ClusterNode, TIMING, check, record, runtime, wait_until};
 
-/// Those of a version that folds otherwise, and is the same but for that.
+/// The levels of a version that differs only in its fold version.
 fn later() -> Levels {
     Levels { fold: Levels::own().fold + 1, ..Levels::own() }
 }
@@ -38,23 +38,23 @@ fn partitions_move_to_the_later_version_and_not_back() {
     let asking = runtime();
     let drain = asking.block_on(Drain::open(&cluster.addresses(), &Credentials::None)).unwrap();
     let of_new = || -> Vec<u16> { (0..PARTITIONS).filter(|partition| new.engine.owners().is_here(*partition)).collect() };
-    // All of one of the old ones moves, in part to the new one.
+    // All partitions of one old node move, some of them to the new node.
     let before = of_new();
     asking.block_on(drain.begin("a")).unwrap();
     wait_until("it has handed everything over", || old[0].serves() == 0 && serve(&[&old[1], &new]) == ALL);
     let after = of_new();
     assert!(before.iter().all(|partition| after.contains(partition)) && after.len() > before.len());
-    // It gets its part of the other old one again, and of the new one nothing.
+    // It gets its part of the other old node's partitions again, and none of the new node's.
     asking.block_on(drain.undo("a")).unwrap();
     wait_until("it has a part again", || old[0].serves() >= 8 && serve(&[&old[0], &old[1], &new]) == ALL);
     std::thread::sleep(3 * TIMING.calm);
     assert_eq!(of_new(), after);
-    // Nor by draining the new one.
+    // Draining the new node does not change that.
     asking.block_on(drain.begin("c")).unwrap();
     wait_until("it drains", || new.engine.owners().node_vitals().unwrap().drains);
     std::thread::sleep(3 * TIMING.calm);
     assert_eq!(of_new(), after);
-    // Rather than nobody, the old ones take them.
+    // Old nodes take them only if there is no new one.
     let [a, b] = old;
     let nodes = vec![a, b];
     new.stop();
@@ -72,7 +72,7 @@ fn a_node_of_the_earlier_version_takes_nothing_back_that_it_had_as_the_later_one
     let project = *cluster.projects.iter().find(|project| nodes[0].has(**project)).unwrap();
     let [a, b] = nodes;
     a.kill();
-    // It is there again before its leases are over, and leaves them to the other one.
+    // It is back before its leases expire, and leaves them to the other node.
     let again = cluster.join_as("a", Levels::own()).unwrap();
     let began = Instant::now();
     wait_until("the other has all", || {
@@ -104,7 +104,7 @@ fn an_upgrade_is_finalized_once_all_nodes_have_it_and_the_earlier_version_is_ref
     let a = cluster.join_as("a", later()).unwrap();
     let behind = try_to_finalize(&cluster, later()).unwrap_err().to_string();
     assert!(behind.contains("http://b") && !behind.contains("http://a"), "{behind}");
-    // One that was killed counts as gone after a while.
+    // A killed node counts as gone after a while.
     b.kill();
     let began = Instant::now();
     let finalized = try_to_finalize(&cluster, later()).unwrap();
@@ -126,7 +126,7 @@ fn an_upgrade_is_finalized_once_all_nodes_have_it_and_the_earlier_version_is_ref
     nodes.into_iter().for_each(ClusterNode::stop);
 }
 
-/// As one that could not reach the brokers while the others were upgraded.
+/// A node that could not reach the brokers while the others were upgraded.
 #[test]
 fn a_node_that_finds_the_cluster_raised_stops() {
     let Some(cluster) = Cluster::start() else { return };

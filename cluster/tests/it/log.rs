@@ -1,4 +1,4 @@
-//! The log of one broker: what is read, and what is refused.
+//! The log of one broker: the messages that are read, and those that are refused.
 
 use std::ops::ControlFlow;
 
@@ -93,9 +93,9 @@ async fn a_full_stream_refuses_until_there_is_room() {
     let client = async_nats::connect(brokers.addresses()).await.unwrap();
     let stream = async_nats::jetstream::new(client).get_stream(&name.stream).await.unwrap();
     stream.purge().sequence(6).await.unwrap();
-    // The same writer goes on, and nothing of what was refused is there.
+    // The same writer continues, and nothing refused is there.
     assert_eq!(writer.append(vec![large(99)]).await.unwrap(), 11);
-    // A reader that has not read what was purged gets an error.
+    // A reader that has not read the purged messages gets an error.
     assert!(matches!(read(&brokers, &name, LogEnd::default()).await, Err(LogError::Missing { wanted: 1, .. })));
 }
 
@@ -129,7 +129,7 @@ async fn what_others_wrote_is_noticed() {
     ));
     let read_all = || read(&brokers, &name, LogEnd::default());
     assert!(matches!(read_all().await, Err(LogError::Broken { sequence: 2, reason: MessageError::Unchained, .. })));
-    // One with events, of the epoch that the log is in: only its chain tells that it has another
+    // A message with events, of the current epoch. Only its chain shows that it belongs to another
     // place.
     let again = brokers.create("EV_003", -1).await;
     owner(&brokers, &again, 1).await.unwrap().append(vec![entry(1)]).await.unwrap();
@@ -137,7 +137,7 @@ async fn what_others_wrote_is_noticed() {
     context.publish(again.subject.clone(), copied).await.unwrap().await.unwrap();
     let found = read(&brokers, &again, LogEnd::default()).await;
     assert!(matches!(found, Err(LogError::Broken { sequence: 3, reason: MessageError::Unchained, .. })));
-    // A message that follows, of an epoch that is over.
+    // A message that follows, of a former epoch.
     let late = brokers.create("EV_002", -1).await;
     owner(&brokers, &late, 2).await.unwrap();
     let (_, end) = read(&brokers, &late, LogEnd::default()).await.unwrap();

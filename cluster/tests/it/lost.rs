@@ -1,5 +1,5 @@
-//! Brokers that are put back from a copy, and have lost what they confirmed since. What nodes made
-//! of it must not be combined with what they record later.
+//! Brokers that were restored from a copy, and have lost messages that they confirmed since. State
+//! from these must not be combined with later events.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::files::files_in;
 use crate::node::{AUDIT, Cluster, ClusterNode, NodeFiles, TIMING, check, record, runtime, wait_until, wait_until_nothing_moves};
 use crate::states::{wait_until_published, without_archive};
 
-/// The partitions that nobody may take.
+/// The stopped partitions.
 fn stopped(cluster: &Cluster, node: &ClusterNode) -> BTreeSet<u16> {
     let status = node.block_on(status(&cluster.addresses(), &Credentials::None)).unwrap();
     status.partitions.iter().filter(|partition| partition.stopped.is_some()).map(|partition| partition.partition).collect()
@@ -31,7 +31,7 @@ pub(crate) fn wait_until_served(node: &ClusterNode) {
     wait_until("one node has all", || node.serves() == usize::from(PARTITIONS));
 }
 
-/// Has streams of events be as they were, while brokers keep their keys.
+/// Restores the streams of events, while brokers keep their keys.
 pub(crate) fn lose_events(cluster: &mut Cluster, earlier: &TempDir) {
     cluster.restart_brokers_after(|brokers| {
         let later = brokers.copy(0);
@@ -40,8 +40,8 @@ pub(crate) fn lose_events(cluster: &mut Cluster, earlier: &TempDir) {
     });
 }
 
-/// What is recorded after a loss: more orders than were lost, and no user who is recorded with a
-/// check of the count.
+/// The orders recorded after a loss: more than were lost, and by users who are not in a check of
+/// the count.
 const OTHERS: [(u64, u64); 3] = [(31, 40), (41, 50), (51, 60)];
 
 /// Starts a node, which gets all partitions, records orders of these users, and leaves.
@@ -64,8 +64,8 @@ fn a_state_of_what_the_brokers_lost_stops_its_partition_until_it_is_resumed() {
     let copy = cluster.restart_brokers_after(|brokers| brokers.copy(0));
     let dir = record_alone(&cluster, "a", Some(dir), &[(10, 20)]);
     cluster.restart_brokers_after(|brokers| brokers.put_back(0, &copy, ""));
-    // Another node knows nothing of that. By now the log has more messages than the state of the
-    // first one.
+    // Another node knows nothing of that. By now the log has more messages than the first node's
+    // state.
     let other = record_alone(&cluster, "b", None, &OTHERS);
     let mut nodes = [cluster.rejoin("a", dir, |_| {})];
     wait_until("all partitions with events are stopped", || stopped(&cluster, &nodes[0]) == cluster.partitions());
@@ -83,7 +83,7 @@ fn a_state_of_what_the_brokers_lost_stops_its_partition_until_it_is_resumed() {
         let recorded = [5, 15, 35].map(|user| nodes[0].order(*project, user));
         assert_eq!(recorded, [Some(Status::Duplicate), Some(Status::Recorded), Some(Status::Duplicate)]);
     }
-    // What is saved from now on is of this log.
+    // States saved from now on belong to this log.
     let [node] = nodes;
     let dir = node.leave();
     nodes = [cluster.rejoin("a", dir, |_| {})];
@@ -97,7 +97,7 @@ fn a_state_of_what_the_brokers_lost_stops_its_partition_until_it_is_resumed() {
     nodes.into_iter().for_each(ClusterNode::stop);
 }
 
-/// The number of orders, by an answer that is kept and advanced.
+/// The number of orders, by a kept answer that is advanced.
 pub(crate) fn orders_by_a_view(node: &ClusterNode, project: ProjectId) -> Option<u64> {
     let day = Day::parse("2024-03-01").unwrap();
     let (window, by) = (Window { start: day, end: day }, Grouping::new(Field::BuiltIn(BuiltIn::Name), None).unwrap());
@@ -105,7 +105,7 @@ pub(crate) fn orders_by_a_view(node: &ClusterNode, project: ProjectId) -> Option
     Some(groups.rows.iter().map(|row| row.count).sum())
 }
 
-/// The incarnation that the live stream names.
+/// The incarnation in the live stream.
 fn streamed_incarnation(node: &ClusterNode, project: ProjectId) -> u128 {
     let mut watch = node.engine.watch(project).unwrap();
     node.block_on(async {
@@ -173,12 +173,12 @@ fn a_state_that_is_longer_than_the_log_stops_its_partition_again_and_again() {
     });
     let mut node = cluster.rejoin("a", dir, |_| {});
     for _ in 0..4 {
-        // Each attempt to take a partition over that began an epoch would make its log longer.
+        // Attempts to take a partition over would make its log longer if they began an epoch.
         wait_until("all partitions with events are stopped", || stopped(&cluster, &node) == cluster.partitions());
         node = cluster.rejoin("a", node.leave(), |_| {});
     }
     wait_until("they still are", || stopped(&cluster, &node) == cluster.partitions());
-    // The messages are brought back.
+    // The messages are restored.
     let dir = node.leave();
     cluster.restart_brokers_after(|brokers| brokers.put_back(0, &lost, ""));
     let nodes = [cluster.rejoin("a", dir, |_| {})];
@@ -253,7 +253,7 @@ fn a_partition_whose_confirmed_messages_are_lost_is_stopped() {
     let Some(cluster) = Cluster::start() else { return };
     let nodes: Vec<ClusterNode> = ["a", "b"].map(|name| cluster.join(name)).into();
     record(&cluster, &nodes, (0, 10));
-    // Only an owner of before knows what is lost.
+    // Only an earlier owner knows the lost events.
     wait_until_nothing_moves(&nodes);
     let asking = runtime();
     let shown = || asking.block_on(status(&cluster.addresses(), &Credentials::None)).unwrap();
@@ -271,7 +271,7 @@ fn a_partition_whose_confirmed_messages_are_lost_is_stopped() {
     let stopped = of_partition();
     assert!(stopped.stopped.as_ref().unwrap().contains(&format!("of EV_{partition:03} is missing")), "{stopped:?}");
     assert_eq!(stopped.node, None);
-    // Nobody takes it, and both nodes say so. All others are served.
+    // No node takes it, and both report it. All other partitions are served.
     std::thread::sleep(2 * TIMING.leases.taken_after);
     assert!(nodes.iter().all(|node| !node.has(project) && node.users(project).is_none()));
     assert!(nodes.iter().all(|node| node.engine.owners().node_vitals().unwrap().stopped == [partition]));

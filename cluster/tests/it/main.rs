@@ -1,4 +1,4 @@
-//! The log over real brokers. Without a `nats-server`, these tests say so, and do nothing; with
+//! The log over real brokers. Without a `nats-server`, these tests print that and do nothing; with
 //! `HEADCOUNT_REQUIRE_CLUSTER` they fail instead.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]

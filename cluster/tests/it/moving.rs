@@ -1,4 +1,4 @@
-//! Moving an installation into a cluster: attempts that are cut off, and what is refused.
+//! Moving an installation into a cluster: interrupted attempts, and refused installations.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -38,7 +38,8 @@ fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-/// Records events of some projects in a data directory. Returns how many each has.
+/// Records events of some projects in a data directory. Returns the number of each project's
+/// events.
 fn fill(runtime: &Runtime, dir: &Path) -> BTreeMap<ProjectId, u64> {
     let mut random = fastrand::Rng::with_seed(7);
     runtime.block_on(async {
@@ -66,7 +67,7 @@ fn fill(runtime: &Runtime, dir: &Path) -> BTreeMap<ProjectId, u64> {
         }
         lose_events(&engine, organization).await;
         engine.close().await;
-        // All projects are looked at after a start.
+        // All projects are checked after a start.
         let engine = Engine::open(config).unwrap();
         wait_until("events are removed", || bases_in(dir) > 0 && engine.vitals().retention_pending == 0);
         engine.seal_archive().await.unwrap();
@@ -75,7 +76,7 @@ fn fill(runtime: &Runtime, dir: &Path) -> BTreeMap<ProjectId, u64> {
     })
 }
 
-/// Makes a project with events that its retention removes.
+/// Creates a project with events that its retention removes.
 async fn lose_events(engine: &Engine, organization: OrganizationId) {
     let now = engine.clock().now();
     let new = NewProject { name: "forgets".to_owned(), ..NewProject::default() };
@@ -102,7 +103,7 @@ fn options(brokers: &Brokers, dir: &Path, max_bytes: i64) -> InitOptions {
     InitOptions { brokers, credentials: Credentials::None, replicas: 1, max_bytes, data_dir, files: None }
 }
 
-/// Moves in, for as long as `goes_on` says so of the number of recorded events.
+/// Moves in, while `goes_on` returns true for the number of recorded events.
 fn move_in(
     runtime: &Runtime,
     options: &InitOptions,
@@ -115,7 +116,7 @@ fn move_in(
     init_from(runtime.handle(), options, &source, &mut progress)
 }
 
-/// Counts the events of each partition that the brokers have, with the chain of their messages.
+/// Counts the events of each partition on the brokers, with the chain of their messages.
 async fn recorded(brokers: &Brokers) -> BTreeMap<u16, u64> {
     let connection = brokers.connect().await;
     let mut counts = BTreeMap::new();
@@ -154,7 +155,7 @@ fn an_attempt_that_is_cut_off_is_made_again_without_doubling_an_event() {
     assert!((4..15).contains(&wanted), "{refused}");
     let options = of_size(i64::try_from(wanted << 20).unwrap());
     for (least, goes_on_until) in [(0, 1), (1, total / 2), (total / 2, total - 1)] {
-        // The first one has the wrong place for files.
+        // The first attempt has the wrong place for files.
         let files = if least == 0 { bucket_at(elsewhere.path()) } else { files.clone() };
         let attempt = InitOptions { files, ..options.clone() };
         let stopped = move_in(&runtime, &attempt, from.path(), |recorded| recorded < goes_on_until).unwrap_err();
@@ -163,7 +164,7 @@ fn an_attempt_that_is_cut_off_is_made_again_without_doubling_an_event() {
         assert!((least + 1..=total).contains(&recorded), "{recorded}");
         assert!(runtime.block_on(status(&brokers.addresses(), &Credentials::None)).is_err(), "there is no cluster yet");
     }
-    // Neither something else nor nothing goes on with it.
+    // No other installation can continue it, and neither can an empty one.
     let else_dir = tempfile::tempdir().unwrap();
     fill_nothing(else_dir.path());
     let refused = move_in(&runtime, &options, else_dir.path(), |_| true).unwrap_err();
@@ -184,7 +185,7 @@ fn an_attempt_that_is_cut_off_is_made_again_without_doubling_an_event() {
     assert_eq!(runtime.block_on(recorded(&brokers)), wanted);
     let refused = move_in(&runtime, &options, from.path(), |_| true).unwrap_err();
     assert!(matches!(refused, InitError::Record(RecordError::Exists(found)) if found == record.incarnation), "{refused}");
-    // What an attempt leaves that is cut off before its last step.
+    // The state of an attempt that is interrupted before its last step.
     let whole = runtime.block_on(messages(&brokers));
     runtime.block_on(forget_record(&brokers));
     std::fs::remove_file(to.path().join("node")).unwrap();
@@ -197,22 +198,22 @@ fn an_attempt_that_is_cut_off_is_made_again_without_doubling_an_event() {
     assert_eq!(runtime.block_on(salt(&brokers)), SALT, "whichever node starts first uses it");
 }
 
-/// The visitor salt of the day that the brokers have.
+/// The visitor salt of the day on the brokers.
 async fn salt(brokers: &Brokers) -> Vec<u8> {
     let context = async_nats::jetstream::new(async_nats::connect(brokers.addresses()).await.unwrap());
     let salts = context.get_key_value("hc_salts").await.unwrap();
     salts.get(format!("day.{SALT_DAY}")).await.unwrap().unwrap().to_vec()
 }
 
-/// Removes the record that makes brokers a cluster.
+/// Removes the record that turns brokers into a cluster.
 async fn forget_record(brokers: &Brokers) {
     let context = async_nats::jetstream::new(async_nats::connect(brokers.addresses()).await.unwrap());
     let purged = context.get_stream(BUCKET).await.unwrap().purge().filter("$KV.hc.cluster").await.unwrap();
     assert_eq!(purged.purged, 1);
 }
 
-/// The number of messages of each stream, but for the bucket of the record, and for events: each
-/// attempt says in their streams that it begins.
+/// The number of messages of each stream, except the bucket of the record and the streams of
+/// events, in which each attempt begins an epoch.
 async fn messages(brokers: &Brokers) -> BTreeMap<String, u64> {
     let context = async_nats::jetstream::new(async_nats::connect(brokers.addresses()).await.unwrap());
     let mut found: BTreeMap<String, u64> =
@@ -223,7 +224,7 @@ async fn messages(brokers: &Brokers) -> BTreeMap<String, u64> {
     found
 }
 
-/// Makes another installation.
+/// Creates another installation.
 fn fill_nothing(dir: &Path) {
     let engine = Engine::open(EngineConfig { shards: 1, min_free_bytes: 1 << 20, ..EngineConfig::new(dir) }).unwrap();
     engine.registry().initialize(engine.clock().now()).unwrap();

@@ -1,4 +1,4 @@
-//! Nodes that share the partitions of some projects, come and go.
+//! Nodes that share the partitions of some projects, join and leave.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -33,7 +33,7 @@ use crate::states::AT_ONCE;
 pub(crate) const BASE_MS: i64 = 1_709_287_200_000;
 pub(crate) const NOW: Moment = Moment(1_700_000_000_000);
 const PROJECTS: usize = 12;
-/// A project that keeps events for some days only.
+/// A project with a retention.
 const FORGETS: &str = "forgets";
 const SOON: Duration = Duration::from_secs(120);
 pub(crate) const TIMING: NodeTiming = NodeTiming {
@@ -47,12 +47,12 @@ pub(crate) const TIMING: NodeTiming = NodeTiming {
 pub(crate) const AUDIT: AuditTiming =
     AuditTiming { every: Duration::from_millis(500), looks: 3, pause: Duration::from_millis(100) };
 
-/// Where nodes keep files, and when they seal.
+/// The place of files, and the time of sealing.
 #[derive(Clone)]
 pub(crate) struct NodeFiles {
     pub(crate) place: String,
     pub(crate) archive: ArchivePolicy,
-    /// How large a stream may be; -1 for any size.
+    /// The maximum size of a stream; -1 for no limit.
     pub(crate) max_bytes: i64,
     pub(crate) log_kept: Duration,
 }
@@ -61,19 +61,19 @@ pub(crate) struct NodeFiles {
 pub(crate) struct Cluster {
     pub(crate) brokers: Brokers,
     pub(crate) record: ClusterRecord,
-    /// The data directory that it was made with.
+    /// The data directory with which it was created.
     origin: TempDir,
     pub(crate) projects: Vec<ProjectId>,
     files: Option<NodeFiles>,
-    /// Between the nodes.
+    /// The wire between the nodes.
     wire: Arc<Wire>,
 }
 
-/// Delivers questions to nodes in this process, by their addresses.
+/// Delivers questions to nodes in this process, by address.
 #[derive(Default)]
 struct Wire {
     nodes: Mutex<BTreeMap<String, Engine>>,
-    /// How many questions are delivered before it is cut; `None`: it is whole.
+    /// The number of questions delivered before it is cut; `None` if it is not cut.
     left: Mutex<Option<u64>>,
 }
 
@@ -114,7 +114,7 @@ impl Cluster {
         Self::start_with(None)
     }
 
-    /// The same, of nodes that keep files.
+    /// The same, for nodes with files.
     pub(crate) fn start_with(files: Option<NodeFiles>) -> Option<Self> {
         let runtime = runtime();
         let brokers = runtime.block_on(Brokers::start(1))?;
@@ -135,12 +135,12 @@ impl Cluster {
         self.brokers.connect().await
     }
 
-    /// Cuts the wire between the nodes after some more questions; `None` mends it.
+    /// Cuts the wire between the nodes after some more questions; `None` repairs it.
     pub(crate) fn cut_wire_after(&self, left: Option<u64>) {
         *self.wire.left.lock() = left;
     }
 
-    /// Where the brokers keep what they have.
+    /// The data directory of the brokers.
     pub(crate) fn brokers_dir(&self) -> &Path {
         self.brokers.dir()
     }
@@ -150,7 +150,7 @@ impl Cluster {
         self.restart_brokers_after(|_| ());
     }
 
-    /// The same, with something done to what they keep meanwhile.
+    /// The same, with a change of their data meanwhile.
     pub(crate) fn restart_brokers_after<R>(&mut self, change: impl FnOnce(&Brokers) -> R) -> R {
         self.brokers.kill(0);
         let changed = change(&self.brokers);
@@ -174,12 +174,12 @@ impl Cluster {
         Some(Arc::new(SharedFiles::open(connection, &self.record, &bucket, *log_kept).await.unwrap()))
     }
 
-    /// Starts a node in a new directory, which gets nothing but the key of the cluster.
+    /// Starts a node in a new directory, which gets only the key of the cluster.
     pub(crate) fn join(&self, name: &str) -> ClusterNode {
         self.join_with(name, |_| {})
     }
 
-    /// The same, of an engine with a configuration that `change` has changed.
+    /// The same, with an engine configuration changed by `change`.
     pub(crate) fn join_with(&self, name: &str, change: impl FnOnce(&mut EngineConfig)) -> ClusterNode {
         self.rejoin(name, self.new_dir(), change)
     }
@@ -192,7 +192,7 @@ impl Cluster {
         dir
     }
 
-    /// Starts a node in the directory of one that has stopped.
+    /// Starts a node in the directory of a stopped one.
     pub(crate) fn rejoin(&self, name: &str, dir: TempDir, change: impl FnOnce(&mut EngineConfig)) -> ClusterNode {
         self.rejoin_as(name, dir, (Levels::own(), TIMING), change).unwrap()
     }
@@ -203,8 +203,8 @@ impl Cluster {
         self.rejoin_as(name, self.new_dir(), (Levels::own(), timing), |_| {}).unwrap()
     }
 
-    /// Starts a node in a new directory, of a version with other levels. On a busy machine, others
-    /// don't take it for gone.
+    /// Starts a node of a version with other levels in a new directory. Even on a busy machine,
+    /// other nodes consider it live.
     pub(crate) fn join_as(&self, name: &str, levels: Levels) -> Result<ClusterNode, NodeError> {
         let leases = Timing { held: Duration::from_secs(8), taken_after: Duration::from_secs(10) };
         self.rejoin_as(name, self.new_dir(), (levels, NodeTiming { leases, ..TIMING }), |_| {})
@@ -239,7 +239,7 @@ impl Cluster {
     }
 }
 
-/// Makes an organization with some projects.
+/// Creates an organization with some projects.
 fn projects(registry: &Registry) -> Result<Vec<ProjectId>, RegistryError> {
     let mut projects = vec![registry.initialize(NOW)?.project_id];
     let organization = registry.organizations()[0].id;
@@ -258,7 +258,7 @@ impl ClusterNode {
         self.engine.owners().is_live()
     }
 
-    /// How many partitions it serves.
+    /// The number of partitions that it serves.
     pub(crate) fn serves(&self) -> usize {
         (0..PARTITIONS).filter(|partition| self.engine.owners().is_here(*partition)).count()
     }
@@ -281,7 +281,7 @@ impl ClusterNode {
         self.engine.visitor_salt(day)
     }
 
-    /// Does something on a thread of the node that may block.
+    /// Runs work on a thread of the node that may block.
     pub(crate) fn blocking<R: Send + 'static>(&self, act: impl FnOnce(&Engine) -> R + Send + 'static) -> R {
         let engine = self.engine.clone();
         self.block_on(async move { tokio::task::spawn_blocking(move || act(&engine)).await.unwrap() })
@@ -291,8 +291,7 @@ impl ClusterNode {
         self.runtime.block_on(future)
     }
 
-    /// The number of orders, counted by a pass over the events. `None`: it can't be counted here
-    /// now.
+    /// The number of orders, counted by a scan; `None` if they can't be counted here now.
     pub(crate) fn orders_if_here(&self, project: ProjectId) -> Option<usize> {
         let question = PageQuestion {
             predicate: Predicate::default(),
@@ -304,7 +303,7 @@ impl ClusterNode {
         self.runtime.block_on(self.engine.scans.events_page(project, question)).ok().map(|page| page.events.len())
     }
 
-    /// The same of a project that stays here.
+    /// The same, for a project that stays here.
     pub(crate) fn orders_by_a_scan(&self, project: ProjectId) -> usize {
         let orders = Mutex::new(None);
         wait_until("the orders are counted", || {
@@ -314,7 +313,7 @@ impl ClusterNode {
         orders.into_inner().unwrap()
     }
 
-    /// Whether it has raised the floor of the project that keeps events for some days only.
+    /// Whether it has raised the floor of the project with a retention.
     fn forgets(&self) -> bool {
         let registry = self.engine.registry();
         let projects = registry.projects(registry.organizations()[0].id).unwrap();
@@ -322,19 +321,19 @@ impl ClusterNode {
         self.runtime.block_on(self.engine.floor(project)).is_ok_and(|floor| floor.is_some())
     }
 
-    /// Records an order, if it can: `None` if it is not here, or nobody knows whether it was
-    /// recorded.
+    /// Records an order, if possible. Returns `None` if the project is not here, or the outcome is
+    /// unknown.
     pub(crate) fn order(&self, project: ProjectId, user: u64) -> Option<Status> {
         let order = NewEvent::new("order").user(format!("u{user}")).external_id(format!("o{user}")).at_ms(BASE_MS);
         self.runtime.block_on(self.engine.track(project, &order)).ok().map(|receipt| receipt.status)
     }
 
-    /// Stops it in good order.
+    /// Stops it properly.
     pub(crate) fn stop(self) {
         drop(self.leave());
     }
 
-    /// Stops it in good order, and returns its directory.
+    /// Stops it properly, and returns its directory.
     pub(crate) fn leave(self) -> TempDir {
         let Self { runtime, engine, node, dir, wire, address } = self;
         wire.nodes.lock().remove(&address);
@@ -356,8 +355,8 @@ impl ClusterNode {
     }
 }
 
-/// Records orders of the users `from..to` in each project, each at the node that has it, again
-/// until it is recorded. Asks for the count after each tenth.
+/// Records orders of the users `from..to` in each project at its owner, retrying until they are
+/// recorded. Asks for the count after each tenth.
 pub(crate) fn record(cluster: &Cluster, nodes: &[ClusterNode], (from, to): (u64, u64)) {
     for user in from..to {
         for project in &cluster.projects {
@@ -373,7 +372,7 @@ pub(crate) fn record(cluster: &Cluster, nodes: &[ClusterNode], (from, to): (u64,
     }
 }
 
-/// Waits until a node answers, and compares its answer. No other one does.
+/// Waits until a node answers, and checks its answer. No other node answers.
 pub(crate) fn check(nodes: &[ClusterNode], project: ProjectId, users: u64) {
     let began = Instant::now();
     let answers = loop {
@@ -395,7 +394,7 @@ pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// Waits until each partition is where it is to be.
+/// Waits until each partition is at its proper node.
 pub(crate) fn wait_until_nothing_moves(nodes: &[ClusterNode]) {
     let serves = || nodes.iter().map(ClusterNode::serves).collect::<Vec<_>>();
     wait_until("all are served, and nothing moves", || {
@@ -410,27 +409,27 @@ fn partitions_follow_the_nodes_and_each_event_counts_once() {
     let Some(cluster) = Cluster::start() else { return };
     let mut nodes = vec![cluster.join("a")];
     wait_until("one node has all", || nodes[0].serves() == usize::from(PARTITIONS));
-    // The engine looked for retentions when it was opened, and had no partition then. No change
-    // follows, with which it would look again.
+    // The engine checked retentions when it was opened, and owned no partition then. No later
+    // change triggers another check.
     wait_until("a new owner raises floors", || nodes[0].forgets());
     record(&cluster, &nodes, (0, 20));
-    // Others come, and get their part while events are recorded.
+    // Other nodes join, and get their part while events are recorded.
     nodes.push(cluster.join("b"));
     nodes.push(cluster.join("c"));
     record(&cluster, &nodes, (20, 40));
     wait_until("each has its part", || nodes.iter().all(|node| node.serves() >= 8));
     wait_until("all are served", || nodes.iter().map(ClusterNode::serves).sum::<usize>() == usize::from(PARTITIONS));
     record(&cluster, &nodes, (40, 60));
-    // Each knows where the partitions of the others are.
+    // Each node knows the owners of the other partitions.
     let project = *cluster.projects.iter().find(|project| nodes[1].has(**project)).unwrap();
     wait_until("the others know", || {
         let expected = Owner::There("http://b".into());
         [0, 2].iter().all(|place| nodes[*place].engine.owners().of_project(project) == expected)
     });
-    // One is killed: the others take its partitions over once its leases are over.
+    // One is killed. The others take its partitions over after its leases expire.
     nodes.remove(1).kill();
     record(&cluster, &nodes, (60, 80));
-    // One stops in good order: nobody waits for its leases.
+    // One stops properly. No node waits for its leases.
     let began = Instant::now();
     nodes.remove(0).stop();
     record(&cluster, &nodes, (80, 81));
@@ -461,7 +460,7 @@ fn a_node_that_is_drained_hands_everything_over_and_goes_on() {
     wait_until("it has handed everything over", || nodes[1].serves() == 0 && all(&nodes));
     assert!(asking.block_on(drain.held_by("b")).unwrap().is_empty());
     assert!(nodes[1].engine.owners().node_vitals().unwrap().drains);
-    // It knows where the projects are, and takes none of a node that ends.
+    // It knows where the projects are, and takes none from a node that ends.
     let project = cluster.projects[0];
     wait_until("it knows", || matches!(nodes[1].engine.owners().of_project(project), Owner::There(_)));
     nodes.remove(2).kill();
@@ -470,7 +469,7 @@ fn a_node_that_is_drained_hands_everything_over_and_goes_on() {
     let shown = asking.block_on(status(&cluster.brokers.addresses(), &Credentials::None)).unwrap();
     let drains: Vec<_> = shown.nodes.iter().map(|node| (node.node.as_str(), node.drains)).collect();
     assert_eq!(drains, [("a", false), ("b", true), ("c", false)]);
-    // It is to take partitions again, and then once more because it is started again.
+    // It may take partitions again, and then once more because it is restarted.
     asking.block_on(drain.undo("b")).unwrap();
     wait_until("it has its part", || nodes[1].serves() >= 16);
     asking.block_on(drain.begin("b")).unwrap();
@@ -478,7 +477,7 @@ fn a_node_that_is_drained_hands_everything_over_and_goes_on() {
     nodes.remove(1).stop();
     nodes.push(cluster.join("b"));
     wait_until("it has its part after a start", || nodes[1].serves() >= 16 && all(&nodes));
-    // Rather than nobody, nodes that are all to be drained keep what they have.
+    // If all nodes are asked to drain, they keep their partitions.
     ["a", "b"].iter().for_each(|name| asking.block_on(drain.begin(name)).unwrap());
     wait_until("both know", || nodes.iter().all(|node| node.engine.owners().node_vitals().unwrap().drains));
     record(&cluster, &nodes, (30, 40));

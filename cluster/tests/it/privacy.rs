@@ -1,4 +1,4 @@
-//! Privacy requests: one node looks after those of an organization, and the next one goes on.
+//! Privacy requests: one node works on an organization's requests, and the next one continues.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ fn organization(node: &ClusterNode) -> OrganizationId {
     node.engine.registry().organizations()[0].id
 }
 
-/// The place of the node that looks after the requests.
+/// The index of the node that works on the requests.
 fn home(nodes: &[ClusterNode]) -> Option<usize> {
     nodes.iter().position(|node| node.engine.is_privacy_home(organization(node)))
 }
@@ -57,7 +57,7 @@ fn made(node: &ClusterNode, user: &str) -> Result<Arc<PrivacyRequest>, ErasureEr
     node.block_on(async { tokio::task::spawn_blocking(make).await.unwrap() })
 }
 
-/// An export that was just made, by whoever is the home.
+/// Returns a new export, made by the home.
 fn exported(nodes: &[ClusterNode], user: &str) -> PrivacyRequestId {
     let began = Instant::now();
     loop {
@@ -76,7 +76,7 @@ fn shown(nodes: &[ClusterNode], id: &PrivacyRequestId) -> Option<Arc<PrivacyRequ
     node.engine.privacy_request(organization(node), id).ok()
 }
 
-/// The artifact of a request that is completed; `None`: it is not, or not here.
+/// The artifact of a completed request; `None` if it is not completed, or not here.
 fn artifact(node: &ClusterNode, id: &PrivacyRequestId) -> Option<Value> {
     match node.engine.open_export(organization(node), id) {
         Ok(found) => {
@@ -101,7 +101,7 @@ fn events(nodes: &[ClusterNode], id: &PrivacyRequestId) -> usize {
     }
 }
 
-/// A visitor of each project, who signs in as a user a moment later: the link is not saved yet.
+/// A visitor of each project who signs in as a user a moment later: the link is not saved yet.
 fn sign_in(cluster: &Cluster, nodes: &[ClusterNode], user: &str) {
     for project in &cluster.projects {
         let visit = NewEvent::new("visit").anonymous("a").external_id("v").at_ms(BASE_MS);
@@ -120,7 +120,7 @@ fn pieces(node: &ClusterNode) -> usize {
     std::fs::read_dir(node.engine.data_dir().join("exports")).unwrap().count()
 }
 
-/// How many messages the brokers have of privacy requests.
+/// The number of messages of privacy requests on the brokers.
 fn messages(cluster: &Cluster, node: &ClusterNode) -> u64 {
     node.block_on(async {
         let context = async_nats::jetstream::new(async_nats::connect(cluster.addresses()).await.unwrap());
@@ -142,7 +142,7 @@ fn an_export_is_the_business_of_its_home_and_of_the_next_one() {
     let expires_at = shown(&nodes, &first).unwrap().expires_at();
     let at = home(&nodes).unwrap();
     assert!((0..3).all(|node| pieces(&nodes[node]) == usize::from(node == at)), "one node has the artifact");
-    // The others say that they have nothing, and make nothing.
+    // The other nodes answer that they have nothing, and make nothing.
     for node in nodes.iter().filter(|node| !node.engine.is_privacy_home(organization(node))) {
         let query = PrivacyQuery { limit: 10, ..PrivacyQuery::default() };
         assert!(matches!(node.engine.privacy_requests(organization(node), &query), Err(RegistryError::Storage(_))));
@@ -158,13 +158,13 @@ fn an_export_is_the_business_of_its_home_and_of_the_next_one() {
     assert_eq!([events(&nodes, &first), events(&nodes, &second)], [3, 1].map(|each| each * cluster.projects.len()));
     assert_eq!(shown(&nodes, &first).unwrap().expires_at(), expires_at, "it is kept for no longer");
     assert!(home_of(organization(&nodes[0])) < PARTITIONS);
-    // Nothing is left at the former home once it has come back, whatever was there.
+    // The former home has nothing left once it has come back, whatever it had.
     std::fs::write(data.join(format!("exports/{first}.json")), "of a former time").unwrap();
     let again = cluster.rejoin(name, dir, |_| {});
     assert_eq!(pieces(&again), 0);
     again.stop();
-    // One that is killed leaves nothing of what requests were before: each is one message, and so
-    // is the home.
+    // A killed node leaves no earlier states of requests: each request is one message, and so is
+    // the home.
     let at = home(&nodes).unwrap();
     let third = exported(&nodes, "u5");
     nodes.remove(at).kill();

@@ -50,7 +50,7 @@ fn a_change_that_was_answered_is_known_to_all_nodes() {
         let made = create(one, &format!("https://w{round}.example")).unwrap();
         assert_eq!(get(other, &made.id).as_ref(), Some(&made), "at once");
         let (secret, website) = (format!("former text {round}"), format!("https://w{round}.example"));
-        // The audit log has short texts, and the sizes of others.
+        // The audit log has short texts, and the sizes of long ones.
         let long = format!("{} {secret}", "word ".repeat(200));
         let changed = other.engine.change_company_profile(organization, &made.id, patch(&website, &long), NOW).unwrap();
         assert!(cluster.brokers.have_on_disk(&secret));
@@ -65,7 +65,7 @@ fn a_change_that_was_answered_is_known_to_all_nodes() {
     assert!(cluster.brokers.have_on_disk("kept text"));
     let expected = all(&nodes[0]);
     assert_eq!(expected.len(), 6);
-    // A node that comes later has all of them, as one that was killed and comes back.
+    // A node that joins later has all of them, and so does one that comes back after a kill.
     nodes.push(cluster.join("d"));
     assert!(nodes.iter().all(|node| all(node) == expected));
     nodes.remove(1).kill();
@@ -77,7 +77,7 @@ fn a_change_that_was_answered_is_known_to_all_nodes() {
     nodes.into_iter().for_each(ClusterNode::stop);
 }
 
-/// Rules that concern several profiles hold, whoever changes them at once.
+/// Rules about several profiles hold, whichever nodes change them at once.
 #[test]
 fn nodes_that_make_changes_at_once_agree() {
     let Some(cluster) = Cluster::start() else { return };

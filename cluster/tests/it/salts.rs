@@ -30,13 +30,13 @@ fn no_broker_has_a_salt_on_its_disk_and_nodes_put_it_back() {
     record(&cluster, &nodes, (0, 5));
     let today = nodes[0].today();
     let salt = nodes[0].visitor_salt(today).unwrap();
-    // The keys of nodes are on their disks, so that this finds what is there.
+    // The keys of nodes are on their disks, which proves that the search works.
     assert!(!files_with(cluster.brokers_dir(), b"cluster").is_empty());
     let hex: String = salt.iter().map(|byte| format!("{byte:02x}")).collect();
     for text in [&salt[..], hex.as_bytes()] {
         assert_eq!(files_with(cluster.brokers_dir(), text), [""; 0]);
     }
-    // Their memory is gone. The node that goes on puts back what it has, and the next one uses it.
+    // Their memory is gone. The remaining node writes its salts back, and the next one uses them.
     cluster.restart_brokers();
     let second = cluster.join("b");
     wait_until("the next node knows the salt", || second.visitor_salt(today) == Some(salt));

@@ -1,4 +1,4 @@
-//! Saved states that one node publishes, and the next owner begins with.
+//! Saved states that one node publishes, and with which the next owner begins.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use headcount_control::ProjectPatch;
 use crate::files::{below, files_in};
 use crate::node::{Cluster, ClusterNode, NOW, NodeFiles, check, record, wait_until, wait_until_nothing_moves};
 
-/// Publishes what is saved at once, and fetches whatever is newer.
+/// Publishes saved states at once, and fetches any newer one.
 pub(crate) const AT_ONCE: StateTiming = StateTiming {
     looked_every: Duration::from_millis(100),
     least: Duration::from_millis(100),
@@ -25,7 +25,7 @@ pub(crate) const AT_ONCE: StateTiming = StateTiming {
     worth_fetching: 0,
 };
 
-/// Nothing is sealed.
+/// Seals nothing.
 pub(crate) fn without_archive(place: &Path) -> NodeFiles {
     NodeFiles {
         place: format!("file://{}", place.display()),
@@ -35,8 +35,7 @@ pub(crate) fn without_archive(place: &Path) -> NodeFiles {
     }
 }
 
-/// The positions of the published states of the partitions with a project, by what their pointers
-/// name.
+/// The positions of the published states of the partitions with a project, from their pointers.
 fn published(cluster: &Cluster, place: &Path) -> Vec<u64> {
     let incarnation = place.join(cluster.record.incarnation.to_string());
     let of_partition = |partition: u16| {
@@ -62,7 +61,7 @@ async fn last_messages(cluster: &Cluster) -> Vec<u64> {
     last
 }
 
-/// Waits until everything of the partitions with a project is published.
+/// Waits until all events of the partitions with a project are published.
 pub(crate) fn wait_until_published(cluster: &Cluster, place: &Path, node: &ClusterNode) {
     let last = node.block_on(last_messages(cluster));
     wait_until("everything is published", || {
@@ -88,7 +87,7 @@ fn a_new_owner_begins_with_the_published_state() {
     record(&cluster, &nodes, (0, 20));
     wait_until_published(&cluster, place.path(), &nodes[0]);
     nodes[0].block_on(purge(&cluster));
-    // It can have the first events from the state only.
+    // It can only have the first events from the state.
     nodes.push(cluster.join("b"));
     nodes.remove(0).kill();
     record(&cluster, &nodes, (20, 30));
@@ -96,7 +95,7 @@ fn a_new_owner_begins_with_the_published_state() {
         check(&nodes, *project, 30);
         assert_eq!(nodes[0].order(*project, 5), Some(Status::Duplicate));
     }
-    // One that stops publishes what is not published yet.
+    // A node that stops publishes its unpublished state.
     let third = cluster.join("c");
     nodes.remove(0).stop();
     nodes.push(third);
@@ -123,7 +122,7 @@ fn a_state_that_is_missing_or_damaged_is_passed_over() {
             match number % 3 {
                 0 => fs::remove_file(path).unwrap(),
                 1 => fs::write(path, "something else").unwrap(),
-                // Cut in its middle.
+                // Truncated in the middle.
                 _ => fs::write(&path, &fs::read(&path).unwrap()[..20]).unwrap(),
             }
         }
@@ -167,7 +166,7 @@ fn an_older_checkpoint_gives_way_to_the_base_of_another_node() {
     nodes.remove(1).kill();
     let states = place.path().join(cluster.record.incarnation.to_string()).join("states");
     fs::rename(&states, place.path().join("former-states")).unwrap();
-    // What is published from now on is not there either.
+    // Later states can't be published.
     fs::write(&states, "").unwrap();
     wait_until("the first one has all again", || nodes[0].serves() == usize::from(PARTITIONS));
     for project in &cluster.projects {

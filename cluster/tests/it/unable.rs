@@ -1,4 +1,4 @@
-//! Nodes that are live, and can't serve: others do.
+//! Nodes that are live but can't serve: other nodes serve instead.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::node::{Cluster, ClusterNode, NOW, TIMING, check, record, runtime, wai
 
 const ALL: usize = PARTITIONS as usize;
 
-/// Has a file where the archive of each partition is to be, or removes it.
+/// Puts a file in place of the archive of each partition, or removes it.
 fn block_archives(data: &Path, is_blocked: bool) {
     let archives = data.join("archive");
     std::fs::create_dir_all(&archives).unwrap();
@@ -44,7 +44,7 @@ fn partitions_stay_away_from_a_node_that_can_take_none_over() {
     let failed = |nodes: &[ClusterNode]| nodes[1].engine.owners().node_vitals().unwrap().takeovers_failed;
     wait_until("its part has come to it", || failed(&nodes) >= 20);
     record(&cluster, &nodes, (5, 10));
-    // It is tried again, less and less often.
+    // It is retried after growing pauses.
     wait_until("its part has come to it several times", || failed(&nodes) >= 150);
     let (mut looks, mut served) = (0, 0);
     let began = Instant::now();
@@ -69,7 +69,7 @@ fn a_node_that_can_follow_no_change_hands_its_partitions_over_and_is_not_waited_
     let all = |nodes: &[ClusterNode]| nodes.iter().map(ClusterNode::serves).sum::<usize>() == ALL;
     wait_until("each has its part", || all(&nodes) && nodes.iter().all(|node| node.serves() >= 16));
     record(&cluster, &nodes, (0, 5));
-    // A directory where it writes which projects are deleted.
+    // A directory in place of the file with deleted projects.
     let noted = nodes[1].dir().join("data/deletions.json");
     std::fs::remove_file(&noted)
         .or_else(|error| if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
@@ -89,7 +89,7 @@ fn a_node_that_can_follow_no_change_hands_its_partitions_over_and_is_not_waited_
     assert!(began.elapsed() < TIMING.leases.taken_after, "{:?}", began.elapsed());
     std::fs::remove_dir_all(&noted).unwrap();
     wait_until("it answers again", || nodes[1].is_live());
-    // It is waited for again: at once, it knows of a change that is answered.
+    // Other nodes wait for it again: it knows an answered change at once.
     delete(third);
     for deleted in [first, second, third] {
         assert!(nodes[1].engine.registry().policy(deleted).is_none());
@@ -104,11 +104,11 @@ fn a_node_whose_disk_is_full_hands_its_partitions_over() {
     let Some(cluster) = Cluster::start() else { return };
     let mut nodes = vec![cluster.join("a")];
     wait_until("one node has all", || nodes[0].serves() == ALL);
-    // More than there is.
+    // More than exists.
     nodes.push(cluster.join_with("b", |config: &mut EngineConfig| config.min_free_bytes = u64::MAX / 2));
     wait_until("it takes none", || nodes[1].engine.owners().node_vitals().unwrap().drains && nodes[0].serves() == ALL);
     record(&cluster, &nodes, (0, 5));
-    // It passes requests on, and knows of changes.
+    // It forwards requests, and knows changes.
     assert!(nodes[1].is_live());
     let shown = nodes[0].block_on(status(&cluster.addresses(), &Credentials::None)).unwrap();
     assert_eq!(shown.nodes[1].ailment.as_deref(), Some("the disk is nearly full"));
@@ -139,7 +139,7 @@ fn a_node_that_is_gone_is_not_taken_for_one_with_its_address() {
     node.stop();
 }
 
-/// All nodes read the keys of all nodes, again and again.
+/// All nodes read the keys of all nodes repeatedly.
 #[test]
 fn the_keys_of_nodes_that_do_not_come_back_are_removed() {
     let Some(cluster) = Cluster::start() else { return };

@@ -1,4 +1,4 @@
-//! Whether a published archive is what was written.
+//! Checks of published archives.
 
 use std::fs;
 use std::sync::Arc;

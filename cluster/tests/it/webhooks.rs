@@ -1,4 +1,4 @@
-//! Webhooks: whoever owns a project sends its notifications, and each comes at least once.
+//! Webhooks: the owner of a project sends its notifications, and each arrives at least once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ use crate::node::{Cluster, ClusterNode, wait_until};
 
 const NOW: Moment = Moment(1_700_000_000_000);
 
-/// A receiver of all nodes, which takes some time.
+/// A slow receiver of all nodes.
 #[derive(Default)]
 struct Receiver {
-    /// The id and message of each request, in their order.
+    /// The id and message of each request, in order.
     got: Mutex<Vec<(String, usize)>>,
-    /// What signs.
+    /// The signing secrets.
     secrets: Mutex<Vec<String>>,
 }
 
@@ -59,7 +59,7 @@ impl Deliver for Receiver {
     }
 }
 
-/// Has a project's owner, whoever that is, do something, again until it is done.
+/// Runs work at a project's current owner, retrying until it is done.
 fn at_owner<R>(nodes: &[ClusterNode], project: ProjectId, work: impl Fn(&ClusterNode) -> Option<R>) -> R {
     let began = Instant::now();
     loop {
@@ -91,12 +91,12 @@ fn delivered(node: &ClusterNode, id: &WebhookId) -> Option<usize> {
     node.engine.webhook_deliveries(organization, id, &query).ok().map(|page| page.deliveries.len())
 }
 
-/// Checks that each notification has one id, and that they came in their order, but for what is
-/// repeated. Returns the ids.
+/// Checks that each notification has one id, and that they came in order, except repetitions.
+/// Returns the ids.
 fn check_order(receiver: &Receiver) -> BTreeMap<usize, String> {
     let got = receiver.got.lock().clone();
     assert!(got.iter().all(|(_, message)| *message < 1000), "what was before is not sent");
-    // Each has one id, and they come in their order, but for what is repeated.
+    // Each has one id, and they come in order, except repetitions.
     let mut ids = BTreeMap::new();
     got.iter().for_each(|(id, message)| assert_eq!(ids.entry(*message).or_insert_with(|| id.clone()), id));
     let mut first: Vec<usize> = Vec::new();
@@ -125,7 +125,7 @@ fn each_notification_comes_at_least_once_whoever_has_the_project() {
     wait_until("all are served", || nodes.iter().map(ClusterNode::serves).sum::<usize>() == usize::from(PARTITIONS));
     let project = cluster.projects[0];
     let organization = nodes[0].engine.registry().organizations()[0].id;
-    // What was before is not sent.
+    // Earlier notifications are not sent.
     notify(&nodes, project, 1000..1003);
     let new = || NewWebhook { project, url: "https://receiver.example/".to_owned(), events: None };
     let elsewhere = nodes.iter().find(|node| !node.engine.owners().is_here(partition_of(project))).unwrap();
@@ -142,8 +142,8 @@ fn each_notification_comes_at_least_once_whoever_has_the_project() {
     nodes.remove(owner).kill();
     assert!(came < 100, "it sends while it is killed");
     notify(&nodes, project, 100..150);
-    // Others manage it meanwhile: what comes while it is paused is sent afterwards, with the new
-    // secret, too.
+    // Other nodes manage it meanwhile. Notifications during the pause are sent afterwards, with the
+    // new secret, too.
     let pause = |node: &ClusterNode, status| {
         let patch = WebhookPatch { status: Some(status), ..WebhookPatch::default() };
         node.engine.change_webhook(organization, &webhook.id, patch, NOW).unwrap();
@@ -159,7 +159,7 @@ fn each_notification_comes_at_least_once_whoever_has_the_project() {
         (0..up_to).all(|message| got.iter().any(|(_, found)| *found == message))
     };
     wait_until("all came", || all(170));
-    // In good order, hardly any is repeated: the next owner goes on from where this one was.
+    // After a proper stop, hardly any is repeated: the next owner continues from the progress.
     let owner = nodes.iter().position(|node| node.engine.owners().is_here(partition_of(project))).unwrap();
     std::thread::sleep(Duration::from_millis(200));
     let before = receiver.got.lock().len();

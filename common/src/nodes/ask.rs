@@ -12,12 +12,12 @@ use headcount_domain::ids::OrganizationId;
 pub struct NodeCall {
     /// The address where the node answers HTTP: `http://host:port`, without a trailing slash.
     pub address: Arc<str>,
-    /// The token that authenticates nodes ([`Engine::node_token`](crate::Engine::node_token)).
+    /// The token that authenticates nodes (`Engine::node_token`).
     pub token: String,
     /// The organization that the question is about, or 0 for none. Its share of the requests
     /// between nodes is charged.
     pub organization: OrganizationId,
-    /// The bytes that [`Engine::answer_remote`](crate::Engine::answer_remote) decodes there.
+    /// The bytes that `Engine::answer_remote` decodes there.
     pub request: Vec<u8>,
     /// The time limit of the answer.
     pub within: Duration,
@@ -33,8 +33,7 @@ impl fmt::Debug for NodeCall {
 /// A future of another node's answer.
 pub type NodeAnswer = Pin<Box<dyn Future<Output = Result<Vec<u8>, AskNodeError>> + Send>>;
 
-/// Sends requests to other nodes, and returns the answers of their
-/// [`Engine::answer_remote`](crate::Engine::answer_remote).
+/// Sends requests to other nodes, and returns the answers of their `Engine::answer_remote`.
 pub trait AskNode: Send + Sync {
     /// Asks another node.
     fn ask(&self, call: NodeCall) -> NodeAnswer;

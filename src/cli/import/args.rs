@@ -120,7 +120,7 @@ impl ImportArgs {
     ) -> Result<(Place, Option<Journal>), Failure> {
         let (Some(data_dir), Some(file)) = (data_dir, self.source_file(project)?) else { return Ok((Place::START, None)) };
         if let Some(journal) = Journal::find(data_dir, &file)? {
-            let done = journal.done()?;
+            let done = journal.progress()?;
             // Places in other products' tables are not places in the file. A continued import skips
             // the imported rows.
             let is_foreign = matches!(self.format.tables(), Tables::Foreign(_));

@@ -14,7 +14,7 @@ use headcount_domain::intake::policy::Policy;
 use super::events::{Events, too_large};
 use super::journal::Journal;
 use super::pipeline::Batch;
-use super::seen::{ImportedPart, runs};
+use super::read_lines::{ImportedPart, runs};
 use super::session::{EventSink, Session, save_when_idle};
 use crate::cli::failure::Failure;
 

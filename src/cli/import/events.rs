@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::foreign::{ForeignEvent, Record};
 use super::lines::{Block, Place};
-use super::seen::Seen;
+use super::read_lines::ReadLines;
 use super::tables::{MAX_LINE_BYTES, REFUSED, Tables};
 use super::{combined, goatcounter, umami};
 use crate::http::resources::events::ingest::IMPORT_LIMIT_BYTES;
@@ -64,7 +64,7 @@ pub(crate) struct Reading {
     /// Whether to read all requests of an access log, not only successful page views.
     pub(crate) all: bool,
     /// Lines that were read before. They are skipped, unless their events have an `external_id`.
-    pub(crate) seen: Seen,
+    pub(crate) seen: ReadLines,
     /// Assigns an `external_id` made of file and line to events without one, so that a batch can be
     /// sent twice.
     pub(crate) tags: Option<Tags>,
@@ -113,7 +113,7 @@ pub(crate) struct Events {
 
 /// How to treat the event of a line.
 #[derive(Clone, Copy)]
-struct Treatment<'t> {
+struct LineOptions<'t> {
     /// The number of the line.
     line: u64,
     /// Whether an earlier run read it.
@@ -152,12 +152,12 @@ impl Reading {
         }
         for (span, line) in lines {
             let offset = start.offset + u64::try_from(span.start).unwrap_or(0);
-            let treatment = Treatment { line, is_seen: may_be_seen && self.seen.has(offset, line), tags };
+            let options = LineOptions { line, is_seen: may_be_seen && self.seen.has(offset, line), tags };
             let text = &bytes[span];
             match self.format {
-                Format::Ndjson => Self::read_line(text, treatment, &mut events),
-                Format::Combined => self.read_request(text, treatment, &mut events),
-                Format::Umami | Format::Goatcounter => self.read_record(text, treatment, &mut events),
+                Format::Ndjson => Self::read_line(text, options, &mut events),
+                Format::Combined => self.read_request(text, options, &mut events),
+                Format::Umami | Format::Goatcounter => self.read_record(text, options, &mut events),
             }
         }
         events
@@ -175,17 +175,17 @@ impl Reading {
     }
 
     /// Reads a line of JSON, or a line with the reason why a record could not be converted to JSON.
-    fn read_line(line: &[u8], treatment: Treatment<'_>, events: &mut Events) {
+    fn read_line(line: &[u8], options: LineOptions<'_>, events: &mut Events) {
         if let Some(why) = line.strip_prefix(&[REFUSED]) {
             let message = String::from_utf8_lossy(why).into_owned();
-            return events.refused.push(RefusedLine { line: treatment.line, code: Cow::Borrowed("invalid_record"), message });
+            return events.refused.push(RefusedLine { line: options.line, code: Cow::Borrowed("invalid_record"), message });
         }
-        events.push(line, treatment);
+        events.push(line, options);
     }
 
     /// Reads a record of another product's table, as a line of JSON.
-    fn read_record(&self, line: &[u8], treatment: Treatment<'_>, events: &mut Events) {
-        let refuse = |message: String| RefusedLine { line: treatment.line, code: Cow::Borrowed("invalid_record"), message };
+    fn read_record(&self, line: &[u8], options: LineOptions<'_>, events: &mut Events) {
+        let refuse = |message: String| RefusedLine { line: options.line, code: Cow::Borrowed("invalid_record"), message };
         if let Some(why) = line.strip_prefix(&[REFUSED]) {
             return events.refused.push(refuse(String::from_utf8_lossy(why).into_owned()));
         }
@@ -194,7 +194,7 @@ impl Reading {
             Err(error) => return events.refused.push(refuse(error.to_string())),
         };
         match self.convert(&record) {
-            Ok(Some(event)) => events.push(&json_of(&event), treatment),
+            Ok(Some(event)) => events.push(&json_of(&event), options),
             Ok(None) => events.skipped += 1,
             Err(why) => events.refused.push(refuse(why)),
         }
@@ -208,12 +208,12 @@ impl Reading {
         }
     }
 
-    fn read_request(&self, line: &[u8], treatment: Treatment<'_>, events: &mut Events) {
+    fn read_request(&self, line: &[u8], options: LineOptions<'_>, events: &mut Events) {
         let text = String::from_utf8_lossy(line);
         let entry = match combined::parse(&text) {
             Ok(entry) => entry,
             Err(error) => {
-                let (line, code) = (treatment.line, Cow::Borrowed("unparsable_line"));
+                let (line, code) = (options.line, Cow::Borrowed("unparsable_line"));
                 return events.refused.push(RefusedLine { line, code, message: error.to_string() });
             }
         };
@@ -221,7 +221,7 @@ impl Reading {
             events.skipped += 1;
             return;
         }
-        events.push(&json_of(&entry.event(self.hostname.as_deref())), treatment);
+        events.push(&json_of(&entry.event(self.hostname.as_deref())), options);
     }
 }
 
@@ -239,7 +239,7 @@ pub(crate) fn too_large(json: &[u8]) -> Option<Invalid> {
 impl Events {
     /// Adds an event. Assigns an `external_id` if it has none, or skips the event if an earlier run
     /// read it.
-    fn push(&mut self, event: &[u8], Treatment { line, is_seen, tags }: Treatment<'_>) {
+    fn push(&mut self, event: &[u8], LineOptions { line, is_seen, tags }: LineOptions<'_>) {
         if is_seen && !has_own_id(event) {
             self.seen += 1;
             return;
@@ -323,7 +323,7 @@ fn write_replaced(event: &[u8], external_id: &str, json: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::seen::ImportedPart;
+    use super::super::read_lines::ImportedPart;
     use super::*;
 
     fn block(text: &str) -> Block {
@@ -332,7 +332,7 @@ mod tests {
     }
 
     fn ndjson(tags: Option<Tags>) -> Reading {
-        Reading { format: Format::Ndjson, hostname: None, all: false, seen: Seen::default(), tags }
+        Reading { format: Format::Ndjson, hostname: None, all: false, seen: ReadLines::default(), tags }
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! - An import into the data directory records each part of the file with an [`ImportMark`]: the
 //!   log has both or neither. The journal is written less often, and the log keeps the marks that
 //!   the journal lacks. The next process that opens the directory to record events reads them
-//!   first, see [`note_unfinished`].
+//!   first, see [`recover_progress`].
 //! - Through a server, every event has an `external_id`, if necessary made of file and line. So a
 //!   batch without a response can be sent again.
 
@@ -23,7 +23,7 @@ use headcount_storage::files::{PRIVATE_FILE, create_private_dir, write_atomicall
 use serde::{Deserialize, Serialize};
 
 use super::lines::Place;
-use super::seen::{ImportedPart, Seen};
+use super::read_lines::{ImportedPart, ReadLines};
 use super::source_file::{FileIdentity, SourceFile};
 use crate::cli::runtime::since_epoch;
 
@@ -69,7 +69,7 @@ struct Reached {
     /// the data directory runs or was killed.
     log_after: Option<u64>,
     /// The lines that were recorded into the data directory.
-    seen: Seen,
+    seen: ReadLines,
 }
 
 /// The reason why a journal can't be used.
@@ -83,7 +83,7 @@ pub(crate) enum JournalError {
     Damaged { path: PathBuf },
     /// The log could not be read when the data directory was opened.
     #[error("{} has no complete progress, and the event log could not be read; run the command again", path.display())]
-    Unsettled { path: PathBuf },
+    ProgressUnknown { path: PathBuf },
     /// The log can't be read.
     #[error("the progress of imports can't be read from the event log: {0}")]
     Log(Fault),
@@ -115,7 +115,7 @@ impl Journal {
         let number = u64::try_from(since).unwrap_or(u64::MAX);
         let (file, how, identity) = (source.file.clone(), source.how.clone(), source.identity.clone());
         let import = Line::Import { version: VERSION, file, how, identity, prefix: prefix.clone(), number };
-        let reached = Reached { done: Place::START, finished: false, sent_until: 0, log_after: None, seen: Seen::default() };
+        let reached = Reached { done: Place::START, finished: false, sent_until: 0, log_after: None, seen: ReadLines::default() };
         let mut journal = Journal { path, import, prefix, number, reached, unsaved: 0 };
         journal.save()?;
         Ok(journal)
@@ -153,7 +153,7 @@ impl Journal {
     /// Returns whether the first line of a journal names this import.
     fn is_of(path: &Path, source: &SourceFile) -> Result<bool, JournalError> {
         match Self::first_line(path)? {
-            Some(Line::Import { how, identity, .. }) => Ok(how == source.how && source.was(&identity)),
+            Some(Line::Import { how, identity, .. }) => Ok(how == source.how && source.is_same_as(&identity)),
             None => Ok(false),
             Some(Line::Reached(_)) => Err(JournalError::Damaged { path: path.to_owned() }),
         }
@@ -207,11 +207,11 @@ impl Journal {
     /// Returns the place up to which everything was read.
     ///
     /// # Errors
-    /// [`JournalError::Unsettled`].
-    pub(crate) fn done(&self) -> Result<Place, JournalError> {
+    /// [`JournalError::ProgressUnknown`].
+    pub(crate) fn progress(&self) -> Result<Place, JournalError> {
         match self.reached.log_after {
             None => Ok(self.reached.done),
-            Some(_) => Err(JournalError::Unsettled { path: self.path.clone() }),
+            Some(_) => Err(JournalError::ProgressUnknown { path: self.path.clone() }),
         }
     }
 
@@ -221,7 +221,7 @@ impl Journal {
     }
 
     /// The lines that were recorded into the data directory.
-    pub(crate) fn seen(&self) -> &Seen {
+    pub(crate) fn seen(&self) -> &ReadLines {
         &self.reached.seen
     }
 
@@ -332,7 +332,7 @@ impl Journal {
 ///
 /// # Errors
 /// The journals can't be listed.
-pub(crate) fn note_unfinished(engine: &Engine) -> Result<(), JournalError> {
+pub(crate) fn recover_progress(engine: &Engine) -> Result<(), JournalError> {
     let begun = |path: &PathBuf| !matches!(Journal::first_line(path), Ok(None));
     let mut all_known = true;
     for path in Journal::paths(engine.data_dir())?.into_iter().filter(begun) {
@@ -395,14 +395,14 @@ mod tests {
         assert_eq!((first.log_after(), first.is_unsaved()), (Some(105), true));
         first.save().unwrap();
         let mut later = journal(dir.path());
-        assert!(matches!(later.done(), Err(JournalError::Unsettled { .. })), "nobody read the log");
+        assert!(matches!(later.progress(), Err(JournalError::ProgressUnknown { .. })), "nobody read the log");
         later.has_all_marks();
-        assert_eq!(later.done().unwrap(), place(50));
+        assert_eq!(later.progress().unwrap(), place(50));
         assert!(later.seen().has(49, 5) && !later.seen().has(50, 6) && later.seen().has(80, 9));
         later.recorded(&part(50, 130), None);
         later.finish(true).unwrap();
         let finished = journal(dir.path());
-        assert_eq!((finished.done().unwrap(), finished.reached.finished), (place(130), true));
+        assert_eq!((finished.progress().unwrap(), finished.reached.finished), (place(130), true));
     }
 
     #[test]
@@ -415,7 +415,7 @@ mod tests {
         let prefix = first.prefix().to_owned();
         drop(first);
         let later = journal(dir.path());
-        assert_eq!((later.done().unwrap(), later.sent_until(), later.prefix()), (place(50), 100, &*prefix));
+        assert_eq!((later.progress().unwrap(), later.sent_until(), later.prefix()), (place(50), 100, &*prefix));
         assert!(!later.seen().reaches_beyond(0));
     }
 

@@ -17,10 +17,10 @@ mod journal;
 mod lines;
 mod pipeline;
 mod progress;
+mod read_lines;
 mod refusals;
 mod remote;
 mod report;
-mod seen;
 mod session;
 mod source_file;
 #[cfg(test)]
@@ -35,7 +35,7 @@ use std::process::ExitCode;
 use headcount_actors::Engine;
 
 pub(crate) use args::ImportArgs;
-pub(crate) use journal::note_unfinished;
+pub(crate) use journal::recover_progress;
 
 use super::client::{Client, is_held, pick};
 use super::failure::Failure;
@@ -52,7 +52,7 @@ pub(crate) fn run(settings: &Settings, args: &ImportArgs) -> Result<ExitCode, Fa
     print(args.json, &summary, || summary.describe())?;
     // A signal may stop a followed file while its last line is half written.
     let is_whole = summary.unfinished_line.is_none() || args.follow;
-    Ok(if summary.finished && is_whole && !summary.is_all_refused() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if summary.finished && is_whole && !summary.none_recorded() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 async fn import<S: Future<Output = ()>>(
@@ -80,7 +80,7 @@ async fn into_engine(engine: &Engine, args: &ImportArgs, stop: impl Future<Outpu
     let organizations = registry.organizations();
     let projects = organizations.iter().filter_map(|organization| registry.projects(organization.id).ok()).flatten();
     let project = pick(args.project.as_deref(), projects.map(|project| (project.id, project.name.clone())))?;
-    note_unfinished(engine).map_err(|error| Failure(error.to_string()))?;
+    recover_progress(engine).map_err(|error| Failure(error.to_string()))?;
     let config = registry.policy(project).ok_or_else(|| Failure("the project no longer exists".into()))?;
     let mut policy = registry.pin_calendar(&config)?.policy.clone();
     policy.bots = args.bots.map_or(policy.bots, Into::into);

@@ -164,13 +164,13 @@ fn count(count: usize) -> u64 {
 
 impl Summary {
     /// Returns whether lines were refused and no line was ever recorded.
-    pub(crate) fn is_all_refused(&self) -> bool {
+    pub(crate) fn none_recorded(&self) -> bool {
         self.refused > 0 && self.recorded + self.duplicates == 0
     }
 
     /// Returns whether lines were refused, and no line was recorded, dropped or skipped.
-    pub(crate) fn is_nothing_known(&self) -> bool {
-        self.is_all_refused() && self.dropped + self.skipped == 0
+    pub(crate) fn has_only_refusals(&self) -> bool {
+        self.none_recorded() && self.dropped + self.skipped == 0
     }
 
     /// Formats the summary as text.

@@ -79,7 +79,7 @@ pub(crate) async fn import<D: EventSink>(
             None => again = false,
             Some(finished) => {
                 let summary = reporter.end(finished)?;
-                if let Some(journal) = session.journal.filter(|_| from == Place::START && summary.is_nothing_known()) {
+                if let Some(journal) = session.journal.filter(|_| from == Place::START && summary.has_only_refusals()) {
                     journal.forget()?;
                 }
                 return Ok(summary);

@@ -49,7 +49,7 @@ impl SourceFile {
     }
 
     /// Returns whether an earlier import with this identity was of this file.
-    pub(crate) fn was(&self, earlier: &FileIdentity) -> bool {
+    pub(crate) fn is_same_as(&self, earlier: &FileIdentity) -> bool {
         let has_head = || {
             let head = read_head(&self.file, earlier.head_bytes.min(HEAD_BYTES));
             head.is_ok_and(|head| u64::try_from(head.len()) == Ok(earlier.head_bytes) && hash(&head) == earlier.head)
@@ -63,7 +63,7 @@ impl SourceFile {
         let mut files = std::fs::read_dir(parent).ok()?.flatten();
         let entry = files.find(|entry| entry.metadata().is_ok_and(|it| it.ino() == former.inode && it.len() > done))?;
         let beside = Self::of(&entry.path(), self.how.clone(), self.tables).ok()?;
-        beside.was(former).then_some(beside.file)
+        beside.is_same_as(former).then_some(beside.file)
     }
 
     /// Returns whether the file has a boundary between two lines at this place. If not, it was
@@ -132,15 +132,15 @@ mod tests {
             std::fs::write(&path, first).unwrap();
             let before = source(&path);
             OpenOptions::new().append(true).open(&path).unwrap().write_all(b"more\n").unwrap();
-            assert!(source(&path).was(&before.identity), "{}", first.len());
+            assert!(source(&path).is_same_as(&before.identity), "{}", first.len());
             assert!(source(&path).has_boundary(Place { offset: first.len() as u64, lines: 0 }).unwrap());
             std::fs::rename(&path, &renamed).unwrap();
-            assert!(source(&renamed).was(&before.identity));
+            assert!(source(&renamed).is_same_as(&before.identity));
             std::fs::write(&path, first).unwrap();
-            assert!(!source(&path).was(&before.identity), "another inode");
+            assert!(!source(&path).is_same_as(&before.identity), "another inode");
             if !first.is_empty() {
                 std::fs::write(&renamed, first.replace('a', "b")).unwrap();
-                assert!(!source(&renamed).was(&before.identity), "another beginning");
+                assert!(!source(&renamed).is_same_as(&before.identity), "another beginning");
             }
             std::fs::remove_file(&renamed).unwrap();
         }

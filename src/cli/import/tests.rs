@@ -92,7 +92,7 @@ fn an_import_that_is_cut_short_again_and_again_records_everything_once() {
             let (engine, _) = open(&dir.path().join("data"));
             // Other events are recorded between the runs, never during one.
             let project = engine.registry().projects(engine.registry().organizations()[0].id).unwrap()[0].id;
-            note_unfinished(&engine).unwrap();
+            recover_progress(&engine).unwrap();
             engine.track(project, &NewEvent::new("other")).await.unwrap();
             let summary = into_engine(&engine, &import, after_a_batch(&engine)).await.unwrap();
             assert_eq!(summary.resumed_at_line.is_some(), runs > 0);
@@ -320,7 +320,7 @@ fn a_line_that_is_too_long_is_one_refused_line() {
         let import = args(&[file.to_str().unwrap()]);
         let summary = into_engine(&engine, &import, std::future::pending()).await.unwrap();
         assert_eq!((summary.recorded, summary.refused, summary.refused_lines[0].line), (4, 1, 3));
-        assert!(!summary.is_all_refused());
+        assert!(!summary.none_recorded());
         engine.close().await;
     });
 }

@@ -42,7 +42,7 @@ struct Head {
     has_request_line: bool,
     length: u64,
     is_chunked: bool,
-    is_endless: bool,
+    ends_with_connection: bool,
 }
 
 /// The part of a request that the client is sending.
@@ -131,7 +131,7 @@ impl Framing {
             // Empty lines before a request are allowed.
             State::Head(head) if !head.has_request_line => State::Head(head),
             State::Head(head) if head.is_chunked => State::ChunkSize,
-            State::Head(head) if head.is_endless => State::Endless,
+            State::Head(head) if head.ends_with_connection => State::Endless,
             State::Head(Head { length: 0, .. }) => State::Complete,
             State::Head(head) => State::Body { left: head.length },
             State::ChunkSize => match chunk_size(line) {
@@ -150,7 +150,7 @@ impl Head {
     fn with_line(mut self, line: &[u8]) -> Self {
         if !self.has_request_line {
             self.has_request_line = true;
-            self.is_endless = line.starts_with(b"CONNECT ");
+            self.ends_with_connection = line.starts_with(b"CONNECT ");
             return self;
         }
         // Most headers are irrelevant, and the first letter is enough to skip them.
@@ -161,12 +161,12 @@ impl Head {
         if name.eq_ignore_ascii_case(b"content-length") {
             match std::str::from_utf8(value).ok().and_then(|value| value.parse().ok()) {
                 Some(length) => self.length = length,
-                None => self.is_endless = true,
+                None => self.ends_with_connection = true,
             }
         } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
             self.is_chunked |= value.eq_ignore_ascii_case(b"chunked");
         } else if name.eq_ignore_ascii_case(b"upgrade") {
-            self.is_endless |= value.eq_ignore_ascii_case(b"websocket");
+            self.ends_with_connection |= value.eq_ignore_ascii_case(b"websocket");
         }
         self
     }

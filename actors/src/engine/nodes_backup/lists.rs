@@ -52,7 +52,7 @@ impl Engine {
         let archive = self.inner.archives.of(partition);
         let catalog = archive.catalog();
         let sealed_until = catalog.sealed_until_of(|one| one == project);
-        // The end of a log is behind its last event, but sealing ends at the last event.
+        // The end of a log is after its last event, but sealing ends at the last event.
         if catalog.waiting().contains_key(&project) || (sealed_until < until && !is_just_sealed) {
             return Ok(SealedList::NotYet);
         }

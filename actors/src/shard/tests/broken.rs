@@ -158,9 +158,9 @@ fn where_only_a_start_helps_the_senders_hear_at_once_and_nothing_more_is_taken()
     rig.shard.break_partition((partition, headcount_domain::fault::Fault::damaged_log("planted")));
     assert!(answered.recv().is_err(), "the reply is dropped");
     assert!(hand_over(&mut rig, project, users(project, 330..340)).recv().is_err());
-    let unwell = rig.shard.pipeline.context.health.unwell();
+    let not_working = rig.shard.pipeline.context.health.not_working();
     assert_eq!(
-        unwell.iter().map(|(number, condition, _)| (*number, *condition)).collect::<Vec<_>>(),
+        not_working.iter().map(|(number, condition, _)| (*number, *condition)).collect::<Vec<_>>(),
         [(partition, Condition::Failed)]
     );
     rig.send(other, users(other, 20..30));

@@ -21,14 +21,14 @@ pub(crate) struct ImportedPart {
 
 /// The recorded or dropped lines without an `external_id`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Seen {
+pub(crate) struct ReadLines {
     /// The ranges of offsets that were read. They are in order and don't touch.
     parts: Vec<(u64, u64)>,
     /// The refused lines in these ranges, as in [`ImportedPart`]. A later import may accept them.
     refused: Vec<(u64, u64)>,
 }
 
-impl Seen {
+impl ReadLines {
     /// Adds a part that was read, for the first time or again.
     pub(crate) fn add(&mut self, part: &ImportedPart) {
         let (mut from, mut until) = (part.from.offset, part.until.offset);
@@ -108,13 +108,13 @@ mod tests {
         ImportedPart { from: place(first - 1), until: place(last), refused: runs(refused.iter().copied()) }
     }
 
-    fn lines(seen: &Seen) -> Vec<u64> {
+    fn lines(seen: &ReadLines) -> Vec<u64> {
         (1..=40).filter(|line| seen.has(line * 10 - 3, *line)).collect()
     }
 
     #[test]
     fn parts_may_come_in_any_order_and_again() {
-        let mut seen = Seen::default();
+        let mut seen = ReadLines::default();
         assert!(!seen.reaches_beyond(0) && lines(&seen).is_empty());
         seen.add(&part(1, 3, &[2]));
         seen.add(&part(7, 9, &[]));
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn refused_lines_that_are_too_many_are_not_tried_again() {
-        let mut seen = Seen::default();
+        let mut seen = ReadLines::default();
         for line in 0..MAX_REFUSED as u64 + 5 {
             seen.add(&part(2 * line + 1, 2 * line + 2, &[2 * line + 1]));
         }
