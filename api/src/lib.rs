@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod app;
+pub mod blocking;
 pub mod call;
 pub mod client_end;
 pub mod command;
