@@ -52,9 +52,6 @@ pub struct AppState {
 impl AppState {
     /// Returns what the node that the client reached passed on with the request. `None`: this is that node.
     pub(crate) fn first_node(&self, request: &HttpRequest) -> Option<FirstNode> {
-        if self.engine.owners().is_alone() {
-            return None;
-        }
         request.extensions().get().copied()
     }
 

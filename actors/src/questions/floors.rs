@@ -23,7 +23,7 @@ impl Questions {
     /// # Errors
     /// See [`AskError`].
     pub async fn floors(&self, organization: OrganizationId, projects: &[ProjectId]) -> Result<Vec<Option<Day>>, AskError> {
-        let versions = self.versions_everywhere(organization, projects).await?;
+        let versions = self.versions_of(organization, projects).await?;
         Ok(versions.into_iter().map(|version| version.floor).collect())
     }
 
@@ -39,7 +39,7 @@ impl Questions {
     /// Another node, which has some of the projects, gives no answer.
     pub async fn complete_from(&self, organization: OrganizationId, window: Window) -> Result<Option<Day>, AskError> {
         let projects = self.projects_of(organization);
-        let versions = self.versions_everywhere(organization, &projects).await?;
+        let versions = self.versions_of(organization, &projects).await?;
         Ok(versions.iter().filter_map(|version| version.floor).filter(|floor| *floor > window.start).max())
     }
 }

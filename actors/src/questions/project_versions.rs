@@ -34,7 +34,7 @@ impl Questions {
     }
 
     /// Returns the versions of projects of an organization, on whichever nodes they are.
-    pub(crate) async fn versions_everywhere(
+    pub(crate) async fn versions_of(
         &self,
         organization: OrganizationId,
         projects: &[ProjectId],

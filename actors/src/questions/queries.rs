@@ -127,7 +127,7 @@ impl Questions {
                 hash.write_u64(version);
             }
         };
-        for (project, version) in projects.iter().zip(self.versions_everywhere(organization, &projects).await?) {
+        for (project, version) in projects.iter().zip(self.versions_of(organization, &projects).await?) {
             add(*project, version.incarnation, version.position);
         }
         Ok(hash.digest128())

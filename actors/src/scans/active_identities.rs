@@ -105,7 +105,7 @@ impl Scans {
         question: ActiveQuestion,
     ) -> Result<ActiveAnswer, AskError> {
         let turn = Arc::new(self.node_turns.questions.take(Some(organization)).await?);
-        let Some(active) = self.collect_active(&turn, projects, question.window).await? else {
+        let Some(active) = self.collect_active_here(&turn, projects, question.window).await? else {
             return Ok(ActiveAnswer::Identities(Vec::new()));
         };
         let most = self.max_active;
@@ -113,7 +113,7 @@ impl Scans {
     }
 
     /// Returns who was active in projects of an organization, on whichever nodes they are, with the number of their events.
-    pub(super) async fn collect_everywhere(
+    pub(super) async fn collect_active(
         &self,
         turn: &Arc<ScanTurn>,
         organization: OrganizationId,
@@ -122,7 +122,7 @@ impl Scans {
     ) -> Result<Option<GroupTable>, AskError> {
         let places = self.questions.places(&projects).known()?;
         let of = |places: &[usize]| places.iter().map(|place| projects[*place]).collect::<Vec<_>>();
-        let mut active = self.collect_active(turn, of(&places.here), window).await?;
+        let mut active = self.collect_active_here(turn, of(&places.here), window).await?;
         let there: BTreeMap<_, _> = places.there.iter().map(|(address, places)| (address, of(places))).collect();
         for (address, projects) in &there {
             for projects in projects.chunks(MAX_PROJECTS) {

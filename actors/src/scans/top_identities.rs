@@ -55,13 +55,13 @@ impl Scans {
         // One turn for all projects: what is collected is in memory until the end.
         let turn = Arc::new(self.turns.take(Some(organization)).await?);
         let projects = self.questions.projects_of(organization);
-        let active = self.collect_everywhere(&turn, organization, projects, window).await?;
+        let active = self.collect_active(&turn, organization, projects, window).await?;
         let Some(active) = active else { return Ok(ranking.finish()) };
         self.run_scan(turn, move |scans, cancelled, _| scans.rank(cancelled, organization, active, ranking)).await
     }
 
     /// Returns who was active in projects of this node, if there are any, with the number of their events.
-    pub(super) async fn collect_active(
+    pub(super) async fn collect_active_here(
         &self,
         turn: &Arc<ScanTurn>,
         projects: Vec<ProjectId>,

@@ -20,11 +20,7 @@ pub fn way(state: &AppState, request: &HttpRequest, project: ProjectId) -> Resul
 
 /// The same for whatever goes to the owner of a partition.
 fn way_to(state: &AppState, request: &HttpRequest, partition: u16, holder: Holder) -> Result<Option<OwnerNode>, ApiError> {
-    let owners = state.engine.owners();
-    if owners.is_alone() {
-        return Ok(None);
-    }
-    match owners.of(partition) {
+    match state.engine.owners().of(partition) {
         Owner::Here => Ok(None),
         Owner::There(address) if state.first_node(request).is_none() => Ok(Some(OwnerNode { partition, address, holder })),
         Owner::There(_) | Owner::Nowhere => {
@@ -48,7 +44,6 @@ pub(crate) fn way_of(state: &AppState, request: &HttpRequest, destination: Desti
                 way => way,
             }
         }
-        _ if state.engine.owners().is_alone() => Ok(None),
         Destination::WebhookOwner(_) => {
             let project = named("webhook_id").parse().ok().and_then(|id| state.engine.project_of_webhook(&id));
             match project.filter(|project| auth::is_visible(state, request, *project)) {

@@ -99,9 +99,6 @@ fn needs_control_data(path: &str) -> bool {
 
 /// Takes what another node passed on with a request out of its headers, which handlers read and errors may show. From anybody else it says nothing.
 fn note_first_node(state: &AppState, request: &mut ServiceRequest) {
-    if state.engine.owners().is_alone() {
-        return;
-    }
     let passed: Vec<HeaderValue> = request.headers_mut().remove(&first_node::FORWARDED).collect();
     if let [value] = &passed[..]
         && let Some(first) = FirstNode::read(value, state.engine.node_token())

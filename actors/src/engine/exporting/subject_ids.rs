@@ -224,7 +224,7 @@ impl Engine {
         is_over: &dyn Fn() -> bool,
     ) -> Result<Vec<(ProjectId, Position)>, ErasureError> {
         let unavailable = |_| ErasureError::Unavailable("a project's data is not available now");
-        let versions = ask_patiently(is_over, || self.versions_everywhere(organization, projects)).map_err(unavailable)?;
+        let versions = ask_patiently(is_over, || self.versions_of(organization, projects)).map_err(unavailable)?;
         Ok(projects.iter().copied().zip(versions.iter().map(|version| version.position)).collect())
     }
 
