@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::http::header::HeaderName;
+use headcount_api::node_client::NodeClient;
 use ipnet::IpNet;
 use serde::Serialize;
 
@@ -28,7 +29,6 @@ use headcount_cluster::{Credentials, files::Bucket};
 use headcount_outbound::AllowList;
 use headcount_storage::log::MAX_BLOCK_BYTES;
 
-use crate::http::node_client::NodeClient;
 use crate::research::GuardedReader;
 use crate::server::{ExtraPaths, HttpConfig};
 use crate::telemetry::{self, LogFormat};
@@ -346,7 +346,7 @@ impl Settings {
         if let Some(research) = &mut config.research {
             research.builds = true;
         }
-        config.ask_node = Some(Arc::new(NodeClient::new()));
+        config.ask_node = Some(Arc::new(NodeClient::default()));
         config
     }
 

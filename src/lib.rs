@@ -48,7 +48,8 @@ mod webhooks;
 
 pub use headcount_actors::ingest::{BatchReceipt, Field, NewEvent, Receipt, Refusal, Status};
 pub use headcount_actors::{
-    AskError, CheckpointPolicy, Engine, EngineConfig, OpenError, OrganizationProjects, Progress, TrackError, Tracker, Vitals,
+    AskError, CheckpointPolicy, Engine, EngineConfig, OpenError, OrganizationProjects, Progress, Questions, Scans, TrackError,
+    Tracker, Vitals,
 };
 pub use headcount_common::clock;
 pub use headcount_control as registry;

@@ -5,16 +5,12 @@
 //! back.
 //!
 //! # Code map
-//! - `engine` is the embedded API, and `engine/scan` answers from the events themselves.
-//! - `ingest` gathers and submits events, and `shard` folds them and answers queries.
-//! - `checkpoint_writer` and `archiver` write files in the background.
-//! - `history` reads recorded events from archive and log.
-//! - `verify` and `refolding` compute states a second time (`recompute`).
-//! - `backup` and `moving` copy a data directory.
-//! - `webhooks`, `profiles`, `privacy` and `live` are features.
-//!
-//! Actors are in `actor.rs` files. Organizations, projects, keys and tokens are in the crate
-//! `headcount-control`. The traits that a cluster implements are in `headcount-common`.
+//! `engine` is the embedded API. `questions` answers from the rollups, `scans` from the events themselves. `ingest` gathers and
+//! submits events, `shard` folds them and answers. `checkpoint_writer` and `archiver` write files in the background. `history` reads
+//! recorded events from archive and log.
+//! `verify` and `refolding` compute states a second time (`recompute`), `backup` and `moving` copy a data directory. `webhooks`,
+//! `profiles`, `privacy` and `live` are features. Actors are in `actor.rs` files. Organizations, projects, keys and tokens are the crate
+//! `headcount-control`; the traits that a cluster implements are in `headcount-common`.
 
 pub mod admission_gate;
 mod archiver;
@@ -48,10 +44,12 @@ mod opening_progress;
 mod position_map;
 pub mod privacy;
 pub mod profiles;
+mod questions;
 mod recompute;
 mod refolding;
 mod repair_counts;
 mod saved_state;
+mod scans;
 mod shard;
 mod suppressed;
 pub mod thread_name;
@@ -64,10 +62,9 @@ pub mod webhooks;
 pub use archiver::{ArchivePolicy, Sealed};
 pub use clock_guard::{ClockJump, ClockState, ConfirmClockError};
 pub use engine::{
-    AdoptError, Adoption, AskError, Engine, EngineConfig, EventsPage, ExplainError, ExportSink, LogSink, Membership, NodesBackup,
-    NodesBackupError, OpenError, OpenRegistry, OrganizationProjects, PageOrder, PageQuestion, PagedEvent, ProjectIntake,
-    ReindexError, Reindexed, RemainsError, SealError, SegmentRequest, StartCommit, Vitals, reindex, search_erased,
-    verify_directory,
+    AdoptError, Adoption, AskError, Engine, EngineConfig, EngineDocuments, EngineParts, LogSink, Membership, NodesBackup,
+    NodesBackupError, OpenError, OpenRegistry, ProjectIntake, ReindexError, Reindexed, RemainsError, SealError, SegmentRequest,
+    StartCommit, Vitals, reindex, search_erased, verify_directory,
 };
 pub use erased_search::{ErasedFinding, ErasedSearch};
 pub use geo::GeoError;
@@ -79,5 +76,7 @@ pub use live::{LiveEnd, LiveFigures, LiveFrame, LiveMinute, LiveNotification, Li
 pub use moving::{LeftBehind, MovedDocument, MovedEvents, MovingError, MovingSource};
 pub use opening_progress::Progress;
 pub use position_map::PositionMap;
+pub use questions::{OrganizationProjects, Questions};
 pub use saved_state::{CopiedState, SavedState, state_version};
+pub use scans::{EventsPage, ExplainError, ExportSink, PageOrder, PageQuestion, PagedEvent, Scans, ViewFigures};
 pub use shard::{CheckpointPolicy, Outcome};

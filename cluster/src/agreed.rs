@@ -6,13 +6,10 @@
 //! run the later program version, [`finalize`](crate::finalize) raises the agreed versions. From
 //! then on, the cluster refuses nodes of the previous program version.
 
-use async_nats::jetstream::context::PublishErrorKind;
-use async_nats::jetstream::kv::Store;
-use async_nats::jetstream::message::PublishMessage;
-use async_nats::jetstream::stream::LastRawMessageErrorKind;
 use headcount_common::answers_version;
 use serde::{Deserialize, Serialize};
 
+use crate::cells::{Cell, KvCells, Unanswered};
 use crate::connection::Connection;
 use crate::levels::Levels;
 use crate::record::{self, BUCKET, RecordError};
@@ -63,6 +60,12 @@ pub enum LevelsError {
     Brokers(#[from] RecordError),
 }
 
+impl From<Unanswered> for LevelsError {
+    fn from(unanswered: Unanswered) -> Self {
+        Self::Brokers(unanswered.into())
+    }
+}
+
 impl AgreedLevels {
     /// Returns the levels of a cluster that were never raised.
     fn first() -> Self {
@@ -82,8 +85,8 @@ impl AgreedLevels {
     /// # Errors
     /// Returns a [`LevelsError`].
     pub(crate) async fn read(connection: &Connection) -> Result<Self, LevelsError> {
-        let bytes = record::read_key(connection, KEY).await?;
-        bytes.map_or_else(|| Ok(Self::first()), |bytes| Self::of_bytes(&bytes))
+        let cell = record::read_key(connection, KEY).await?;
+        cell.map_or_else(|| Ok(Self::first()), |cell| Self::of_bytes(&cell.value))
     }
 
     /// Reads the agreed levels for a node with the levels `own`. Everything that uses the
@@ -122,17 +125,15 @@ impl AgreedLevels {
     }
 }
 
-/// The key that holds the agreed levels.
-pub(crate) struct LevelsKey<'s>(pub(crate) &'s Store);
+/// The key with the levels, for those who read it again and again, or change it.
+pub(crate) struct LevelsKey<'s>(pub(crate) &'s KvCells);
 
 impl LevelsKey<'_> {
     /// Returns the agreed levels with the revision of the key, or 0 if the key doesn't exist.
     pub(crate) async fn read(&self) -> Result<(AgreedLevels, u64), LevelsError> {
-        let subject = format!("{}{KEY}", self.0.prefix);
-        match self.0.stream.get_last_raw_message_by_subject(&subject).await {
-            Ok(message) => Ok((AgreedLevels::of_bytes(&message.payload)?, message.sequence)),
-            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok((AgreedLevels::first(), 0)),
-            Err(error) => Err(RecordError::Unavailable(error.to_string()).into()),
+        match self.0.read(KEY).await? {
+            Some(Cell { value, revision }) => Ok((AgreedLevels::of_bytes(&value)?, revision)),
+            None => Ok((AgreedLevels::first(), 0)),
         }
     }
 
@@ -141,20 +142,10 @@ impl LevelsKey<'_> {
         self.read().await?.0.joined(connection, own)
     }
 
-    /// Raises the agreed levels to `to` if the key still has this revision. Returns whether it had.
-    pub(crate) async fn raise(&self, connection: &Connection, to: Levels, revision: u64) -> Result<bool, LevelsError> {
+    /// Raises them to those of this version, if the key still has that revision. Returns whether it had.
+    pub(crate) async fn raise(&self, to: Levels, revision: u64) -> Result<bool, LevelsError> {
         let raised = AgreedLevels { version: VERSION, by: answers_version().to_owned(), levels: to };
-        let subject = format!("{}{KEY}", self.0.prefix);
-        let message = PublishMessage::build().payload(raised.to_text()?.into()).expected_last_subject_sequence(revision);
-        let sent = match connection.context.send_publish(subject, message).await {
-            Ok(sent) => sent.await,
-            Err(error) => Err(error),
-        };
-        match sent {
-            Ok(_) => Ok(true),
-            Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(false),
-            Err(error) => Err(RecordError::Unavailable(error.to_string()).into()),
-        }
+        Ok(self.0.change(KEY, raised.to_text()?, revision).await?.is_some())
     }
 }
 

@@ -1,10 +1,11 @@
-//! The description that a broker gives of itself.
+//! A broker: how it introduces itself, what it tells at its monitoring address, and which versions a cluster accepts.
+
+use std::time::Duration;
 
 use async_nats::ServerInfo;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::connection::{ConnectError, Credentials};
-use crate::version::{self, VersionError};
 
 /// The smallest `max_payload` that a broker may have, in bytes.
 pub(crate) const LEAST_MAX_PAYLOAD: usize = 8 << 20;
@@ -50,7 +51,7 @@ impl Broker {
 
     /// Checks its version.
     pub(crate) fn check_version(&self) -> Result<(), VersionError> {
-        version::check(&self.version)
+        check_version(&self.version)
     }
 }
 
@@ -61,9 +62,78 @@ pub(crate) fn without_credentials(address: &str) -> String {
     if scheme.is_empty() { host.to_owned() } else { format!("{scheme}://{host}") }
 }
 
+/// The least patch of each minor version that is accepted. Others lose messages, or answer what is not so (nats-server #6041, #5848, #7460, #8057, #8370,
+/// #8469).
+const ACCEPTED: [((u64, u64), u64); 4] = [((2, 10), 27), ((2, 11), 12), ((2, 12), 8), ((2, 14), 4)];
+/// The last of them. Later minor versions are accepted.
+const LAST: (u64, u64) = (2, 14);
+
+/// Why a version is not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum VersionError {
+    /// It is not of the form `2.10.27`.
+    #[error("its version is {0:?}, which is not that of a release")]
+    Unknown(String),
+    /// It is too old, or has known defects.
+    #[error("its version is {0}: 2.10.27, 2.11.12, 2.12.8 and 2.14.4 are accepted, later patches of each, and 2.15 and later")]
+    Refused(String),
+}
+
+/// Checks whether a broker of this version may carry a cluster.
+///
+/// # Errors
+/// [`VersionError`].
+fn check_version(version: &str) -> Result<(), VersionError> {
+    let unknown = || VersionError::Unknown(version.to_owned());
+    let numbers: Vec<u64> = version.split('.').map(|part| part.parse().ok()).collect::<Option<_>>().ok_or_else(unknown)?;
+    let [major, minor, patch] = numbers[..] else { return Err(unknown()) };
+    let least = ACCEPTED.iter().find(|(of, _)| *of == (major, minor)).map(|(_, least)| *least);
+    let accepted = least.map_or((major, minor) > LAST, |least| patch >= least);
+    if accepted { Ok(()) } else { Err(VersionError::Refused(version.to_owned())) }
+}
+
+/// How long the monitoring address may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum size of an answer.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// What a broker says of its storage.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Storage {
+    /// The id of the broker.
+    pub(crate) server_id: String,
+    #[serde(default)]
+    config: StorageConfig,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+struct StorageConfig {
+    #[serde(default)]
+    sync_always: bool,
+}
+
+impl Storage {
+    /// Asks the broker with the monitoring address `base`, such as `http://10.0.0.1:8222`.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub(crate) fn ask(base: &str) -> Result<Self, String> {
+        let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).max_redirects(0).build().into();
+        let mut answer =
+            agent.get(format!("{}/jsz?config=1", base.trim_end_matches('/'))).call().map_err(|error| error.to_string())?;
+        let text = answer.body_mut().with_config().limit(MAX_BYTES).read_to_string().map_err(|error| error.to_string())?;
+        serde_json::from_str(&text).map_err(|error| format!("this is not the monitoring address of a broker: {error}"))
+    }
+
+    /// Whether the broker syncs each message before it confirms it.
+    pub(crate) fn syncs_always(&self) -> bool {
+        self.config.sync_always
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::without_credentials;
+    use super::*;
 
     #[test]
     fn no_address_shows_a_password() {
@@ -74,6 +144,19 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(without_credentials(address), shown);
+        }
+    }
+
+    #[test]
+    fn versions_without_known_defects_are_accepted() {
+        for version in ["2.10.27", "2.10.31", "2.11.12", "2.12.8", "2.14.4", "2.15.0", "2.15.1", "3.0.0"] {
+            assert_eq!(check_version(version), Ok(()), "{version}");
+        }
+        for version in ["2.9.10", "2.10.26", "2.11.11", "2.12.7", "2.13.5", "2.14.3", "1.99.99"] {
+            assert_eq!(check_version(version), Err(VersionError::Refused(version.to_owned())), "{version}");
+        }
+        for version in ["", "2.10", "2.10.27.1", "2.15.0-preview.1", "2.10.x", "-2.10.27"] {
+            assert_eq!(check_version(version), Err(VersionError::Unknown(version.to_owned())), "{version}");
         }
     }
 }

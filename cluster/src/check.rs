@@ -3,13 +3,11 @@
 use serde::{Serialize, Serializer};
 
 pub use crate::broker::Broker;
-use crate::broker::{LEAST_MAX_PAYLOAD, without_credentials};
+use crate::broker::{LEAST_MAX_PAYLOAD, Storage, VersionError, without_credentials};
 use crate::connection::{ConnectError, Connection, Credentials};
 use crate::files::{Bucket, BucketError};
-use crate::monitor::Storage;
 use crate::trial;
 pub use crate::trial::{Trial, TrialError};
-use crate::version::VersionError;
 
 /// The brokers and files to check.
 #[derive(Debug, Clone)]

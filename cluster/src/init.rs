@@ -27,7 +27,7 @@ use crate::identity::node_id;
 use crate::lease::{LeaseError, Leases, Timing};
 use crate::moving::{Load, MoveError, MoveProgress, Moved};
 use crate::node::bring_salts;
-use crate::record::{self, BUCKET, ClusterRecord, RecordError, read_key, read_revision, write_key};
+use crate::record::{self, BUCKET, ClusterRecord, RecordError, read_key, write_key};
 use crate::stream::{StreamError, StreamName};
 
 /// The number of streams created at once.
@@ -169,7 +169,7 @@ pub fn init_from(
     let load = Load::measure(source, options.max_bytes, options.files.as_ref()).map_err(moving)?;
     source.bring_keys(&options.data_dir).map_err(|error| moving(error.into()))?;
     let begun = runtime.block_on(read_key(&connection, MOVING_KEY))?;
-    if begun.as_ref().is_some_and(|begun| begun != source.digest().as_bytes()) {
+    if begun.as_ref().is_some_and(|begun| begun.value != source.digest().as_bytes()) {
         return Err(moving(MoveError::OtherSource));
     }
     if begun.is_none() {
@@ -188,8 +188,8 @@ pub fn init_from(
     open_registry(runtime, &connection, &record, &options.data_dir)?.catch_up()?;
     let salts = visitor_salts(&options.data_dir)?;
     runtime.block_on(bring_salts(&connection, options.replicas, &salts)).map_err(|error| InitError::Salts(error.to_string()))?;
-    // A later attempt changes the same streams.
-    if runtime.block_on(read_revision(&connection, MOVING_KEY))? != Some(epoch) {
+    // One that began later changes the same streams.
+    if runtime.block_on(read_key(&connection, MOVING_KEY))?.map(|cell| cell.revision) != Some(epoch) {
         return Err(InitError::Overtaken);
     }
     runtime.block_on(record.publish(&connection))?;

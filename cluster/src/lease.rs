@@ -14,15 +14,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use async_nats::jetstream::kv::{Config, Store, UpdateErrorKind};
-use async_nats::jetstream::stream::{LastRawMessageErrorKind, StorageType};
+use async_nats::jetstream::kv::Config;
 use headcount_storage::boot_time::boot_time;
 use serde::{Deserialize, Serialize};
 
+use crate::cells::{Cell, KvCells, Unanswered};
 use crate::connection::Connection;
 use crate::levels::Levels;
 
-/// How long brokers may take to answer. A change without an answer may still have been made.
+/// How long brokers may take to answer: a small part of the time that leases are held.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The durations of leases.
@@ -131,7 +131,7 @@ pub(crate) fn key_of(partition: u16) -> String {
 /// The bucket with all leases.
 #[derive(Debug, Clone)]
 pub struct Leases {
-    store: Store,
+    cells: KvCells,
     timing: Timing,
     /// The fold version of the program that takes leases.
     fold: u32,
@@ -143,15 +143,8 @@ impl Leases {
     /// # Errors
     /// Returns [`LeaseError::Unavailable`].
     pub async fn create(connection: &Connection, bucket: &str, replicas: usize, timing: Timing) -> Result<Self, LeaseError> {
-        let config = Config {
-            bucket: bucket.to_owned(),
-            history: 1,
-            storage: StorageType::File,
-            num_replicas: replicas,
-            ..Config::default()
-        };
-        let store = connection.bucket(config).await.map_err(unavailable)?;
-        Ok(Self { store, timing, fold: Levels::own().fold })
+        let bucket = Config { bucket: bucket.to_owned(), ..Config::default() };
+        Self::of(KvCells::created(connection, replicas, bucket), timing).await
     }
 
     /// Uses a bucket that exists.
@@ -159,8 +152,12 @@ impl Leases {
     /// # Errors
     /// Returns [`LeaseError::Unavailable`].
     pub async fn open(connection: &Connection, bucket: &str, timing: Timing) -> Result<Self, LeaseError> {
-        let store = connection.context.get_key_value(bucket).await.map_err(unavailable)?;
-        Ok(Self { store, timing, fold: Levels::own().fold })
+        Self::of(KvCells::existing(connection, bucket), timing).await
+    }
+
+    async fn of(cells: KvCells, timing: Timing) -> Result<Self, LeaseError> {
+        cells.open().await?;
+        Ok(Self { cells: cells.within(ANSWER_TIMEOUT), timing, fold: Levels::own().fold })
     }
 
     /// Takes leases for a program with these levels.
@@ -200,25 +197,15 @@ impl Leases {
 
     /// Returns the value of a key and its revision; `None` if the key doesn't exist.
     async fn read(&self, key: &str) -> Result<Option<(Record, u64)>, LeaseError> {
-        // Asks the leader, whose answer is seldom out of date.
-        let subject = format!("{}{key}", self.store.prefix);
-        let message = match in_time(self.store.stream.get_last_raw_message_by_subject(&subject)).await? {
-            Ok(message) => message,
-            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => return Ok(None),
-            Err(error) => return Err(unavailable(error)),
-        };
-        Ok(Some((record_of(key, &message.payload)?, message.sequence)))
+        let Some(Cell { value, revision }) = self.cells.read(key).await? else { return Ok(None) };
+        Ok(Some((record_of(key, &value)?, revision)))
     }
 
     /// Changes a key whose revision is `revision`, or 0 if the key doesn't exist. Returns the new
     /// revision; `None` if the revision was another one.
     async fn change(&self, key: &str, record: &Record, revision: u64) -> Result<Option<u64>, LeaseError> {
         let value = serde_json::to_vec(record).map_err(unavailable)?;
-        match in_time(self.store.update(key, value.into(), revision)).await? {
-            Ok(revision) => Ok(Some(revision)),
-            Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
-            Err(error) => Err(unavailable(error)),
-        }
+        Ok(self.cells.change(key, value, revision).await?)
     }
 }
 
@@ -482,9 +469,10 @@ impl Lease {
     }
 }
 
-/// Waits for an answer, for a small part of the time that leases last.
-async fn in_time<T>(asked: impl Future<Output = T>) -> Result<T, LeaseError> {
-    tokio::time::timeout(ANSWER_TIMEOUT, asked).await.map_err(unavailable)
+impl From<Unanswered> for LeaseError {
+    fn from(Unanswered(why): Unanswered) -> Self {
+        Self::Unavailable(why)
+    }
 }
 
 fn unavailable(error: impl std::fmt::Display) -> LeaseError {

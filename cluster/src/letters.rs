@@ -5,16 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use async_nats::jetstream::kv::Store;
 use headcount_common::{SharedLetters, SharedLettersError};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
-use tokio::sync::OnceCell;
-use tokio::time::timeout;
 
+use crate::cells::{KvCells, Owned, PartitionCells, Unanswered};
 use crate::connection::Connection;
-use crate::owned_key::{ANSWER_TIMEOUT, Owned, OwnedKey, OwnedKeyError, OwnedValue};
 use crate::record::BUCKET;
 
 /// The most events of a partition that can be set aside: so many fit into a message with room to spare.
@@ -23,30 +20,13 @@ const MAX_LETTERS: usize = 20_000;
 /// The value of a partition's key.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct LetterList {
-    /// The epoch of the owner that may change it.
-    epoch: u64,
-    /// Tells one change of an owner from another one.
-    change: u64,
     /// The positions of the events.
     positions: BTreeSet<u64>,
 }
 
-impl OwnedValue for LetterList {
-    fn epoch(&self) -> u64 {
-        self.epoch
-    }
-
-    fn of(self, epoch: u64, change: u64) -> Self {
-        Self { epoch, change, ..self }
-    }
-}
-
-impl From<OwnedKeyError> for SharedLettersError {
-    fn from(error: OwnedKeyError) -> Self {
-        match error {
-            OwnedKeyError::NotOwner(partition) => Self::NotOwner(partition),
-            OwnedKeyError::Unavailable(why) => Self::Unavailable(why),
-        }
+impl From<Unanswered> for SharedLettersError {
+    fn from(Unanswered(why): Unanswered) -> Self {
+        Self::Unavailable(why)
     }
 }
 
@@ -54,20 +34,15 @@ impl From<OwnedKeyError> for SharedLettersError {
 #[derive(Debug)]
 pub(crate) struct LetterLists {
     runtime: Handle,
-    connection: Connection,
-    bucket: OnceCell<Store>,
+    keys: PartitionCells<LetterList>,
     own: Mutex<BTreeMap<u16, Owned<LetterList>>>,
-}
-
-fn unavailable(error: impl std::fmt::Display) -> SharedLettersError {
-    SharedLettersError::Unavailable(error.to_string())
 }
 
 impl LetterLists {
     /// Uses the bucket of a cluster, once it is asked.
     pub(crate) fn new(runtime: &Handle, connection: &Connection) -> Self {
-        let own = Mutex::default();
-        Self { runtime: runtime.clone(), connection: connection.clone(), bucket: OnceCell::new(), own }
+        let keys = PartitionCells::new(KvCells::existing(connection, BUCKET), "dead");
+        Self { runtime: runtime.clone(), keys, own: Mutex::default() }
     }
 
     /// Makes the owner of `epoch` the only one that may set events of a partition aside. Returns those that were.
@@ -76,7 +51,7 @@ impl LetterLists {
     /// [`SharedLettersError::NotOwner`] if a later owner did so, and [`SharedLettersError::Unavailable`].
     pub(crate) async fn take_over(&self, partition: u16, epoch: u64) -> Result<BTreeSet<u64>, SharedLettersError> {
         self.own.lock().remove(&partition);
-        let taken: Owned<LetterList> = self.key_of(partition).await?.take_over(epoch).await?;
+        let taken = self.keys.take_over(partition, epoch).await?.ok_or(SharedLettersError::NotOwner(partition))?;
         let positions = taken.value.positions.clone();
         self.own.lock().insert(partition, taken);
         Ok(positions)
@@ -128,22 +103,15 @@ impl LetterLists {
     ) -> Result<(), SharedLettersError> {
         let known = self.own.lock().get(&partition).cloned().ok_or(SharedLettersError::NotOwner(partition))?;
         let mut own = known.clone();
-        self.key_of(partition).await?.change(&mut own, change).await?;
+        if !self.keys.change(partition, &mut own, change).await? {
+            return Err(SharedLettersError::NotOwner(partition));
+        }
         let mut lists = self.own.lock();
         // It may have been given up and taken over again meanwhile.
         if let Some(current) = lists.get_mut(&partition).filter(|current| current.revision == known.revision) {
             *current = own;
         }
         Ok(())
-    }
-
-    async fn key_of(&self, partition: u16) -> Result<OwnedKey<'_>, SharedLettersError> {
-        Ok(OwnedKey { store: self.bucket().await?, partition, name: format!("dead.{partition:03}") })
-    }
-
-    async fn bucket(&self) -> Result<&Store, SharedLettersError> {
-        let open = async || self.connection.context.get_key_value(BUCKET).await.map_err(unavailable);
-        timeout(ANSWER_TIMEOUT, self.bucket.get_or_try_init(open)).await.map_err(unavailable)?
     }
 }
 

@@ -30,6 +30,8 @@ pub mod status;
 
 mod agreed;
 mod broker;
+mod cells;
+mod commands;
 mod connection;
 mod cursors;
 mod documents;
@@ -38,17 +40,15 @@ mod fault_injection;
 mod identity;
 mod letters;
 mod levels;
-mod monitor;
-mod owned_key;
 mod record;
 mod stream;
 mod trial;
-mod version;
 
 pub use agreed::{AgreedLevels, LevelsError};
+pub use broker::VersionError;
+pub use commands::ClusterError;
 pub use connection::{ConnectError, Connection, Credentials};
 pub use identity::{boot_id, node_id};
 pub use levels::Levels;
 pub use record::{ClusterRecord, RecordError};
 pub use stream::{StreamError, StreamName};
-pub use version::VersionError;

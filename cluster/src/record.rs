@@ -3,20 +3,19 @@
 use std::time::Duration;
 
 use async_nats::jetstream::ErrorCode;
-use async_nats::jetstream::context::{GetStreamErrorKind, PublishErrorKind};
-use async_nats::jetstream::message::{PublishMessage, StreamMessage};
-use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
+use async_nats::jetstream::context::GetStreamErrorKind;
+use async_nats::jetstream::stream::Stream;
+use bytes::Bytes;
 use headcount_storage::format::Incarnation;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use tokio::time::timeout;
 
+use crate::cells::{Cell, KvCells, Unanswered};
 use crate::connection::{Connection, TIMEOUT};
 
 /// The bucket of a cluster, with its record, leases and nodes.
 pub(crate) const BUCKET: &str = "hc";
 const STREAM: &str = "KV_hc";
-/// The prefix of the subjects of keys.
-const SUBJECTS: &str = "$KV.hc.";
 const KEY: &str = "cluster";
 /// The version of new records.
 const VERSION: u32 = 1;
@@ -75,6 +74,12 @@ pub enum RecordError {
     Undecided(String),
 }
 
+impl From<Unanswered> for RecordError {
+    fn from(Unanswered(why): Unanswered) -> Self {
+        Self::Unavailable(why)
+    }
+}
+
 impl ClusterRecord {
     /// Describes a cluster that is not created yet.
     #[must_use]
@@ -107,7 +112,7 @@ impl ClusterRecord {
     /// # Errors
     /// Returns [`RecordError::Newer`], [`RecordError::Unreadable`] or [`RecordError::Unavailable`].
     pub async fn read(connection: &Connection) -> Result<Option<Self>, RecordError> {
-        let Some(bytes) = read_key(connection, KEY).await? else { return Ok(None) };
+        let Some(Cell { value: bytes, .. }) = read_key(connection, KEY).await? else { return Ok(None) };
         let unreadable = |error: serde_json::Error| RecordError::Unreadable(error.to_string());
         match serde_json::from_slice(&bytes).map_err(unreadable)? {
             Versioned { version: VERSION } => serde_json::from_slice(&bytes).map(Some).map_err(unreadable),
@@ -120,23 +125,19 @@ impl ClusterRecord {
     /// # Errors
     /// Returns a [`RecordError`].
     pub(crate) async fn publish(&self, connection: &Connection) -> Result<(), RecordError> {
-        let bytes = serde_json::to_vec(self).map_err(|error| RecordError::Unreadable(error.to_string()))?;
-        let mut is_unknown = false;
-        let mut reason = String::new();
+        let bytes = Bytes::from(serde_json::to_vec(self).map_err(|error| RecordError::Unreadable(error.to_string()))?);
+        let cells = KvCells::existing(connection, BUCKET);
+        let (mut is_unknown, mut reason) = (false, "there was another record".to_owned());
         for attempt in 0..ATTEMPTS {
             tokio::time::sleep(Duration::from_millis(200) * attempt).await;
-            let message =
-                PublishMessage::build().payload(bytes.clone().into()).expected_last_subject_sequence(0).expected_stream(STREAM);
-            let sent = match connection.context.send_publish(format!("{SUBJECTS}{KEY}"), message).await {
-                Ok(sent) => sent.await,
-                Err(error) => Err(error),
+            let published = match cells.ready().await {
+                Ok(()) => cells.change(KEY, bytes.clone(), 0).await.inspect_err(|_| is_unknown = true),
+                closed => closed.map(|()| None),
             };
-            match sent {
-                Ok(_) => return Ok(()),
-                Err(error) => {
-                    is_unknown |= !matches!(error.kind(), PublishErrorKind::WrongLastSequence | PublishErrorKind::StreamNotFound);
-                    reason = error.to_string();
-                }
+            match published {
+                Ok(Some(_)) => return Ok(()),
+                Ok(None) => {}
+                Err(Unanswered(why)) => reason = why,
             }
             match Self::read(connection).await {
                 Ok(Some(found)) if found == *self => return Ok(()),
@@ -150,60 +151,30 @@ impl ClusterRecord {
     }
 }
 
-/// Returns the value of a key of the bucket; `None` without the key or the bucket.
-pub(crate) async fn read_key(connection: &Connection, key: &str) -> Result<Option<Vec<u8>>, RecordError> {
-    let Some(bucket) = bucket(connection).await? else { return Ok(None) };
-    read_from(&bucket, key).await
-}
-
-/// Returns the revision of a key of the bucket; `None` without the key.
-pub(crate) async fn read_revision(connection: &Connection, key: &str) -> Result<Option<u64>, RecordError> {
-    let Some(bucket) = bucket(connection).await? else { return Ok(None) };
-    Ok(last_of(&bucket, key).await?.map(|message| message.sequence))
+/// Returns the value of a key of the bucket; `None` if there is none, or no bucket.
+pub(crate) async fn read_key(connection: &Connection, key: &str) -> Result<Option<Cell>, RecordError> {
+    match stream(connection, STREAM).await? {
+        Some(_) => Ok(KvCells::existing(connection, BUCKET).read(key).await?),
+        None => Ok(None),
+    }
 }
 
 /// Writes the value of a key of the bucket. Returns its revision, which is later than all earlier
 /// ones.
 pub(crate) async fn write_key(connection: &Connection, key: &str, value: &str) -> Result<u64, RecordError> {
-    let unavailable = |error: &dyn std::fmt::Display| RecordError::Unavailable(error.to_string());
-    let message = PublishMessage::build().payload(value.to_owned().into()).expected_stream(STREAM);
-    let sent = connection.context.send_publish(format!("{SUBJECTS}{key}"), message);
-    let sent = in_time(sent).await?.map_err(|error| unavailable(&error))?;
-    let recorded = in_time(std::future::IntoFuture::into_future(sent)).await?.map_err(|error| unavailable(&error))?;
-    Ok(recorded.sequence)
-}
-
-/// Returns the stream of the bucket; `None` without a bucket.
-pub(crate) async fn bucket(connection: &Connection) -> Result<Option<Stream>, RecordError> {
-    stream(connection, STREAM).await
+    Ok(KvCells::existing(connection, BUCKET).put(key, value.to_owned()).await?)
 }
 
 /// Returns a stream; `None` if there is none with this name.
 pub(crate) async fn stream(connection: &Connection, name: &str) -> Result<Option<Stream>, RecordError> {
-    match in_time(connection.context.get_stream(name)).await? {
+    let asked = timeout(TIMEOUT, connection.context.get_stream(name)).await;
+    match asked.map_err(|elapsed| RecordError::Unavailable(elapsed.to_string()))? {
         Ok(stream) => Ok(Some(stream)),
         Err(error) => match error.kind() {
             GetStreamErrorKind::JetStream(error) if error.error_code() == ErrorCode::STREAM_NOT_FOUND => Ok(None),
             _ => Err(RecordError::Unavailable(error.to_string())),
         },
     }
-}
-
-/// Returns the value of a key of the bucket from its leader; `None` without the key.
-pub(crate) async fn read_from(bucket: &Stream, key: &str) -> Result<Option<Vec<u8>>, RecordError> {
-    Ok(last_of(bucket, key).await?.map(|message| message.payload.to_vec()))
-}
-
-async fn last_of(bucket: &Stream, key: &str) -> Result<Option<StreamMessage>, RecordError> {
-    match in_time(bucket.get_last_raw_message_by_subject(&format!("{SUBJECTS}{key}"))).await? {
-        Ok(message) => Ok(Some(message)),
-        Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
-        Err(error) => Err(RecordError::Unavailable(error.to_string())),
-    }
-}
-
-async fn in_time<T>(asked: impl Future<Output = T>) -> Result<T, RecordError> {
-    timeout(TIMEOUT, asked).await.map_err(|elapsed| RecordError::Unavailable(elapsed.to_string()))
 }
 
 fn as_hex<S: Serializer>(incarnation: &Incarnation, serializer: S) -> Result<S::Ok, S::Error> {

@@ -3,12 +3,14 @@
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde::Serialize;
 
-use crate::agreed::{AgreedLevels, LevelsError};
-use crate::connection::{ConnectError, Connection, Credentials};
-use crate::lease::{self, LeaseError, Leases, Timing};
-use crate::log::{LogError, LogReader};
+use crate::agreed::AgreedLevels;
+use crate::cells::KvCells;
+use crate::commands::{self, ClusterError};
+use crate::connection::Credentials;
+use crate::lease::{self, Leases, Timing};
+use crate::log::LogReader;
 use crate::node::{self, KnownNode, NodeError};
-use crate::record::{self, BUCKET, ClusterRecord, RecordError};
+use crate::record::{BUCKET, ClusterRecord};
 use crate::stream::StreamName;
 
 /// The number of partitions asked for at once.
@@ -46,45 +48,12 @@ pub struct PartitionStatus {
     pub stopped: Option<String>,
 }
 
-/// The reason why the status is unknown.
-#[derive(Debug, thiserror::Error)]
-pub enum StatusError {
-    /// The brokers can't be reached.
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    /// There is no cluster.
-    #[error("these brokers have no cluster: `headcount cluster init` makes one")]
-    NoCluster,
-    /// The record of the cluster can't be read.
-    #[error(transparent)]
-    Record(#[from] RecordError),
-    /// A stream can't be read.
-    #[error("the stream {stream} can't be read: {error}")]
-    Stream {
-        /// The stream.
-        stream: String,
-        /// The error.
-        error: LogError,
-    },
-    /// A lease can't be read.
-    #[error(transparent)]
-    Lease(#[from] LeaseError),
-    /// The agreed levels can't be read.
-    #[error(transparent)]
-    Levels(#[from] LevelsError),
-    /// The nodes can't be listed.
-    #[error(transparent)]
-    Nodes(#[from] NodeError),
-}
-
-/// Lets nodes take a stopped partition again. Returns the reason why it was stopped; `None` if it
-/// was not.
+/// Has nodes take a partition again that was stopped. Returns why it was; `None` if it was not.
 ///
 /// # Errors
-/// Returns a [`StatusError`].
-pub async fn resume(brokers: &[String], credentials: &Credentials, partition: u16) -> Result<Option<String>, StatusError> {
-    let connection = Connection::open(brokers, credentials).await?;
-    ClusterRecord::read(&connection).await?.ok_or(StatusError::NoCluster)?;
+/// [`ClusterError`].
+pub async fn resume(brokers: &[String], credentials: &Credentials, partition: u16) -> Result<Option<String>, ClusterError> {
+    let (connection, _) = commands::open(brokers, credentials).await?;
     let leases = Leases::open(&connection, BUCKET, Timing::default()).await?;
     Ok(leases.resume(&lease::key_of(partition)).await?)
 }
@@ -92,29 +61,27 @@ pub async fn resume(brokers: &[String], credentials: &Credentials, partition: u1
 /// Asks the brokers for the status of the cluster.
 ///
 /// # Errors
-/// Returns a [`StatusError`].
-pub async fn status(brokers: &[String], credentials: &Credentials) -> Result<Status, StatusError> {
-    let connection = Connection::open(brokers, credentials).await?;
-    let cluster = ClusterRecord::read(&connection).await?.ok_or(StatusError::NoCluster)?;
+/// [`ClusterError`].
+pub async fn status(brokers: &[String], credentials: &Credentials) -> Result<Status, ClusterError> {
+    let (connection, cluster) = commands::open(brokers, credentials).await?;
     let levels = AgreedLevels::read(&connection).await?;
-    let bucket = record::bucket(&connection).await?.ok_or(StatusError::NoCluster)?;
+    let cells = KvCells::existing(&connection, BUCKET);
     let counted = async |name: StreamName| {
         let reader = LogReader::open(&connection, &name.stream).await;
         let usage = async { reader?.usage().await }.await;
-        usage.map_err(|error| StatusError::Stream { stream: name.stream, error })
+        usage.map_err(|error| ClusterError::Stream { stream: name.stream, error })
     };
     let of_partition = async |partition: u16| {
         let (messages, bytes) = counted(StreamName::of_partition(partition)).await?;
         let key = lease::key_of(partition);
-        let value = record::read_from(&bucket, &key).await?;
-        let node = value.as_ref().map(|value| lease::holder_of(&key, value)).transpose()?.flatten();
-        let stopped = value.as_ref().map(|value| lease::stop_of(&key, value)).transpose()?.flatten();
-        Ok::<_, StatusError>(PartitionStatus { partition, messages, bytes, node, stopped })
+        let cell = cells.read(&key).await.map_err(NodeError::from)?;
+        let node = cell.as_ref().map(|cell| lease::holder_of(&key, &cell.value)).transpose()?.flatten();
+        let stopped = cell.as_ref().map(|cell| lease::stop_of(&key, &cell.value)).transpose()?.flatten();
+        Ok::<_, ClusterError>(PartitionStatus { partition, messages, bytes, node, stopped })
     };
     let (control_records, _) = counted(StreamName::control()).await?;
     let asked = stream::iter((0..cluster.partitions).map(of_partition));
     let partitions = asked.buffered(AT_ONCE).try_collect().await?;
-    let store = connection.context.get_key_value(BUCKET).await.map_err(NodeError::unavailable)?;
-    let nodes = node::listed(&store).await?;
+    let nodes = node::listed(&cells).await?;
     Ok(Status { cluster, levels, control_records, partitions, nodes })
 }

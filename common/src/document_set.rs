@@ -1,11 +1,15 @@
 //! Sets of items stored as documents: company profiles, webhooks, privacy requests.
 
+use std::fmt::Display;
 use std::marker::PhantomData;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::checked_files::Filed;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::checked_json;
 use crate::control_error::ControlError;
 use crate::documents::{DocumentChange, Documents, DocumentsError, Visited};
@@ -14,7 +18,22 @@ use crate::documents::{DocumentChange, Documents, DocumentsError, Visited};
 const FOLLOWED_WITHIN: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Waits until all other nodes have applied the change with this number.
+/// An item that is a document: a company profile, a webhook, a privacy request.
+pub trait DocumentItem: Serialize + DeserializeOwned {
+    /// The item's key.
+    type Id: Display + FromStr;
+    /// The item's name in messages.
+    const WHAT: &'static str;
+    /// The end of the name of the item's file, after the id.
+    const SUFFIX: &'static str = ".json";
+    /// The version of the content.
+    const VERSION: u8 = 1;
+
+    /// Whether the item belongs to the document of `id`.
+    fn is_of(&self, id: &Self::Id) -> bool;
+}
+
+/// Waits until all others have applied the change with this number.
 type Propagate = Box<dyn Fn(u64) + Send + Sync>;
 
 /// The items of one kind that all nodes have.
@@ -32,8 +51,8 @@ impl<T> std::fmt::Debug for DocumentSet<T> {
     }
 }
 
-impl<T: Filed> DocumentSet<T> {
-    /// Creates a set of the items in `documents`.
+impl<T: DocumentItem> DocumentSet<T> {
+    /// Returns the items that are kept as `documents`.
     #[must_use]
     pub fn new(documents: Arc<dyn Documents>) -> Self {
         Self { documents, propagate: OnceLock::new(), propagated: AtomicU64::new(0), items: PhantomData }
@@ -79,8 +98,28 @@ impl<T: Filed> DocumentSet<T> {
         is_made(self.documents.put(expected, DocumentChange { key: &id.to_string(), content: encoded.as_deref() }))
     }
 
-    /// Proves that no other change came after `expected`, whatever a broker says. Returns `false`
-    /// if one did. `by` names the node and its purpose.
+    /// Calls `attempt` with the number of the last change until it returns something. `None`: another change came first, so that `attempt` decides anew.
+    ///
+    /// # Errors
+    /// That of `follow` and of `attempt`, and [`ControlError::Documents`]: an attempt was refused, and no other change is there.
+    pub fn attempt<R, E: From<ControlError>>(
+        follow: impl Fn() -> Result<u64, ControlError>,
+        mut attempt: impl FnMut(u64) -> Result<Option<R>, E>,
+    ) -> Result<R, E> {
+        let mut last = None;
+        loop {
+            let expected = follow()?;
+            if last.replace(expected) == Some(expected) {
+                let message = format!("a change of a {} is refused, and no other is there", T::WHAT);
+                return Err(ControlError::Documents(message).into());
+            }
+            if let Some(made) = attempt(expected)? {
+                return Ok(made);
+            }
+        }
+    }
+
+    /// Shows that no other change came after `expected`, whatever a broker says. Returns whether that is so. `by` says who wants to know.
     ///
     /// # Errors
     /// Returns [`ControlError::Undecided`] or [`ControlError::Documents`].

@@ -2,9 +2,9 @@
 //! cluster.
 //!
 //! # Code map
-//! - `control_log`: the log of control records, with an implementation on this machine's disk.
-//! - `documents`, `document_set`: small documents that every node has, and sets of items stored in
-//!   them. `checked_files` and `checked_json` store such items in files.
+//! - `control_log`: the log of control records, and its form on this machine's disk.
+//! - `documents`, `document_set`: small documents that every node has, and the items of one kind in them.
+//!   `checked_json` is their encoding.
 //! - `values`, `letters`: small values of a partition, for its next owner.
 //! - `published_files`: archives where all nodes can reach them.
 //! - `partitions`, `owners`: the 64 partitions, and the machine that owns each one.
@@ -14,7 +14,6 @@
 //! - `secrets`, `clock`, `program_version`: the installation's keys, the time, and the version of
 //!   the formats that this program writes.
 
-pub mod checked_files;
 pub mod checked_json;
 pub mod clock;
 mod control_error;
@@ -35,7 +34,7 @@ mod values;
 
 pub use control_error::ControlError;
 pub use control_log::{ControlLog, LocalControlLog, latest_record_version};
-pub use document_set::{DocumentSet, follow_made};
+pub use document_set::{DocumentItem, DocumentSet, follow_made};
 pub use documents::{DocumentChange, DocumentVisitor, Documents, DocumentsError, MAX_DOCUMENT_BYTES, Visited};
 pub use letters::{SharedLetters, SharedLettersError};
 pub use node_token::NodeToken;

@@ -4,9 +4,7 @@ use headcount_common::ControlError;
 use headcount_domain::time::Instant;
 use serde::{Deserialize, Serialize};
 
-use super::audit_entry::Author;
-use super::ids::{ActionId, BuildRunId, TokenId};
-use super::names::ActionReason;
+use super::{ActionId, ActionReason, Author, BuildRunId, TokenId};
 
 /// The maximum number of entries in the ledger of an organization. Beyond it, the oldest entries
 /// are removed. Each entry has the balance after it.

@@ -2,9 +2,7 @@
 
 use headcount_domain::ids::OrganizationId;
 
-use super::action_entry::{ActionsPage, ActionsQuery};
-use super::error::RegistryError;
-use super::{ORGANIZATION_NOT_FOUND, Registry};
+use super::{ActionsPage, ActionsQuery, ORGANIZATION_NOT_FOUND, Registry, RegistryError};
 
 impl Registry {
     /// Returns entries of the ledger of an organization, newest first, and its balance at the same

@@ -7,9 +7,7 @@ use headcount_domain::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::authority::Authority;
-use super::ids::{AuditId, MemberId, TokenId};
-use super::names::{ActorKind, AuditAction, TargetType};
+use super::{ActorKind, AuditAction, AuditId, Authority, MemberId, TargetType, TokenId};
 
 /// The actor who makes a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

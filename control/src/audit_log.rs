@@ -1,11 +1,16 @@
-//! Operations on the audit log.
+//! Operations on the audit log, and its entries about what is not in the control log: webhooks and company profiles.
+
+use std::collections::BTreeMap;
 
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 
-use super::audit_entry::{AuditPage, AuditQuery};
-use super::error::RegistryError;
-use super::{ORGANIZATION_NOT_FOUND, Registry};
+use super::audit_entry::Audited;
+use super::record::ControlRecord;
+use super::{
+    AuditAction, AuditPage, AuditQuery, AuditTarget, Author, CompanyProfileId, FieldChange, ORGANIZATION_NOT_FOUND, Registry,
+    RegistryError, TargetType, WebhookId,
+};
 
 impl Registry {
     /// Sets the time by which the age of entries is measured.
@@ -30,5 +35,42 @@ impl Registry {
             let page = change.journal.audit_page(organization, query, now)?;
             page.ok_or_else(|| RegistryError::invalid("starting_after", "must be the id of an entry of the audit log"))
         })
+    }
+
+    /// Records in the audit log, durably, that a webhook is about to change.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`].
+    pub fn note_webhook_change(
+        &self,
+        organization: OrganizationId,
+        id: &WebhookId,
+        action: AuditAction,
+        changes: BTreeMap<String, FieldChange>,
+        author: &Author,
+    ) -> Result<(), RegistryError> {
+        let target = AuditTarget { kind: TargetType::Webhook, id: id.to_string() };
+        self.note_change(ControlRecord::WebhookChanging { organization }, Audited { action, target, changes }, author)
+    }
+
+    /// Records in the audit log, durably, that a company profile is about to change.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`].
+    pub fn note_profile_change(
+        &self,
+        organization: OrganizationId,
+        id: &CompanyProfileId,
+        action: AuditAction,
+        changes: BTreeMap<String, FieldChange>,
+        author: &Author,
+    ) -> Result<(), RegistryError> {
+        let target = AuditTarget { kind: TargetType::CompanyProfile, id: id.to_string() };
+        self.note_change(ControlRecord::CompanyProfileChanging { organization }, Audited { action, target, changes }, author)
+    }
+
+    fn note_change(&self, record: ControlRecord, audited: Audited, author: &Author) -> Result<(), RegistryError> {
+        let entry = audited.by(author)?;
+        self.change(Some(author), |change| change.record(record.clone(), std::slice::from_ref(&entry)))
     }
 }

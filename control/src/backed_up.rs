@@ -9,11 +9,9 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_storage::files::create_private_dir;
 
-use super::error::RegistryError;
 use super::journal::JournalOptions;
-use super::model::{ErasedUntil, Erasure, ErasureEnd, ErasureStage};
 use super::state::{State, Tenant};
-use super::{CONTROL_DIR, Registry};
+use super::{CONTROL_DIR, ErasedUntil, Erasure, ErasureEnd, ErasureStage, Registry, RegistryError};
 
 /// The control data of a cluster at one moment.
 #[derive(Debug)]

@@ -5,17 +5,13 @@ use std::sync::Arc;
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 
-use super::browser_session::BrowserSession;
-use super::cache::Principal;
-use super::error::{AuthError, RegistryError, SignInError};
-use super::ids::{SessionId, TokenId};
-use super::model::ApiToken;
-use super::names::ActorKind;
 use super::record::{ControlRecord, StoredSession};
-use super::secret::{self, SESSION_PREFIX, SHARE_PREFIX, SIGN_IN_CODE_PREFIX, Secret, SecretHash};
-use super::share::ShareHolder;
-use super::sign_in_codes::{CodeTarget, SharedCodes, SharedSignIns};
-use super::{ORGANIZATION_NOT_FOUND, Registry};
+use super::secret::{self, SecretHash};
+use super::sign_in_codes::{CodeTarget, SharedSignIns};
+use super::{
+    ActorKind, ApiToken, AuthError, BrowserSession, ORGANIZATION_NOT_FOUND, Principal, Registry, RegistryError, SESSION_PREFIX,
+    SHARE_PREFIX, SIGN_IN_CODE_PREFIX, Secret, SessionId, ShareHolder, SharedCodes, SignInError, TokenId,
+};
 
 impl Registry {
     /// Returns the principal of a cookie, which has the secret of a session or of a share. A

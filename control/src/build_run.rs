@@ -4,9 +4,8 @@ use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 use serde::{Deserialize, Serialize};
 
-use super::audit_entry::{Actor, Author};
-use super::ids::{BuildRunId, CompanyProfileId};
-use crate::website::Website;
+use super::{Actor, Author, BuildRunId, CompanyProfileId};
+use crate::Website;
 
 /// The maximum number of kept runs of an organization, including runs in progress.
 pub const MAX_BUILD_RUNS: usize = 10_000;

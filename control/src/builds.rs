@@ -3,15 +3,12 @@
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 
-use super::action_entry::ActionEntry;
-use super::audit_entry::Author;
-use super::build_run::{BuildError, BuildOutcome, BuildRun, MAX_BUILD_RUNS, MAX_BUILD_STARTS, NewBuild};
-use super::error::RegistryError;
-use super::ids::{BuildRunId, CompanyProfileId};
-use super::model::Organization;
-use super::names::ActionReason;
+use super::build_run::MAX_BUILD_STARTS;
 use super::record::{ActionsPayment, ControlRecord};
-use super::{Change, ORGANIZATION_NOT_FOUND, Registry};
+use super::{
+    ActionEntry, ActionReason, Author, BuildError, BuildOutcome, BuildRun, BuildRunId, Change, CompanyProfileId, MAX_BUILD_RUNS,
+    NewBuild, ORGANIZATION_NOT_FOUND, Organization, Registry, RegistryError,
+};
 
 const NOT_FOUND: RegistryError = RegistryError::NotFound { what: "build run" };
 

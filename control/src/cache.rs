@@ -13,15 +13,11 @@ use headcount_domain::intake::policy::{Policy, Rates};
 use headcount_domain::time::Instant;
 use tokio::sync::watch;
 
-use super::authority::Authority;
-use super::browser_session::BrowserSession;
-use super::ids::ShareId;
-use super::limiter::Limiter;
-use super::model::{ApiToken, OwnQuotas, Project, RateLimit};
-use super::names::ActorKind;
 use super::secret::SecretHash;
-use super::share::{Share, ShareHolder};
 use super::state::{SessionEntry, State, Tenant, Touched};
+use super::{
+    ActorKind, ApiToken, Authority, BrowserSession, Limiter, OwnQuotas, Project, RateLimit, Share, ShareHolder, ShareId,
+};
 
 /// The holder of a credential.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,12 +6,10 @@ use std::sync::Arc;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use serde::{Deserialize, Serialize};
 
-use super::action_entry::ActionEntry;
-use super::build_run::BuildRun;
-use super::model::{ApiToken, Erasure, Member, Organization, Project};
 use super::record::{StoredSession, StoredShare, StoredToken};
 use super::secret::SecretHash;
 use super::state::{Misfit, NO_ORGANIZATION, State, Tenant};
+use super::{ActionEntry, ApiToken, BuildRun, Erasure, Member, Organization, Project};
 
 /// The contents of a snapshot of [`State`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -6,13 +6,12 @@ use std::sync::atomic::Ordering;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use serde_json::Value;
 
-use super::audit_entry::{AuditTarget, Audited, Author, FieldChange};
-use super::error::RegistryError;
-use super::ids::PrivacyRequestId;
-use super::model::{Erasure, ErasureStage, Organization};
-use super::names::{AuditAction, TargetType};
+use super::audit_entry::Audited;
 use super::record::ControlRecord;
-use super::{Change, ORGANIZATION_NOT_FOUND, Registry};
+use super::{
+    AuditAction, AuditTarget, Author, Change, Erasure, ErasureStage, FieldChange, ORGANIZATION_NOT_FOUND, Organization,
+    PrivacyRequestId, Registry, RegistryError, TargetType,
+};
 
 /// The privacy request that a change is made for. The audit log names the request, and not its
 /// subject.

@@ -21,10 +21,9 @@ use headcount_storage::files::{PRIVATE_DIR, create_private_dir};
 use headcount_storage::log::LogFile;
 
 use super::audit::trail::Trail;
-use super::audit_entry::{AuditEntry, AuditPage, AuditQuery};
 use super::record::{self, ControlRecord};
-use super::snapshot;
 use super::state::State;
+use super::{AuditEntry, AuditPage, AuditQuery, snapshot};
 
 /// The number of kept snapshots.
 const KEPT_SNAPSHOTS: usize = 2;
@@ -124,31 +123,17 @@ impl Journal {
 
     /// Passes the records after a position up to the state to `visit`.
     pub(super) fn read_again(&self, after: u64, visit: &mut dyn FnMut(ControlRecord)) -> Result<(), ControlError> {
-        let (mut last, mut failure) = (after, None);
+        let mut last = after;
         if last >= self.applied {
             return Ok(());
         }
-        self.log.read_after(after, &mut |position, payload| {
-            if last == self.applied {
-                return ControlFlow::Break(());
-            }
-            match in_order(position, last + 1).and_then(|()| record::decode(payload, position)) {
-                Ok(record) => {
-                    last = position;
-                    visit(record);
-                    ControlFlow::Continue(())
-                }
-                Err(error) => {
-                    failure = Some(error);
-                    ControlFlow::Break(())
-                }
-            }
+        read_after(&*self.log, after, |position, payload| {
+            in_order(position, last + 1)?;
+            visit(record::decode(payload, position)?);
+            last = position;
+            Ok(if last < self.applied { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
-        match failure {
-            Some(error) => Err(error),
-            None if last < self.applied => Err(missing(last + 1)),
-            None => Ok(()),
-        }
+        if last < self.applied { Err(missing(last + 1)) } else { Ok(()) }
     }
 
     /// Finds out which records other writers have appended.
@@ -272,22 +257,28 @@ fn create_dir(dir: &Path) -> Result<(), ControlError> {
 /// Applies the records after `snapshot_at`. Returns the position of the last one.
 fn replay(log: &dyn ControlLog, snapshot_at: u64, state: &mut State) -> Result<u64, ControlError> {
     let mut next = snapshot_at + 1;
+    read_after(log, snapshot_at, |position, payload| {
+        replay_one(position, next, payload, state)?;
+        next += 1;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    if next <= log.last_position() { Err(missing(next)) } else { Ok(next - 1) }
+}
+
+/// Passes records to `visit` until it breaks or fails.
+fn read_after(
+    log: &dyn ControlLog,
+    after: u64,
+    mut visit: impl FnMut(u64, &[u8]) -> Result<ControlFlow<()>, ControlError>,
+) -> Result<(), ControlError> {
     let mut failure = None;
-    log.read_after(snapshot_at, &mut |position, payload| match replay_one(position, next, payload, state) {
-        Ok(()) => {
-            next += 1;
-            ControlFlow::Continue(())
-        }
-        Err(error) => {
+    log.read_after(after, &mut |position, payload| {
+        visit(position, payload).unwrap_or_else(|error| {
             failure = Some(error);
             ControlFlow::Break(())
-        }
+        })
     })?;
-    match failure {
-        Some(error) => Err(error),
-        None if next <= log.last_position() => Err(missing(next)),
-        None => Ok(next - 1),
-    }
+    failure.map_or(Ok(()), Err)
 }
 
 fn replay_one(position: u64, expected: u64, payload: &[u8], state: &mut State) -> Result<(), ControlError> {

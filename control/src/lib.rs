@@ -35,7 +35,6 @@ mod actions;
 mod audit;
 mod audit_entry;
 mod audit_log;
-mod authority;
 mod backed_up;
 mod browser_session;
 mod browser_sessions;
@@ -53,9 +52,7 @@ mod members;
 mod model;
 mod moved_records;
 mod names;
-mod operator;
 mod organizations;
-mod profiles;
 mod projects;
 mod record;
 mod secret;
@@ -68,7 +65,6 @@ mod state;
 mod tests;
 mod tokens;
 mod validate;
-mod webhooks;
 mod website;
 
 use std::path::Path;
@@ -84,11 +80,9 @@ use tokio::sync::watch;
 
 pub use action_entry::{ActionEntry, ActionsPage, ActionsQuery, MAX_ACTION_ENTRIES, MAX_ACTIONS};
 pub use audit_entry::{Actor, AuditEntry, AuditPage, AuditQuery, AuditTarget, Author, FieldChange};
-pub use authority::Authority;
 pub use backed_up::{BackedUpLog, ControlMoment};
 pub use browser_session::{BrowserSession, MAX_SESSIONS, MAX_SESSIONS_OF_TOKEN, SESSION_SECONDS};
-pub use build_run::NewBuild;
-pub use build_run::{BuildError, BuildOutcome, BuildRun, MAX_BUILD_RUNS};
+pub use build_run::{BuildError, BuildOutcome, BuildRun, MAX_BUILD_RUNS, NewBuild};
 pub use cache::{Principal, ProjectConfig, PublicKey, TokenHolder};
 pub use erasures::MadeFor;
 pub use error::{AuthError, RegistryError, SignInError};
@@ -99,16 +93,15 @@ pub use ids::{
 };
 pub use limiter::{LimitUsedUp, Limiter, Standing};
 pub use model::{
-    ApiToken, Initial, Member, MemberPatch, NewMember, NewOrganization, NewProject, NewToken, Organization, OrganizationKeys,
-    OrganizationPatch, OwnQuotas, Project, ProjectPatch, RateLimit, RateLimitPatch, TokenPatch,
+    ApiToken, ErasedUntil, Erasure, ErasureEnd, ErasureStage, Initial, Member, MemberPatch, NewMember, NewOrganization,
+    NewProject, NewToken, Organization, OrganizationKeys, OrganizationPatch, OwnQuotas, Project, ProjectPatch, RateLimit,
+    RateLimitPatch, TokenPatch,
 };
-pub use model::{ErasedUntil, Erasure, ErasureEnd, ErasureStage};
 pub use names::{ActionReason, ActorKind, AuditAction, Capability, Role, Scope, TargetType};
-pub use operator::{OPERATOR_FILE, OperatorToken};
 pub use projects::RemovedAfter;
 pub use secret::{
-    KEY_CHARACTERS, PUBLIC_KEY_PREFIX, ROOT_TOKEN_PREFIX, SESSION_PREFIX, SHARE_PREFIX, SIGN_IN_CODE_PREFIX, Secret,
-    TOKEN_PREFIX, WEBHOOK_SECRET_PREFIX,
+    Authority, KEY_CHARACTERS, OPERATOR_FILE, OperatorToken, PUBLIC_KEY_PREFIX, ROOT_TOKEN_PREFIX, SESSION_PREFIX, SHARE_PREFIX,
+    SIGN_IN_CODE_PREFIX, Secret, TOKEN_PREFIX, WEBHOOK_SECRET_PREFIX,
 };
 pub use share::{MAX_EMBED_ORIGINS, MAX_SHARES, MAX_SHARES_OF_PROJECT, NewShare, Share, ShareHolder};
 pub use sign_in_codes::{MAX_SIGN_IN_CODES, MAX_SIGN_IN_CODES_OF_TOKEN, SIGN_IN_CODE_SECONDS, SharedCodes, SharedCodesError};

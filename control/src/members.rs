@@ -5,13 +5,11 @@ use std::sync::Arc;
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 
-use super::audit_entry::Author;
-use super::error::RegistryError;
-use super::ids::MemberId;
-use super::model::{ApiToken, Member, MemberPatch, NewMember};
 use super::record::ControlRecord;
 use super::state::Tenant;
-use super::{ORGANIZATION_NOT_FOUND, Registry, validate};
+use super::{
+    ApiToken, Author, Member, MemberId, MemberPatch, NewMember, ORGANIZATION_NOT_FOUND, Registry, RegistryError, validate,
+};
 
 const MEMBER_NOT_FOUND: RegistryError = RegistryError::NotFound { what: "member" };
 

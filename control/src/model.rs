@@ -13,9 +13,7 @@ use headcount_domain::quota::Quotas;
 use headcount_domain::time::{Instant, Timezone};
 use serde::{Deserialize, Serialize};
 
-use super::ids::{MemberId, TokenId};
-use super::names::{Capability, Role, Scope};
-use super::secret::Secret;
+use super::{Capability, MemberId, Role, Scope, Secret, TokenId};
 
 /// An organization, which owns projects and API tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -13,15 +13,10 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::policy::{BotPolicy, SignalsPolicy};
 use headcount_domain::time::Instant;
 
-use super::Registry;
-use super::audit_entry::{AuditEntry, AuditQuery};
-use super::error::RegistryError;
-use super::ids::TokenId;
-use super::model::{ApiToken, Organization, OwnQuotas, Project};
-use super::names::Role;
 use super::record::{self, ControlRecord, StoredSession, StoredShare, StoredToken};
 use super::secret::SecretHash;
 use super::state::{State, Tenant};
+use super::{ApiToken, AuditEntry, AuditQuery, Organization, OwnQuotas, Project, Registry, RegistryError, Role, TokenId};
 
 /// The approximate number of bytes of audit entries in a record.
 const AUDIT_BYTES: usize = 256 << 10;

@@ -7,15 +7,14 @@ use headcount_domain::intake::policy::Rates;
 use headcount_domain::money::Currency;
 use headcount_domain::time::Timezone;
 
-use super::action_entry::{ActionEntry, MAX_ACTIONS};
-use super::audit_entry::Author;
-use super::error::RegistryError;
-use super::model::{Initial, NewOrganization, NewProject, NewToken, Organization, OrganizationKeys, OrganizationPatch};
-use super::names::{ActionReason, Role, Scope};
 use super::record::ControlRecord;
-use super::secret::{ROOT_TOKEN_PREFIX, Secret, SecretHash, random_u64};
+use super::secret::{SecretHash, random_u64};
 use super::state::State;
-use super::{Change, ORGANIZATION_NOT_FOUND, Registry, validate};
+use super::{
+    ActionEntry, ActionReason, Author, Change, Initial, MAX_ACTIONS, NewOrganization, NewProject, NewToken,
+    ORGANIZATION_NOT_FOUND, Organization, OrganizationKeys, OrganizationPatch, ROOT_TOKEN_PREFIX, Registry, RegistryError, Role,
+    Scope, Secret, validate,
+};
 
 /// The name of the first organization, and of the first project and token of every organization.
 const DEFAULT_NAME: &str = "default";

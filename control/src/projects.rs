@@ -8,13 +8,13 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::money::Currency;
 use headcount_domain::time::Instant;
 
-use super::audit_entry::Author;
-use super::error::RegistryError;
-use super::model::{NewProject, OwnQuotas, Project, ProjectPatch, RateLimitPatch};
 use super::organizations::{currency_fixed, unused_project_id};
 use super::record::ControlRecord;
-use super::secret::{KEY_CHARACTERS, PUBLIC_KEY_PREFIX, random_key};
-use super::{Change, ORGANIZATION_NOT_FOUND, PROJECT_NOT_FOUND, Registry, validate};
+use super::secret::random_key;
+use super::{
+    Author, Change, KEY_CHARACTERS, NewProject, ORGANIZATION_NOT_FOUND, OwnQuotas, PROJECT_NOT_FOUND, PUBLIC_KEY_PREFIX, Project,
+    ProjectPatch, RateLimitPatch, Registry, RegistryError, validate,
+};
 
 /// The data that records of the control log remove.
 #[derive(Debug)]

@@ -10,14 +10,11 @@ use serde_json::value::RawValue;
 
 use headcount_domain::ids::{OrganizationId, ProjectId};
 
-use super::action_entry::ActionEntry;
-use super::audit_entry::AuditEntry;
-use super::browser_session::BrowserSession;
-use super::build_run::BuildRun;
-use super::ids::{MemberId, SessionId, ShareId, TokenId};
-use super::model::{ApiToken, Erasure, ErasureStage, Member, Organization, Project};
 use super::secret::SecretHash;
-use super::share::Share;
+use super::{
+    ActionEntry, ApiToken, AuditEntry, BrowserSession, BuildRun, Erasure, ErasureStage, Member, MemberId, Organization, Project,
+    SessionId, Share, ShareId, TokenId,
+};
 
 /// One change of the control data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,11 +1,16 @@
-//! Secrets: generation, one-time display, and storage as a hash.
+//! Secrets: generation, one-time display, and storage as a hash. With them, what a request was let in with, and the operator
+//! token, which is valid while one server runs.
 
-use std::fmt;
+use std::path::Path;
+use std::{fmt, io};
 
 use headcount_common::ControlError;
+use headcount_storage::files::{PRIVATE_FILE, write_atomically};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
+
+use super::names::Role;
 
 /// The prefix of API tokens.
 pub const TOKEN_PREFIX: &str = "sk_";
@@ -162,8 +167,44 @@ fn from_hex(text: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
+/// The credential of a request, and its role when the request was let in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Authority {
+    pub(super) secret: SecretHash,
+    pub(super) role: Role,
+}
+
+/// The file in the data directory with the operator token.
+pub const OPERATOR_FILE: &str = "operator-token";
+
+/// The check value of the operator token. Whoever can read the file has the rights of the operator; no other credential has them.
+#[derive(Debug)]
+pub struct OperatorToken(SecretHash);
+
+impl OperatorToken {
+    /// Makes a token and writes it to the file `operator-token` in `data_dir`, readable by the owner of the directory only. It replaces the token of the
+    /// former start, which is invalid from now on.
+    ///
+    /// # Errors
+    /// There is no randomness, or the file can't be written.
+    pub fn create(data_dir: &Path) -> io::Result<Self> {
+        let secret = Secret::random(OPERATOR_TOKEN_PREFIX).map_err(io::Error::other)?;
+        write_atomically(&data_dir.join(OPERATOR_FILE), format!("{}\n", secret.expose()).as_bytes(), PRIVATE_FILE)?;
+        Ok(Self(SecretHash::of(secret.expose())))
+    }
+
+    /// Whether `bearer` is the token. Takes the same time for every other text of its length.
+    #[must_use]
+    pub fn is(&self, bearer: &str) -> bool {
+        self.0 == SecretHash::of(bearer)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -194,5 +235,20 @@ mod tests {
         assert_eq!(serde_json::from_str::<SecretHash>(&json).unwrap(), hash);
         assert!(serde_json::from_str::<SecretHash>("\"ba78\"").is_err());
         assert_eq!(format!("{hash:?} {:?}", Secret("sk_x".into())), "SecretHash(redacted) Secret(redacted)");
+    }
+
+    #[test]
+    fn every_start_has_a_token_of_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(OPERATOR_FILE);
+        let read = || fs::read_to_string(&path).unwrap().trim_end().to_owned();
+        let first = OperatorToken::create(dir.path()).unwrap();
+        let former = read();
+        assert!(is_key(&former, OPERATOR_TOKEN_PREFIX) && first.is(&former));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let second = OperatorToken::create(dir.path()).unwrap();
+        assert!(second.is(&read()) && !second.is(&former) && !second.is("op_"));
+        assert!(!format!("{second:?}").contains(&read()[3..]));
+        assert!(OperatorToken::create(&dir.path().join("none")).is_err());
     }
 }

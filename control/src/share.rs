@@ -6,12 +6,8 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::time::Instant;
 use serde::{Deserialize, Serialize};
 
-use super::authority::Authority;
-use super::ids::{ShareId, TokenId};
-use super::limiter::Limiter;
-use super::model::{ApiToken, RateLimit};
-use super::names::{Role, Scope};
 use super::secret::SecretHash;
+use super::{ApiToken, Authority, Limiter, RateLimit, Role, Scope, ShareId, TokenId};
 
 /// The maximum number of shares of a project.
 pub const MAX_SHARES_OF_PROJECT: usize = 100;

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use headcount_domain::ids::{OrganizationId, ProjectId};
 
-use super::audit_entry::Author;
-use super::error::RegistryError;
-use super::ids::ShareId;
 use super::record::{ControlRecord, StoredShare};
-use super::secret::{SHARE_PREFIX, Secret, SecretHash};
-use super::share::{MAX_EMBED_ORIGINS, MAX_SHARES, MAX_SHARES_OF_PROJECT, NewShare, Share};
-use super::{ORGANIZATION_NOT_FOUND, PROJECT_NOT_FOUND, Registry, validate};
+use super::secret::SecretHash;
+use super::{
+    Author, MAX_EMBED_ORIGINS, MAX_SHARES, MAX_SHARES_OF_PROJECT, NewShare, ORGANIZATION_NOT_FOUND, PROJECT_NOT_FOUND, Registry,
+    RegistryError, SHARE_PREFIX, Secret, Share, ShareId, validate,
+};
 
 const SHARE_NOT_FOUND: RegistryError = RegistryError::NotFound { what: "share" };
 

@@ -10,9 +10,8 @@ use headcount_domain::time::Instant;
 use headcount_storage::log::{LogError, RemoteFailure};
 use serde::{Deserialize, Serialize};
 
-use super::error::RegistryError;
-use super::ids::TokenId;
 use super::secret::SecretHash;
+use super::{RegistryError, TokenId};
 
 /// The seconds for which a code is valid.
 pub const SIGN_IN_CODE_SECONDS: i64 = 5 * 60;

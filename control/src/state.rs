@@ -5,14 +5,12 @@ use std::sync::Arc;
 
 use headcount_domain::ids::{OrganizationId, ProjectId};
 
-use super::action_entry::{ActionEntry, MAX_ACTION_ENTRIES};
-use super::browser_session::{BrowserSession, MAX_SESSIONS, MAX_SESSIONS_OF_TOKEN};
-use super::build_run::{BuildRun, MAX_BUILD_RUNS};
-use super::ids::{BuildRunId, MemberId, SessionId, ShareId, TokenId};
-use super::model::{ApiToken, Erasure, Member, Organization, Project};
 use super::record::{ActionsPayment, ControlRecord, StoredSession, StoredShare, StoredToken};
 use super::secret::SecretHash;
-use super::share::Share;
+use super::{
+    ActionEntry, ApiToken, BrowserSession, BuildRun, BuildRunId, Erasure, MAX_ACTION_ENTRIES, MAX_BUILD_RUNS, MAX_SESSIONS,
+    MAX_SESSIONS_OF_TOKEN, Member, MemberId, Organization, Project, SessionId, Share, ShareId, TokenId,
+};
 
 /// The state that the control log describes.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -5,15 +5,13 @@ use std::sync::Arc;
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 
-use super::audit_entry::Author;
-use super::error::RegistryError;
-use super::ids::TokenId;
 use super::members::check_owner_is_left;
-use super::model::{ApiToken, NewToken, TokenPatch};
-use super::names::{ActorKind, Role, Scope};
 use super::record::{ControlRecord, StoredToken};
-use super::secret::{ROOT_TOKEN_PREFIX, Secret, SecretHash, TOKEN_PREFIX};
-use super::{ORGANIZATION_NOT_FOUND, Registry, validate};
+use super::secret::SecretHash;
+use super::{
+    ActorKind, ApiToken, Author, NewToken, ORGANIZATION_NOT_FOUND, ROOT_TOKEN_PREFIX, Registry, RegistryError, Role, Scope,
+    Secret, TOKEN_PREFIX, TokenId, TokenPatch, validate,
+};
 
 const TOKEN_NOT_FOUND: RegistryError = RegistryError::NotFound { what: "API token" };
 

@@ -5,9 +5,7 @@ use headcount_domain::intake::policy::Rates;
 use headcount_domain::money::{Currency, Rate};
 use headcount_domain::time::Instant;
 
-use super::error::RegistryError;
-use super::model::{OwnQuotas, RateLimit, RateLimitPatch};
-use super::names::{Capability, Scope};
+use super::{Capability, OwnQuotas, RateLimit, RateLimitPatch, RegistryError, Scope};
 
 /// The maximum length of the name of an organization, a project or a token, in Unicode characters.
 pub const MAX_NAME_CHARACTERS: usize = 200;

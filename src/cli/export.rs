@@ -107,7 +107,7 @@ async fn from_engine(engine: &Engine, args: &ExportArgs, output: SavedOutput) ->
     };
     let currencies = Currencies { project: policy.currency, organization: policy.organization_currency };
     let writer = RowWriter { encoder: RowEncoder::new(args.format, project), currencies, output, failure: None };
-    let RowWriter { encoder, mut output, failure, .. } = engine.export_events(project, window, predicate, writer).await?;
+    let RowWriter { encoder, mut output, failure, .. } = engine.scans.export_events(project, window, predicate, writer).await?;
     match failure {
         Some(failure) => Err(failure),
         None => {

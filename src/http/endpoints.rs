@@ -5,25 +5,26 @@ use std::sync::LazyLock;
 use actix_web::HttpResponse;
 use actix_web::http::Method;
 use actix_web::web::{Data, ServiceConfig};
+use headcount_api::app::AppState;
+use headcount_api::call::{ApiCall, at_once};
+use headcount_api::dispatch::{Access, Endpoint};
+use headcount_api::extra_paths::ExtraPaths;
+use headcount_api::extract::auth::{self, MinRole};
+use headcount_api::forward::travel::{Destination, Travel};
+use headcount_api::node;
+use headcount_api::openapi::modifiers::{Closed, Credentials, RateLimits};
+use headcount_api::openapi::responses::{ImpliedErrors, SharedResponses};
+use headcount_api::respond::code::CodeTable;
+use headcount_api::respond::error::{ApiError, ErrorBody, SegmentErrorBody};
+use headcount_api::routes::Router;
 use headcount_control::Scope;
 use utoipa::openapi::HttpMethod;
 use utoipa::{OpenApi, Path as _};
 
-use crate::http::app::AppState;
-use crate::http::call::{ApiCall, at_once};
-use crate::http::dispatch::{Access, Endpoint};
-use crate::http::extra_paths::ExtraPaths;
-use crate::http::extract::auth::{self, MinRole};
-use crate::http::forward::travel::{Destination, Travel};
-use crate::http::openapi::modifiers::{Closed, Credentials, RateLimits};
-use crate::http::openapi::responses::{ImpliedErrors, SharedResponses};
 use crate::http::resources;
 use crate::http::resources::docs::DocumentJson;
 use crate::http::resources::events::cors;
-use crate::http::resources::{docs, health, metrics, node, page};
-use crate::http::respond::code::CodeTable;
-use crate::http::respond::error::{ApiError, ErrorBody, SegmentErrorBody};
-use crate::http::routes::Router;
+use crate::http::resources::{docs, health, metrics, page};
 
 /// Who may ask, with the scope and the role of the token.
 macro_rules! access {
@@ -65,7 +66,7 @@ macro_rules! define {
         /// The document of all operations.
         #[derive(OpenApi)]
         #[openapi(
-            info(title = "headcount", version = health::API_SEMVER, description = include_str!("openapi/description.md")),
+            info(title = "headcount", version = health::API_SEMVER, description = include_str!("description.md")),
             paths($(resources::$($module)::+::$handler),*),
             components(schemas(ErrorBody, SegmentErrorBody)),
             security(("api_token" = []), ("session" = [])),

@@ -26,22 +26,22 @@ use actix_web::rt::net::TcpStream;
 use actix_web::web::{self, Bytes};
 use actix_web::{App, Error, HttpRequest, ResponseError};
 use headcount_actors::{Engine, Progress, thread_name};
+use headcount_api::app::AppState;
+pub use headcount_api::extra_paths::ExtraPaths;
+use headcount_api::forward::{PassedOn, Peers};
+use headcount_api::middleware;
+use headcount_api::middleware::slices::LargeAnswers;
+use headcount_api::request_metrics::RequestMetrics;
+use headcount_api::respond::error::ApiError;
+use headcount_api::respond::kept::KeptAnswers;
+use headcount_api::share_streams::ShareStreams;
+use headcount_api::sign_in_limit::SignInLimit;
+use headcount_api::turns::WaitingQuestions;
 use headcount_control::OperatorToken;
 use ipnet::IpNet;
 use parking_lot::Mutex;
 
-use crate::http::app::AppState;
 use crate::http::endpoints::{self, routes};
-pub use crate::http::extra_paths::ExtraPaths;
-use crate::http::forward::{PassedOn, Peers};
-use crate::http::middleware;
-use crate::http::middleware::slices::LargeAnswers;
-use crate::http::request_metrics::RequestMetrics;
-use crate::http::respond::error::ApiError;
-use crate::http::respond::kept::KeptAnswers;
-use crate::http::share_streams::ShareStreams;
-use crate::http::sign_in_limit::SignInLimit;
-use crate::http::turns::WaitingQuestions;
 use crate::open_files;
 use connection::{BoundedConnection, HeadBytes, LastRequest};
 use starting::StartingServer;
@@ -363,7 +363,7 @@ async fn in_slices<L: MessageBody + 'static>(
     let response = match answers.slices(bytes) {
         Some(slices) => head.set_body(BoxBody::new(slices)),
         None => {
-            let id = head.headers().get(crate::http::respond::error::REQUEST_ID).cloned();
+            let id = head.headers().get(headcount_api::respond::error::REQUEST_ID).cloned();
             let id = id.as_ref().and_then(|id| id.to_str().ok()).unwrap_or_default();
             ApiError::overloaded("too many large answers are being read slowly").of_request(id).error_response()
         }

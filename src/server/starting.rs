@@ -13,10 +13,10 @@ use actix_web::http::{KeepAlive, Method};
 use actix_web::middleware::from_fn;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use headcount_actors::Progress;
+use headcount_api::middleware;
+use headcount_api::respond::error::ApiError;
 
-use crate::http::middleware;
 use crate::http::resources::health;
-use crate::http::respond::error::ApiError;
 use crate::server::thread::ServerThread;
 
 /// The maximum number of connections. The opening engine needs the other files.

@@ -44,7 +44,7 @@ BUGS = [
     ("a tablet that can call is a phone by its hints", "by_model.or_else(|| is_phone().then_some(Device::Mobile))", "is_phone().then_some(Device::Mobile).or(by_model)"),
     ("a television is a phone by its hints", "if !devices::is_screen(user_agent) {", "if devices::is_screen(user_agent) || !user_agent.is_empty() {"),
     ("a phone that asks for a page of computers is one", "self.device().unwrap_or(if is_phone { Device::Mobile } else { agent.device })", "self.device().filter(|_| !is_phone).unwrap_or(agent.device)"),
-    ("models say nothing", "if let Some(kind) = model(agent).and_then(models::kind) {", "if let Some(kind) = model(agent).and_then(models::kind).filter(|kind| *kind == Device::Bot) {"),
+    ("models say nothing", "if let Some(kind) = model(agent).and_then(kind_of) {", "if let Some(kind) = model(agent).and_then(kind_of).filter(|kind| *kind == Device::Bot) {"),
     ("what is cut off is a tablet", "says(&[\"Safari\", \"safari/\", \"Gecko/\"])", "says(&[\"Safari\", \"safari/\", \"Gecko/\", \"Android\"])"),
     ("who reads in an app is a bot", "if is_reader(agent) {", "if is_reader(agent) && agent.is_empty() {"),
     ("a server with the name of an app is a person", "&& !agent.contains(\"(+http\")", "&& !agent.is_empty()"),

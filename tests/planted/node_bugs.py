@@ -25,9 +25,9 @@ HANDOVER_BUGS = [
 # In privacy requests of several nodes; `cluster/tests/it/privacy.rs` catches them.
 PRIVACY_BUGS = [
     ("an export leaves out ids whose links are not saved yet", "engine.save_blocking([partition_of(project)], &is_over)?;", "let _unsaved = &is_over;"),
-    ("a new home relies on the artifacts of the former one", "None if self.is_shared() => self.change(&request.id, PrivacyRequest::make_again)?,", "None if self.is_shared() => {}"),
-    ("a home begins without what others have done", "self.prove(shared, partition)?;", "let _unproved = Self::prove;"),
-    ("an export that is made again is kept for longer", "self.export.expires_at = expires_at;\n    }", "let _former = expires_at;\n    }"),
+    ("a new home relies on the artifacts of the former one", "None => self.change(&request.id, PrivacyRequest::make_again)?,", "None => {}"),
+    ("a home begins without what others have done", "self.prove(partition)?;", "let _unproved = Self::prove;"),
+    ("an export that is made again is kept for longer", "ExportState { expires_at: self.export.expires_at, ..ExportState::default() }", "ExportState::default()"),
 ]
 
 # In nodes of a cluster; `tests/it/cluster_histories.rs` catches them.

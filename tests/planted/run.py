@@ -164,7 +164,7 @@ def try_privacy(tree, name=""):
 
 def try_forward(tree, name=""):
     """Runs the tests of requests that travel, with two nodes, and of their parts."""
-    return run_tests(tree, "-p", "headcount", "--lib", "--", "http::tests::forwarding", "http::forward", "http::node_client", "http::min_position")
+    return run_tests(tree, "-p", "headcount", "-p", "headcount-api", "--lib", "--", "http::tests::forwarding", "http::tests::min_position", "forward::", "node_client")
 
 
 def parts_of(crate):
@@ -212,7 +212,7 @@ SUITES = [
     Suite(("cluster",), node_bugs.MOVING_NODE_BUGS, PROGRAM, try_moving),
     Suite(("cluster",), version_bugs.BUGS, PROGRAM, try_versions),
     Suite(ENGINE, version_bugs.ENGINE_BUGS, PROGRAM, try_versions),
-    Suite((PROGRAM,), forward_bugs.BUGS, PROGRAM, try_forward),
+    Suite(("api", PROGRAM), forward_bugs.BUGS, PROGRAM, try_forward),
 ]
 
 

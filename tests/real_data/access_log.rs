@@ -185,7 +185,7 @@ async fn browsers(engine: &Engine, project: ProjectId, requests: &[Request], mod
         let is = |field: &str, operator: &str, value: &str| Filter::new(field, operator, Some(value)).unwrap();
         let filters = vec![is("browser", "is", &format!("{browser:?}")), is("device", "is_not", r#""bot""#)];
         let predicate = Predicate::new(None, filters).unwrap();
-        let users = engine.scan_unique_users(project, window("2015-05-17", "2015-05-20"), predicate).await.unwrap();
+        let users = engine.scans.unique_users(project, window("2015-05-17", "2015-05-20"), predicate).await.unwrap();
         println!("  {:>5}  {browser}", users.total);
         assert_eq!(users.total, visitors.len() as u64, "visitors with {browser}");
     }

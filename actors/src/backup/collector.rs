@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use headcount_archive::error::{ArchiveError, Damage};
 use headcount_archive::manifest::{MANIFEST_NAME, Manifest};
-use headcount_common::checked_files::CheckedFiles;
+use headcount_common::local::item_names;
 use headcount_domain::ids::ProjectId;
 use headcount_storage::backup::{BackupError, BackupTarget, BackupWriter};
 use headcount_storage::files::{File, create_private_dir, hard_link, list, remove_dir_all};
@@ -15,7 +15,7 @@ use headcount_storage::log::LogFile;
 use super::error::BackupFailure;
 use super::staging::Staging;
 use crate::intake_counts::{INTAKE_DIR, IntakeCounts};
-use crate::privacy::{PRIVACY_DIR, PrivacyFiles};
+use crate::privacy::{PRIVACY_DIR, PrivacyRequest};
 use crate::profiles::{CompanyProfile, PROFILES_DIR};
 use crate::webhooks::{DeliveryProgress, WEBHOOKS_DIR, Webhook};
 
@@ -113,7 +113,7 @@ impl<'a> Collector<'a> {
     /// Takes the privacy requests.
     pub(super) fn take_privacy(&mut self) -> Result<(), BackupFailure> {
         let dir = self.data_dir.join(PRIVACY_DIR);
-        for name in PrivacyFiles::names(&dir).map_err(BackupFailure::io("list", &dir))? {
+        for name in item_names::<PrivacyRequest>(&dir).map_err(BackupFailure::io("list", &dir))? {
             self.take(&format!("{PRIVACY_DIR}/{name}"), None, None)?;
         }
         Ok(())
@@ -122,7 +122,7 @@ impl<'a> Collector<'a> {
     /// Takes the company profiles.
     pub(super) fn take_profiles(&mut self) -> Result<(), BackupFailure> {
         let dir = self.data_dir.join(PROFILES_DIR);
-        for name in CheckedFiles::<CompanyProfile>::names(&dir).map_err(BackupFailure::io("list", &dir))? {
+        for name in item_names::<CompanyProfile>(&dir).map_err(BackupFailure::io("list", &dir))? {
             self.take(&format!("{PROFILES_DIR}/{name}"), None, None)?;
         }
         Ok(())
@@ -131,8 +131,7 @@ impl<'a> Collector<'a> {
     /// Takes the webhooks, with their secrets.
     pub(super) fn take_webhooks(&mut self) -> Result<(), BackupFailure> {
         let dir = self.data_dir.join(WEBHOOKS_DIR);
-        let names =
-            CheckedFiles::<Webhook>::names(&dir).and_then(|names| Ok((names, CheckedFiles::<DeliveryProgress>::names(&dir)?)));
+        let names = item_names::<Webhook>(&dir).and_then(|names| Ok((names, item_names::<DeliveryProgress>(&dir)?)));
         let (webhooks, progress) = names.map_err(BackupFailure::io("list", &dir))?;
         for name in webhooks.into_iter().chain(progress) {
             self.take(&format!("{WEBHOOKS_DIR}/{name}"), None, None)?;

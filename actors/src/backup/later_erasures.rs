@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use headcount_common::local::{ReadItems, read_items, write_items};
 use headcount_control::{ErasedUntil, Erasure, Registry};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
@@ -15,7 +16,7 @@ use headcount_storage::format::Format;
 use headcount_storage::lock::DirLock;
 
 use super::error::RestoreFailure;
-use crate::privacy::{PRIVACY_DIR, PrivacyFiles};
+use crate::privacy::{PRIVACY_DIR, PrivacyRequest};
 
 const KEY_NAME: &str = "keys/hash.key";
 
@@ -111,16 +112,13 @@ impl LaterErasures {
 
     fn take_requests(&self, restored: &Path, organizations: &BTreeSet<OrganizationId>) -> Result<u64, RestoreFailure> {
         let (from, to) = (self.dir.join(PRIVACY_DIR), restored.join(PRIVACY_DIR));
-        let mut requests = Vec::new();
-        let read = PrivacyFiles::open(&from, |_, request| requests.push(request));
-        read.map(drop).map_err(RestoreFailure::io("read", &from))?;
-        let files = PrivacyFiles::open(&to, |_, _| ()).map_err(RestoreFailure::io("read", &to))?;
-        let mut taken = 0;
-        for request in requests.iter().filter(|request| organizations.contains(&request.organization)) {
-            files.write(&request.id, request).map_err(RestoreFailure::io("write", &to))?;
-            taken += 1;
+        let ReadItems { mut items, damaged } = read_items::<PrivacyRequest>(&from).map_err(RestoreFailure::io("read", &from))?;
+        if damaged > 0 {
+            tracing::error!(path = %from.display(), damaged, "damaged files of privacy requests are left out");
         }
-        Ok(taken)
+        items.retain(|(_, request)| organizations.contains(&request.organization));
+        write_items(&to, items.iter().map(|(id, request)| (id, request))).map_err(RestoreFailure::io("write", &to))?;
+        Ok(items.len() as u64)
     }
 }
 

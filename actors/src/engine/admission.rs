@@ -19,8 +19,8 @@ pub(super) struct Admission {
     pub(super) disk: DiskGuard,
     pub(super) health: Arc<PartitionHealth>,
     pub(super) checkpoints: Arc<CheckpointProgress>,
-    closing: AtomicBool,
-    /// Whether clients should send no new work here. Work that arrives is still done.
+    closing: Arc<AtomicBool>,
+    /// Whether nobody is to send new work here. What comes is still done.
     pub(super) draining: AtomicBool,
 }
 
@@ -31,12 +31,17 @@ impl Admission {
         health: Arc<PartitionHealth>,
         checkpoints: Arc<CheckpointProgress>,
     ) -> Self {
-        Self { gate, others, disk, health, checkpoints, closing: AtomicBool::new(false), draining: AtomicBool::new(false) }
+        Self { gate, others, disk, health, checkpoints, closing: Arc::default(), draining: AtomicBool::new(false) }
     }
 
     /// Admits nothing from now on.
     pub(super) fn close(&self) {
         self.closing.store(true, Ordering::SeqCst);
+    }
+
+    /// What is set when nothing is admitted any more.
+    pub(super) fn closing(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.closing)
     }
 
     pub(super) fn is_closing(&self) -> bool {

@@ -8,11 +8,10 @@ use serde::de::DeserializeOwned;
 
 use super::erasing_everywhere::{LINKED_IDS, OWNERS_OF_EMAIL, SUBJECT_FIGURES};
 use super::handle::Engine;
-use super::project_versions::VERSIONS;
-use super::queries::in_order;
-use super::scan::{ACTIVE, ActiveQuestion};
 use super::sealing::SEAL;
 use super::verifying_nodes::VERIFY;
+use crate::questions::{VERSIONS, in_order};
+use crate::scans::{ACTIVE, ActiveQuestion};
 use crate::shard::AskError;
 
 /// Answers a query. The tag is its type.
@@ -52,7 +51,7 @@ impl Engine {
             tag @ (OWNERS_OF_EMAIL | LINKED_IDS | SUBJECT_FIGURES) => self.answer_about_erasure(tag, request).await,
             ACTIVE => {
                 let NodeRequest { organization, projects, question } = self.checked::<ActiveQuestion>(request)?;
-                encode_answer(ACTIVE, &self.active_here(organization, projects, question).await.map_err(refused)?)
+                encode_answer(ACTIVE, &self.scans.active_here(organization, projects, question).await.map_err(refused)?)
             }
             tag => {
                 if let Some(answer) = self.answer_about_subject(tag, request).await {

@@ -29,7 +29,7 @@ impl Engine {
         if tokio::time::timeout_at(until, self.inner.verifications.close()).await.is_err() {
             tracing::warn!("a verification does not end; it is left behind");
         }
-        for drain in self.inner.shards.drain() {
+        for drain in self.questions.shards.drain() {
             if tokio::time::timeout_at(until, drain).await.is_err() {
                 tracing::warn!("a last checkpoint took too long; the next start replays the log instead");
             }
@@ -77,6 +77,8 @@ impl Inner {
 impl Drop for Inner {
     /// An engine that was not closed stops without a last checkpoint.
     fn drop(&mut self) {
+        // Scans that nobody waits for end.
+        self.admission.close();
         self.log.close();
         self.webhooks.stop();
         self.profiles.builds.stop();

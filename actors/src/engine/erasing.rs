@@ -371,7 +371,7 @@ impl Engine {
     }
 
     pub(super) fn ask_to_erase<Q: Query>(&self, project: ProjectId, query: Q) -> Result<Q::Partial, ErasureError> {
-        let answer = self.inner.shards.ask_partition(partition_of(project), move |shard| shard.answer(project, &query));
+        let answer = self.questions.shards.ask_partition(partition_of(project), move |shard| shard.answer(project, &query));
         answer.map_err(|_| ErasureError::Unavailable("a project's figures are not available now"))
     }
 
@@ -411,7 +411,7 @@ impl Engine {
         emails: &mut BTreeSet<RecordKey>,
     ) -> Result<(), ErasureError> {
         let partition = partition_of(project);
-        let place = self.inner.shards.ask_partition(partition, move |shard| Ok(shard.store_of(partition)));
+        let place = self.questions.shards.ask_partition(partition, move |shard| Ok(shard.store_of(partition)));
         let (store, stored_as) = place.ok().flatten().ok_or(ErasureError::Unavailable("a partition is being rebuilt"))?;
         for_each_identity(&*store, stored_as, project, &mut |key, slot| {
             let owner = match &slot {
@@ -434,7 +434,7 @@ impl Engine {
 
     /// Saves everything that was recorded before the call.
     pub(super) fn save_state(&self) -> Result<(), ErasureError> {
-        let (shards, delivered) = (&self.inner.shards, &self.inner.delivered);
+        let (shards, delivered) = (&self.questions.shards, &self.inner.delivered);
         let (target, began) = (last_position(&*self.inner.history), Stopwatch::now());
         let mut asked: Option<Stopwatch> = None;
         loop {

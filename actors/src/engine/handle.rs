@@ -1,20 +1,16 @@
 //! The handle to a running engine.
 
 use std::net::IpAddr;
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
 
-use headcount_common::clock::Clock;
+use headcount_common::SharedArchive;
 use headcount_common::secrets::Secrets;
-use headcount_common::{NodeToken, Owners, SharedArchive, partition_of};
 use headcount_control::Registry;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::{KeyHasher, ProjectId};
+use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::country::Country;
-use headcount_domain::intake::event::Position;
-use headcount_domain::versions::Depends;
 use headcount_storage::log::{Commit, GroupCommit, LogTrimmer, Outcome as LogOutcome};
 use headcount_storage::starts::Starts;
 use headcount_storage::store::DiskStore;
@@ -25,11 +21,10 @@ use super::admission::Admission;
 use super::config::{EngineConfig, OpenError};
 use super::derived::derived_dirs;
 use super::disk_guard::DiskGuard;
-use super::idle_views::start_views;
 use super::marks::{Mark, start_tracking};
 use super::membership::Membership;
 use super::open::{self, EventLog, Opened, SharedState};
-use super::scan::{NodeScans, ScanHelpers, ScanTurns, SpillDir, Views};
+use super::parts::EngineParts;
 use super::threads::{Threads, sink, start_system};
 use super::verifications::Verifications;
 use crate::admission_gate::{Gate, Permit, Refused};
@@ -48,18 +43,14 @@ use crate::local_log::LocalLog;
 use crate::memory_budget::MemoryShares;
 use crate::privacy::PrivacyRequests;
 use crate::profiles::CompanyProfiles;
-use crate::shard::{AskError, Pending, ShardClient};
-use crate::shard::{CheckpointProgress, Floors, MemoryUsage, PartitionHealth, QuotaTable, Shard, ShardMap, Versions};
+use crate::questions::Questions;
+use crate::scans::{ScanSettings, Scans};
+use crate::shard::{CheckpointProgress, MemoryUsage, PartitionHealth, QuotaTable, ShardClient, ShardMap};
 use crate::unknown_appends::UnknownAppends;
 use crate::verifier::DamageNote;
 use crate::webhooks::Webhooks;
 
-/// The number of scans that run at once. Each keeps a core busy, and may have helpers.
-pub(super) const MAX_SCANS: usize = 2;
-/// The number of exports that run at once. Each may wait for a slow reader.
-const MAX_EXPORTS: usize = 12;
-
-/// A running engine. Clones are handles to the same engine.
+/// A running engine. Clones are handles to the same one.
 #[derive(Clone)]
 pub struct Engine {
     pub(super) inner: Arc<Inner>,
@@ -71,20 +62,25 @@ impl std::fmt::Debug for Engine {
     }
 }
 
+impl Deref for Engine {
+    type Target = EngineParts;
+
+    fn deref(&self) -> &EngineParts {
+        &self.inner.parts
+    }
+}
+
 pub(super) struct Inner {
     pub(super) config: EngineConfig,
+    parts: EngineParts,
     pub(super) admission: Admission,
-    pub(super) shards: Arc<ShardClient>,
     pub(super) log: Arc<dyn Commit<Ticket>>,
     pub(super) history: Arc<dyn History>,
-    pub(super) logged: LoggedEvents,
     pub(super) dead: Arc<DeadLetters>,
     pub(super) sealed: Arc<SealedEvents>,
     pub(super) archives: Arc<PartitionArchives>,
     pub(super) archiver: Arc<Archiver>,
     pub(super) quotas: Arc<QuotaTable>,
-    pub(super) versions: Arc<Versions>,
-    pub(super) floors: Arc<Floors>,
     pub(super) memory: Arc<MemoryUsage>,
     pub(super) damage: Arc<DamageNote>,
     pub(super) deleted: Arc<DeletedProjects>,
@@ -96,13 +92,7 @@ pub(super) struct Inner {
     pub(super) profiles: CompanyProfiles,
     pub(super) watches: Watches,
     pub(super) webhooks: Arc<Webhooks>,
-    pub(super) scans: ScanTurns,
-    /// Scans for other nodes have their own turns, so that two nodes never wait for each other.
-    pub(super) node_scans: NodeScans,
-    pub(super) scratch: SpillDir,
-    pub(super) views: Arc<Views>,
-    pub(super) exports: Gate,
-    /// The log on this machine; `None` in a cluster.
+    /// `None`: the log is not on this machine.
     pub(super) local_log: Option<LocalLog>,
     /// The permit for a backup. Only one backup runs at a time.
     pub(super) backups: Arc<Semaphore>,
@@ -112,12 +102,8 @@ pub(super) struct Inner {
     /// The last record of the control log, of any writer, whose consequences were applied.
     pub(super) followed: AtomicU64,
     pub(super) threads: Mutex<Option<Threads>>,
-    registry: Arc<Registry>,
-    secrets: Secrets,
     geo: Option<GeoDatabase>,
     tracker: Tracker,
-    incarnation: u128,
-    starts: Starts,
 }
 
 fn admission(config: &EngineConfig, health: Arc<PartitionHealth>, checkpoints: Arc<CheckpointProgress>) -> Admission {
@@ -125,9 +111,6 @@ fn admission(config: &EngineConfig, health: Arc<PartitionHealth>, checkpoints: A
     let gates = [config.admission_bytes.unwrap_or(others), others].map(Gate::of_bodies);
     Admission::new(gates, DiskGuard::new(&config.data_dir, config.min_free_bytes), health, checkpoints)
 }
-
-/// The parts that are opened before the engine starts.
-type OpenedParts = (Opened, (CompanyProfiles, Webhooks));
 
 fn not_started(error: std::io::Error) -> OpenError {
     OpenError::Start(error.to_string())
@@ -142,6 +125,40 @@ fn commit(
     match log {
         EventLog::Local(log) => Ok(Arc::new(GroupCommit::spawn(*log, config.group.clone(), sink).map_err(not_started)?)),
         EventLog::Shared(start) => Ok(start(Box::new(sink))),
+    }
+}
+
+fn questions(
+    config: &EngineConfig,
+    (registry, secrets): (Arc<Registry>, Secrets),
+    (incarnation, starts): (u128, Starts),
+    shards: Arc<ShardClient>,
+    (shared, logged): (&SharedState, LoggedEvents),
+) -> Questions {
+    Questions {
+        registry,
+        clock: Arc::clone(&config.clock),
+        owners: Arc::clone(&config.owners),
+        ask_node: config.ask_node.clone(),
+        secrets,
+        starts,
+        incarnation,
+        shards,
+        health: Arc::clone(&shared.health),
+        versions: Arc::clone(&shared.versions),
+        floors: Arc::clone(&shared.floors),
+        erasures: Arc::clone(&shared.erasures),
+        logged,
+        timeout: config.question_timeout,
+    }
+}
+
+fn scan_settings(config: &EngineConfig) -> ScanSettings<'_> {
+    ScanSettings {
+        data_dir: &config.data_dir,
+        memory_bytes: config.memory_bytes,
+        view_bytes: config.view_bytes(),
+        max_active: config.max_active_identities,
     }
 }
 
@@ -161,9 +178,9 @@ fn removal(
     (admitted, mark): (&Gate, Mark),
     (store, writer, log): (Arc<DiskStore>, &CheckpointWriter, &Arc<dyn Commit<Ticket>>),
     shared: &SharedState,
-    (backups, views, shards): (&Arc<Semaphore>, &Arc<Views>, &Arc<ShardClient>),
+    (backups, parts): (&Arc<Semaphore>, &EngineParts),
 ) -> RemovalSources {
-    let (log, views) = (Arc::clone(log), Arc::clone(views));
+    let (log, scans) = (Arc::clone(log), parts.scans.clone());
     RemovalSources {
         admitted: admitted.clone(),
         store,
@@ -173,8 +190,8 @@ fn removal(
         backups: Arc::clone(backups),
         erasures: Arc::clone(&shared.erasures),
         floors: Arc::clone(&shared.floors),
-        forget_answers: Box::new(move |project| views.forget(project)),
-        folded: Arc::clone(shards),
+        forget_answers: Box::new(move |project| scans.forget(project)),
+        folded: Arc::<ShardClient>::clone(&parts.questions.shards),
     }
 }
 
@@ -208,19 +225,8 @@ impl Engine {
         let config = super::fault_injection::plant(config)?;
         // Opened first, so that a wrong file is reported before a long replay.
         let geo = config.geo_db.as_deref().map(GeoDatabase::open).transpose()?;
-        let profiles = membership.as_ref().map(|membership| Arc::clone(&membership.profiles));
-        let webhooks = membership.as_ref().map(|membership| membership.webhooks.clone());
         let opened = open::open(&config, membership)?;
-        let is_alone = webhooks.is_none();
-        let webhooks = webhooks.map_or_else(|| open::local_webhooks(&config.data_dir), Ok)?;
-        let webhooks = Webhooks::new(webhooks, opened.secrets.signer().clone());
-        let profiles = open::open_profiles(&config.data_dir, profiles)?;
-        if is_alone {
-            let unread = |error| OpenError::Directory(format!("webhooks or company profiles can't be read: {error}"));
-            webhooks.follow().and_then(|_| profiles.follow()).map_err(unread)?;
-        }
-        let files = (profiles, webhooks);
-        let engine = Self::start(config, (opened, files), geo)?;
+        let engine = Self::start(config, opened, geo)?;
         engine.start_known_time();
         engine.start_retention();
         engine.start_intake();
@@ -230,41 +236,42 @@ impl Engine {
         Ok(engine)
     }
 
-    fn start(config: EngineConfig, (opened, kept): OpenedParts, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
-        let Opened { registry, intake, privacy, secrets, log, history, archive, logged, dead, state, incarnation, .. } = opened;
+    fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
+        let Opened { registry, intake, items, secrets, log, history, archive, logged, dead, state, incarnation, .. } = opened;
         let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
         let (map, delivered, unknown) = (ShardMap::new(shards.len()), Arc::new(log.last_position().into()), Arc::default());
         let ((actors, addresses), (local_log, trimmer)) = (start_system(shards)?, log.local_parts(&config.data_dir).unzip());
         let log = commit(&config, log, sink(addresses.clone(), map, (Arc::clone(&delivered), Arc::clone(&unknown))))?;
         let admission = admission(&config, Arc::clone(&shared.health), Arc::clone(&shared.checkpoints));
         let (tracker, mark) = start_tracking(&actors.system, &admission.gate, (&log, &shared.health), config.apply_timeout)?;
-        let views = start_views(config.view_bytes(), &actors.system, &registry);
-        let (shards, backups) = (Arc::new(ShardClient::new(addresses, map)), Arc::new(Semaphore::new(1)));
+        let shards = Arc::new(ShardClient::new(addresses, map));
+        let (reads, starts) = ((Arc::clone(&history), Arc::clone(&dead)), (incarnation, opened.starts));
+        let questions = Arc::new(questions(&config, (registry, secrets), starts, shards, (&shared, logged.clone())));
+        let settings = scan_settings(&config);
+        let scans = Scans::new(Arc::clone(&questions), reads, admission.closing(), &settings, &actors.system);
+        let (parts, backups) = (EngineParts { questions, scans }, Arc::new(Semaphore::new(1)));
         let sources = EngineSources {
             settings: archive_settings(&config),
-            logged: logged.clone(),
+            logged,
             trimming: trimming(trimmer, archive.shared),
             dead: Arc::clone(&dead),
-            hasher: secrets.hasher().clone(),
-            registry: Arc::clone(&registry),
-            shards: Arc::clone(&shards),
+            hasher: parts.hasher().clone(),
+            registry: Arc::clone(&parts.questions.registry),
+            shards: Arc::clone(&parts.questions.shards),
             delivered: Arc::clone(&delivered),
             stop: Arc::default(),
             deleted: Arc::clone(&shared.deleted),
-            removal: removal((&admission.gate, mark), (store, &writer, &log), &shared, (&backups, &views, &shards)),
+            removal: removal((&admission.gate, mark), (store, &writer, &log), &shared, (&backups, &parts)),
         };
         let (archiver, archiving) = Archiver::spawn(sources, Arc::clone(&archive.sealed)).map_err(not_started)?;
         let threads = Threads::new(actors, (writer, writer_thread), verifier, (Arc::clone(&archiver), archiving), opened.lock);
         let inner = Inner {
             admission,
-            shards,
+            parts,
             log,
             history,
-            logged,
             dead,
             quotas: shared.quotas,
-            versions: shared.versions,
-            floors: shared.floors,
             memory,
             damage: shared.damage,
             deleted: shared.deleted,
@@ -272,15 +279,10 @@ impl Engine {
             unknown,
             clock_guard: opened.clock_guard,
             intake,
-            privacy,
-            profiles: kept.0,
+            privacy: items.privacy,
+            profiles: items.profiles,
             watches: Watches::new(shared.feeds),
-            webhooks: Arc::new(kept.1),
-            scans: ScanTurns::new(MAX_SCANS, ScanHelpers::new(config.memory_bytes)),
-            node_scans: NodeScans::default(),
-            scratch: SpillDir::new(&config.data_dir),
-            views,
-            exports: Gate::new(MAX_EXPORTS),
+            webhooks: Arc::new(items.webhooks),
             local_log,
             backups,
             verifications: Verifications::default(),
@@ -290,45 +292,11 @@ impl Engine {
             archiver,
             sealed: archive.sealed,
             archives: archive.archives,
-            registry,
-            secrets,
             geo,
             tracker,
-            incarnation,
-            starts: opened.starts,
             config,
         };
         Ok(Self { inner: Arc::new(inner) })
-    }
-
-    /// Organizations, projects, keys and tokens.
-    #[must_use]
-    pub fn registry(&self) -> &Registry {
-        &self.inner.registry
-    }
-
-    /// The engine's clock.
-    #[must_use]
-    pub fn clock(&self) -> &dyn Clock {
-        &*self.inner.config.clock
-    }
-
-    /// The owner of each partition.
-    #[must_use]
-    pub fn owners(&self) -> &Owners {
-        &self.inner.config.owners
-    }
-
-    /// The token that authenticates the machines of a cluster to each other.
-    #[must_use]
-    pub fn node_token(&self) -> &NodeToken {
-        self.inner.secrets.node_token()
-    }
-
-    /// The time limit of questions that need a scan of events.
-    #[must_use]
-    pub fn question_timeout(&self) -> Duration {
-        self.inner.config.question_timeout
     }
 
     /// The data directory.
@@ -337,49 +305,14 @@ impl Engine {
         &self.inner.config.data_dir
     }
 
-    /// The directory of the scans' temporary files.
-    pub(super) fn scratch(&self) -> &SpillDir {
-        &self.inner.scratch
-    }
-
-    /// The country of an address; `None` if unknown, or without a database
-    /// ([`EngineConfig::geo_db`]).
+    /// The country of an address. `None`: it is not known, or the engine has no database ([`EngineConfig::geo_db`]).
     #[must_use]
     pub fn country_of(&self, address: IpAddr) -> Option<Country> {
         self.inner.geo.as_ref()?.country(address)
     }
 
-    pub(super) fn secrets(&self) -> &Secrets {
-        &self.inner.secrets
-    }
-
-    pub(super) fn hasher(&self) -> &KeyHasher {
-        self.inner.secrets.hasher()
-    }
-
-    pub(super) fn incarnation(&self) -> u128 {
-        self.inner.incarnation
-    }
-
-    /// Returns a number of this start and of the project's log, for [`Engine::has_position`].
-    #[must_use]
-    pub fn start_number(&self, project: ProjectId) -> u64 {
-        self.inner.starts.present() ^ self.resumed(project)
-    }
-
-    /// Whether a position, a project's last one during the start with this number, still means the
-    /// same event. It doesn't if the data directory was restored from an earlier copy, or if
-    /// brokers have lost events and the partition continues without them.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn has_position(&self, project: ProjectId, position: Position, start_number: u64) -> Result<bool, AskError> {
-        let (_, last) = self.version(project, &Depends::Everything).await?;
-        Ok(position <= last && self.inner.starts.has(start_number ^ self.resumed(project), position))
-    }
-
-    /// Admits `bytes` of events of a project that came from `address`. The bytes count against the
-    /// admission limit and the shares of the project and the address, until the events are applied.
+    /// Admits `bytes` of events of a project that came from `address`. The bytes count against the admission limit, and
+    /// against the parts of the project and the address, until the events are applied.
     ///
     /// # Errors
     /// The events can't be taken now.
@@ -418,71 +351,6 @@ impl Engine {
     /// The reason, in words.
     pub fn accepts(&self, project: ProjectId) -> Result<(), &'static str> {
         self.inner.admission.accepts(project)
-    }
-
-    /// Returns a value that changes exactly when an answer that depends on `depends` may have
-    /// changed: the incarnation of the data, the floor if sessions are read, and the last event's
-    /// position.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn version(&self, project: ProjectId, depends: &Depends) -> Result<(u128, Position), AskError> {
-        // While the state is rebuilt or replaced, the version would be that of an earlier state.
-        let check = || self.inner.admission.health.check_project_answers(project).map_err(AskError::Lost);
-        check()?;
-        let known = || Some(self.inner.versions.get(&project)?.of(depends));
-        if !self.inner.versions.contains_key(&project) {
-            // The project is not loaded since the start. Reading it loads it.
-            self.last(project).await?;
-        }
-        // Read before the version: a floor that rises meanwhile belongs to the next version.
-        let floor = self.known_floor(project).filter(|_| depends.reads_sessions());
-        let incarnation = self.incarnation_of(project) ^ floor.map_or(0, |floor| u128::from(floor.0.cast_unsigned()) << 32);
-        let version = known().unwrap_or(0);
-        check()?;
-        Ok((incarnation, version))
-    }
-
-    /// Returns the incarnation of a project's data. Each erasure changes it, as versions may recur.
-    fn incarnation_of(&self, project: ProjectId) -> u128 {
-        self.log_incarnation(project) ^ u128::from(self.reflected_erasures(project))
-    }
-
-    /// The incarnation of a project's log.
-    pub(super) fn log_incarnation(&self, project: ProjectId) -> u128 {
-        self.inner.incarnation ^ u128::from(self.resumed(project)) << 64
-    }
-
-    /// See [`ReadLog::resumed`](headcount_storage::log::ReadLog::resumed).
-    pub(super) fn resumed(&self, project: ProjectId) -> u64 {
-        self.inner.logged.resumed(partition_of(project))
-    }
-
-    /// The number of erasures that the project's answers reflect.
-    pub(super) fn reflected_erasures(&self, project: ProjectId) -> u64 {
-        self.inner.erasures.reflected(project)
-    }
-
-    /// The position of a project's last event that counted.
-    pub(super) async fn last(&self, project: ProjectId) -> Result<Position, AskError> {
-        self.ask_shard(project, move |shard| shard.last(project)).await
-    }
-
-    pub(super) async fn ask_shard<R: Send + 'static>(
-        &self,
-        project: ProjectId,
-        request: impl FnOnce(&mut Shard) -> Result<R, Fault> + Send + 'static,
-    ) -> Result<R, AskError> {
-        self.send_to_shard(project, request)?.wait().await
-    }
-
-    pub(super) fn send_to_shard<R: Send + 'static>(
-        &self,
-        project: ProjectId,
-        request: impl FnOnce(&mut Shard) -> Result<R, Fault> + Send + 'static,
-    ) -> Result<Pending<R>, AskError> {
-        let organization = self.registry().policy(project).map(|config| config.policy.organization);
-        self.inner.shards.send(project, organization, request)
     }
 
     /// The tracker of the embedded API.

@@ -225,6 +225,8 @@ impl Engine {
         // A change of this machine may have applied changes of other machines.
         if self.inner.followed.swap(applied, Ordering::AcqRel) != applied {
             self.apply_changes_soon(self.inner.quotas.replace_own(self.registry().own_quotas()));
+            // A former home may have recorded an erasure without its request.
+            self.inner.privacy.made.notify_one();
         }
         Ok(applied)
     }
@@ -250,6 +252,6 @@ impl Engine {
         partition: u16,
         request: impl FnOnce(&mut Shard) -> R + Send + 'static,
     ) -> Result<R, AskError> {
-        self.inner.shards.send_to(partition, move |shard| Ok(request(shard)))?.wait().await
+        self.questions.shards.send_to(partition, move |shard| Ok(request(shard)))?.wait().await
     }
 }

@@ -225,7 +225,7 @@ impl Looker {
             }
         };
         loop {
-            let next = engine.live_events_after(self.project, after).await?;
+            let next = engine.scans.live_events_after(self.project, after).await?;
             next.events.iter().for_each(|event| self.recent.add(event, now));
             after = next.until;
             self.read = Some(after);
@@ -273,7 +273,7 @@ impl Looker {
 /// Counts the events of a day.
 async fn count(engine: &Engine, project: ProjectId, day: Day, predicate: Predicate) -> Result<EventCount, Unseen> {
     let window = Window { start: day, end: day };
-    let (count, until) = engine.count_events(project, window, predicate).await?;
+    let (count, until) = engine.scans.count_events(project, window, predicate).await?;
     Ok(EventCount { count, until })
 }
 

@@ -4,12 +4,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use headcount_common::{Documents, Owners, SharedArchive, SharedLetters, SharedValues};
+use headcount_common::{Owners, SharedArchive, SharedLetters};
 use headcount_control::Registry;
 use headcount_storage::format::Incarnation;
 use headcount_storage::log::{Commit, Outcome as LogOutcome, ReadLog};
 
 use super::config::OpenError;
+use super::documents::EngineDocuments;
 use crate::ingest::Ticket;
 
 /// Receives the outcomes of submissions to the log.
@@ -37,13 +38,9 @@ pub struct Membership {
     pub archive: Option<Arc<dyn SharedArchive>>,
     /// Stores the dead letters for all nodes.
     pub letters: Arc<dyn SharedLetters>,
-    /// The company profiles of all nodes.
-    pub profiles: Arc<dyn Documents>,
-    /// The webhooks of all nodes, and the progress of each.
-    pub webhooks: (Arc<dyn Documents>, Arc<dyn SharedValues>),
-    /// The privacy requests of all nodes.
-    pub privacy: Arc<dyn Documents>,
-    /// The partitions of this engine, and the owners of all others. It begins without partitions.
+    /// Keeps the documents that all have.
+    pub documents: EngineDocuments,
+    /// Says which partitions this engine has, and where the others are. It begins without any.
     pub owners: Arc<Owners>,
 }
 

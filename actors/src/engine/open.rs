@@ -5,9 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::{JoinHandle, ScopedJoinHandle};
 
-use headcount_common::local::{CopiedDocuments, LocalDocuments, LocalValues};
 use headcount_common::secrets::{KEYS_DIR, Secrets};
-use headcount_common::{Documents, PARTITIONS, SharedArchive, SharedLetters};
+use headcount_common::{PARTITIONS, SharedArchive, SharedLetters};
 use headcount_control::Registry;
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::intake::event::Position;
@@ -20,6 +19,7 @@ use headcount_storage::store::{Check, DiskStore, Store, StoreOptions};
 
 use super::config::{EngineConfig, OpenError, directory};
 use super::derived::Derived;
+use super::documents::{EngineDocuments, OpenedItems};
 use super::membership::{Membership, StartCommit};
 use crate::backup::remove_left_over;
 use crate::checkpoint_writer::CheckpointWriter;
@@ -34,15 +34,12 @@ use crate::live::Feeds;
 use crate::local_log::LocalLog;
 use crate::local_remains::LocalRemains;
 use crate::memory_budget::MemoryShares;
-use crate::privacy::{AtStart, EXPORTS_DIR, PRIVACY_DIR, PrivacyRequests, SharedPrivacy};
-use crate::profiles::{CompanyProfiles, PROFILES_DIR};
 use crate::recompute::remove_scratch;
 use crate::shard::{
     Applier, CheckpointProgress, Checkpoints, Evictor, Floors, MemoryUsage, PartitionContext, PartitionHealth, QuotaTable, Shard,
     ShardMap, Versions,
 };
 use crate::verifier::{DamageNote, Unchecked, Verifier, before_serving};
-use crate::webhooks::{PROGRESS_SUFFIX, WEBHOOKS_DIR, WebhookPlaces};
 
 /// Opens everything under `config.data_dir`, with the shards brought up to the end of the log. A
 /// node of a cluster begins without partitions.
@@ -56,9 +53,11 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
     remove_left_over(&dir).map_err(directory)?;
     remove_scratch(&dir).map_err(directory)?;
     let shared_archive = membership.as_ref().and_then(|membership| membership.archive.clone());
-    let shared_privacy =
-        membership.as_ref().map(|membership| SharedPrivacy::new(Arc::clone(&membership.privacy), Arc::clone(&membership.owners)));
     let shared_letters = membership.as_ref().map(|membership| Arc::clone(&membership.letters));
+    let documents = match membership.as_ref() {
+        Some(membership) => membership.documents.clone().copied_to(&dir)?,
+        None => EngineDocuments::local(&dir)?,
+    };
     let (registry, log, logged) = open_log(config, membership)?;
     let open_keys = if shared.is_some() { Secrets::open_shared } else { Secrets::open };
     let secrets = open_keys(&dir.join(KEYS_DIR))?;
@@ -66,7 +65,7 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
         .map_err(|error| OpenError::Directory(format!("what is known of the clock can't be read: {error}")))?;
     let intake = IntakeCounts::open(&dir.join(INTAKE_DIR), config.clock.now(), clock_guard.now())
         .map_err(|error| OpenError::Directory(format!("the counts of dropped events can't be opened: {error}")))?;
-    let privacy = open_privacy_requests(config, &registry, (shared_privacy, clock_guard.now()))?;
+    let items = documents.open(config, (&registry, &secrets), clock_guard.now())?;
     let dead = Arc::new(open_letters(&dir, shared_letters)?);
     let deleted = Arc::new(open_deleted(&dir, &registry, shared.is_some())?);
     let erasures = Arc::new(open_erasures(&secrets, &registry, shared.is_some().then_some(&*deleted)));
@@ -85,16 +84,7 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
         quotas: &quotas,
     };
     let (store, format) = derived.open(format, log.last_position() == 0)?;
-    let (state, format) = match opening.state(store, format) {
-        Ok(state) => (state, format),
-        Err(Fault { kind: FaultKind::DamagedStore | FaultKind::DamagedIndex, message }) => {
-            let (store, format) = derived.recreate(format, &message)?;
-            (opening.state(store, format)?, format)
-        }
-        Err(
-            fault @ Fault { kind: FaultKind::Io | FaultKind::DamagedLog | FaultKind::DamagedArchive | FaultKind::Defect, .. },
-        ) => return Err(fault.into()),
-    };
+    let (state, format) = opening.state_or_recreated(store, format)?;
     check_log_is_whole(&state.shards, &*history)?;
     derived.remove_old();
     let incarnation = answers.unwrap_or(format.incarnation).number();
@@ -103,7 +93,7 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
         registry,
         clock_guard,
         intake: Arc::new(intake),
-        privacy,
+        items,
         secrets,
         log,
         history,
@@ -175,23 +165,6 @@ fn open_erasures(secrets: &Secrets, registry: &Registry, shared: Option<&Deleted
     }
 }
 
-fn open_privacy_requests(
-    config: &EngineConfig,
-    registry: &Registry,
-    (shared, now): (Option<SharedPrivacy>, Instant),
-) -> Result<PrivacyRequests, OpenError> {
-    let unopened = |error| OpenError::Directory(format!("the privacy requests can't be opened: {error}"));
-    if let Some(shared) = shared {
-        return PrivacyRequests::open_shared(shared, &config.data_dir.join(EXPORTS_DIR)).map_err(unopened);
-    }
-    let erasures: Vec<_> = registry.erasures().into_iter().filter(|erasure| !erasure.is_done).collect();
-    let has_project = |project| registry.policy(project).is_some();
-    let known = AtStart { now, erasures: &erasures, is_of: &|_| true, has_project: &has_project };
-    PrivacyRequests::open(&config.data_dir.join(PRIVACY_DIR), &config.data_dir.join(EXPORTS_DIR))
-        .and_then(|requests| requests.recover(&known).map(|()| requests))
-        .map_err(unopened)
-}
-
 fn open_letters(dir: &Path, shared: Option<Arc<dyn SharedLetters>>) -> Result<DeadLetters, OpenError> {
     let path = dir.join("dead-letters.ndjson");
     let opened = match shared {
@@ -201,27 +174,7 @@ fn open_letters(dir: &Path, shared: Option<Arc<dyn SharedLetters>>) -> Result<De
     opened.map_err(|error| OpenError::Directory(format!("{} could not be read: {error}", path.display())))
 }
 
-/// Opens the company profiles of a data directory, or a copy of those in `original`.
-pub(super) fn open_profiles(dir: &Path, original: Option<Arc<dyn Documents>>) -> Result<CompanyProfiles, OpenError> {
-    let dir = dir.join(PROFILES_DIR);
-    let opened = match original {
-        Some(original) => CopiedDocuments::new(original, &dir).map(|copy| Arc::new(copy) as Arc<dyn Documents>),
-        None => LocalDocuments::open(&dir).map(|documents| Arc::new(documents) as Arc<dyn Documents>),
-    };
-    let failed = |error: std::io::Error| OpenError::Directory(format!("the company profiles can't be opened: {error}"));
-    Ok(CompanyProfiles::new(opened.map_err(failed)?))
-}
-
-/// Opens the webhooks of a data directory, with their progress.
-pub(super) fn local_webhooks(dir: &Path) -> Result<WebhookPlaces, OpenError> {
-    let dir = dir.join(WEBHOOKS_DIR);
-    let failed = |error: std::io::Error| OpenError::Directory(format!("the webhooks can't be opened: {error}"));
-    let documents = LocalDocuments::open(&dir).map_err(failed)?;
-    // The documents come first: opening the values removes those without a document.
-    Ok((Arc::new(documents), Arc::new(LocalValues::open(&dir, PROGRESS_SUFFIX).map_err(failed)?)))
-}
-
-/// Checks that the log reaches the position that the store reflects.
+/// Checks that the log does not end before what the store reflects.
 fn check_log_is_whole(shards: &[Shard], history: &dyn History) -> Result<(), OpenError> {
     for (partition, reflected) in shards.iter().flat_map(Shard::reflected) {
         let last = history.last_position(partition);
@@ -301,7 +254,7 @@ pub(crate) struct Opened {
     pub(crate) registry: Arc<Registry>,
     pub(crate) clock_guard: ClockGuard,
     pub(crate) intake: Arc<IntakeCounts>,
-    pub(crate) privacy: PrivacyRequests,
+    pub(crate) items: OpenedItems,
     pub(crate) secrets: Secrets,
     pub(crate) log: EventLog,
     pub(crate) history: Arc<dyn History>,
@@ -351,6 +304,22 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
+    /// Opens or rebuilds the state. A damaged store is created again.
+    fn state_or_recreated(&self, store: DiskStore, format: Format) -> Result<(OpenedState, Format), OpenError> {
+        match self.state(store, format) {
+            Ok(state) => Ok((state, format)),
+            Err(Fault { kind: FaultKind::DamagedStore | FaultKind::DamagedIndex, message }) => {
+                let (store, format) = self.derived.recreate(format, &message)?;
+                Ok((self.state(store, format)?, format))
+            }
+            Err(
+                fault @ Fault {
+                    kind: FaultKind::Io | FaultKind::DamagedLog | FaultKind::DamagedArchive | FaultKind::Defect, ..
+                },
+            ) => Err(fault.into()),
+        }
+    }
+
     /// Opens all shards and replays the log into them, each on a new thread. On failure the store
     /// is closed on return, so that it can be moved aside.
     fn state(&self, store: DiskStore, format: Format) -> Result<OpenedState, Fault> {

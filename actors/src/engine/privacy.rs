@@ -1,11 +1,10 @@
 //! Privacy requests: made by administrators, done in the background.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use headcount_common::{ControlError, home_of};
+use headcount_common::home_of;
 use headcount_control::{Author, Erasure, MadeFor, PrivacyRequestId, RegistryError};
 use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
 use headcount_domain::queries::SubjectFigures;
@@ -21,8 +20,6 @@ use crate::privacy::{
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The same while there is none.
 const IDLE: Duration = Duration::from_secs(60);
-/// The same on one of several machines, which may have become the home of an organization.
-const IDLE_MEMBER: Duration = Duration::from_secs(5);
 /// The same after a failure.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
@@ -54,7 +51,7 @@ impl Engine {
     /// Makes a privacy request. When this returns, it is durable; an [export](PrivacyRequestKind::Export) has every event that was acknowledged before; of an erased subject no event is recorded any more, and after an
     /// [opt-in](PrivacyRequestKind::OptIn) they are recorded again. The rest is done in the background.
     ///
-    /// If the request can't be written after its erasure began, both go on all the same. A further request completes.
+    /// If the request can't be written after its erasure began, the erasure goes on without it. A further request completes.
     ///
     /// Waits for the disk, and reads the ids of all identities: in async code it belongs on a thread that may block.
     ///
@@ -103,9 +100,11 @@ impl Engine {
             outcome,
             export: ExportState::default(),
         };
-        // One of several machines withdraws exports also if nothing is left to erase: an earlier home may not have.
-        let has_exports = kind == PrivacyRequestKind::Erasure && self.inner.privacy.is_shared();
-        if kind != PrivacyRequestKind::Export && request.erasures.is_empty() && !has_exports {
+        if kind != PrivacyRequestKind::Export && request.erasures.is_empty() {
+            if kind == PrivacyRequestKind::Erasure {
+                // An earlier home may have erased the subject, and left exports.
+                self.withdraw_exports(organization, &request.keys)?;
+            }
             request.begin(author.at, false);
             request.complete(author.at);
         }
@@ -184,7 +183,6 @@ impl Engine {
         open.retain(|request| self.inner.privacy.is_home(request.organization));
         let mut pause = match open.is_empty() {
             _ if failed => AFTER_FAILURE,
-            true if self.inner.privacy.is_shared() => IDLE_MEMBER,
             true => IDLE,
             false => LOOK_EVERY,
         };
@@ -212,18 +210,14 @@ impl Engine {
     fn take_up_privacy_requests(&self) -> Result<BTreeSet<u16>, (BTreeSet<u16>, RegistryError)> {
         let privacy = &self.inner.privacy;
         let mut taken_up = BTreeSet::new();
-        if !privacy.is_shared() {
-            return Ok(taken_up);
-        }
-        if let Err(error) = privacy.remove_strays() {
-            tracing::warn!(%error, "exports that another machine looks after could not be removed yet");
-        }
         let new = privacy.new_homes();
         // Before the erasures are read: another home may have recorded one that it could not make a request of.
         let is_unsure = privacy.take_unsure(self.registry().erasures_applied());
         if new.is_empty() && !is_unsure {
             return Ok(taken_up);
         }
+        let removed = privacy.remove_strays().inspect_err(|_| privacy.note_unsure());
+        let mut failure = removed.err().map(RegistryError::from);
         // Read after it was found out what is owned: whatever an organization has done before it is known here, it has done with this home.
         let homes: BTreeSet<u16> = self.registry().organizations().iter().map(|known| home_of(known.id)).collect();
         // Also those that are done: their requests may be missing. What was lifted is recorded again.
@@ -231,7 +225,6 @@ impl Engine {
         erasures.retain(|erasure| !erasure.only_suppresses() && (!erasure.is_done || !erasure.is_lifted));
         let has_project = |project| self.registry().policy(project).is_some();
         let now = self.known_now();
-        let mut failure = None;
         for partition in new {
             let is_of = |organization| home_of(organization) == partition;
             let known = AtStart { now, erasures: &erasures, is_of: &is_of, has_project: &has_project };
@@ -247,7 +240,7 @@ impl Engine {
             let known = AtStart { now, erasures: &erasures, is_of: &is_of, has_project: &has_project };
             if let Err(error) = privacy.recover(&known) {
                 privacy.note_unsure();
-                failure = Some(ControlError::Documents(error.to_string()).into());
+                failure = Some(error);
             }
         }
         match failure {
@@ -256,7 +249,7 @@ impl Engine {
         }
     }
 
-    fn advance_privacy_request(&self, request: &PrivacyRequest, is_restart: bool) -> io::Result<()> {
+    fn advance_privacy_request(&self, request: &PrivacyRequest, is_restart: bool) -> Result<(), RegistryError> {
         let (privacy, now) = (&self.inner.privacy, self.clock().now());
         let keys = self.erased_keys(request);
         if request.status == PrivacyStatus::Pending || is_restart {
@@ -279,14 +272,12 @@ impl Engine {
         })
     }
 
-    /// The keys of those whom a request is about. On one of several machines, it may have only some of those that its erasures have.
+    /// The keys of those whom a request is about. The request itself may have only some of those that its erasures have.
     fn erased_keys(&self, request: &PrivacyRequest) -> PrivacyKeys {
         let mut keys = request.keys.clone();
-        if self.inner.privacy.is_shared() {
-            for erasure in self.registry().erasures_of(request.organization, |of| request.erasures.contains(&of.number)) {
-                keys.users.extend(erasure.users);
-                keys.others.extend(erasure.others);
-            }
+        for erasure in self.registry().erasures_of(request.organization, |of| request.erasures.contains(&of.number)) {
+            keys.users.extend(erasure.users);
+            keys.others.extend(erasure.others);
         }
         keys
     }

@@ -80,9 +80,8 @@ impl Engine {
         if inner.quotas.is_unlimited() {
             return Reached::default();
         }
-        if !inner.versions.contains_key(&project) {
-            // The project is not loaded since the start. Reading it loads it. If that fails, it
-            // counts as below its quotas.
+        if !self.questions.versions.contains_key(&project) {
+            // Not loaded since the start: reading it loads it. If that fails, the project counts as below its quotas.
             let _ = self.last(project).await;
         }
         inner.quotas.reached(project)

@@ -50,7 +50,7 @@ impl Engine {
                 _ => format!("partition {partition} is being rebuilt"),
             });
         }
-        self.inner.shards.check().await.map_err(|error| match error {
+        self.questions.shards.check().await.map_err(|error| match error {
             AskError::Busy => "too many questions are waiting".to_owned(),
             _ => "a shard does not answer".to_owned(),
         })
@@ -59,7 +59,7 @@ impl Engine {
     /// Whether a shard fails to answer although its turn has come. A restart cures that, unlike the
     /// reasons of [`Engine::ready`].
     pub async fn is_stalled(&self) -> bool {
-        !matches!(self.inner.shards.check().await, Ok(()) | Err(AskError::Busy))
+        !matches!(self.questions.shards.check().await, Ok(()) | Err(AskError::Busy))
     }
 
     /// Returns the reason why the next start would have too much to replay, if there is one.

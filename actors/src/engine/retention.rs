@@ -1,18 +1,17 @@
-//! Raises the floors of projects by their retention, and answers where they are.
+//! Raises the floors of projects as their retention says.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use headcount_common::partition_of;
 use headcount_domain::floor::FloorMove;
-use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Event;
 use headcount_domain::time::{Day, Window};
 
 use super::handle::Engine;
 use crate::admission_gate::Holder;
 use crate::ingest::TrackError;
-use crate::shard::AskError;
 
 /// The pause after a failure.
 const PAUSE: Duration = Duration::from_secs(60);
@@ -20,64 +19,12 @@ const PAUSE: Duration = Duration::from_secs(60);
 const RECORD_BYTES: usize = 64;
 
 impl Engine {
-    /// Returns the first day of a project whose figures still change; `None` if it has no floor.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn floor(&self, project: ProjectId) -> Result<Option<Day>, AskError> {
-        match self.known_floor(project) {
-            None if !self.inner.versions.contains_key(&project) => {
-                self.ask_shard(project, move |shard| shard.floor(project)).await
-            }
-            known => Ok(known),
-        }
-    }
-
-    /// Returns the floors of projects of an organization, on any node.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn floors(&self, organization: OrganizationId, projects: &[ProjectId]) -> Result<Vec<Option<Day>>, AskError> {
-        if !self.owners().is_alone() {
-            let versions = self.versions_everywhere(organization, projects).await?;
-            return Ok(versions.into_iter().map(|version| version.floor).collect());
-        }
-        let mut floors = Vec::with_capacity(projects.len());
-        for project in projects {
-            floors.push(self.floor(*project).await?);
-        }
-        Ok(floors)
-    }
-
-    /// The floor of a project that is loaded.
-    pub(super) fn known_floor(&self, project: ProjectId) -> Option<Day> {
-        self.inner.floors.get(project)
-    }
-
-    /// Whether the day of an event no longer changes, as far as this engine knows. Its shard
-    /// decides.
+    /// Whether an event is of a day that no longer changes, as far as is known here: its shard decides.
     pub(super) fn is_below_floor(&self, event: &Event) -> bool {
         self.known_floor(event.project).is_some_and(|floor| event.day < floor)
     }
 
-    /// Returns the latest floor of an organization's projects after the start of a window. Answers
-    /// about the window are complete from that day on; `None` if they are complete. The projects
-    /// have been asked about the window.
-    ///
-    /// # Errors
-    /// Another node with some of the projects gives no answer.
-    pub async fn complete_from(&self, organization: OrganizationId, window: Window) -> Result<Option<Day>, AskError> {
-        let projects = self.projects_of(organization);
-        let latest = |floors: &mut dyn Iterator<Item = Day>| floors.filter(|floor| *floor > window.start).max();
-        if self.owners().is_alone() {
-            return Ok(latest(&mut projects.iter().filter_map(|project| self.known_floor(*project))));
-        }
-        let versions = self.versions_everywhere(organization, &projects).await?;
-        Ok(latest(&mut versions.iter().filter_map(|version| version.floor)))
-    }
-
-    /// Raises the floor of a project to the day that its retention leaves. Returns its floor, which
-    /// never falls.
+    /// Raises the floor of a project to what its retention leaves. Returns its floor, which never falls.
     ///
     /// The record of the floor is admitted on a nearly full disk, since removing events frees
     /// space.

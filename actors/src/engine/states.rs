@@ -80,7 +80,7 @@ impl Engine {
     /// # Errors
     /// Returns an [`AskError`]: the state can't be read, or the shard does not answer.
     pub fn saved_state(&self, partition: u16) -> Result<Option<SavedState>, AskError> {
-        let stored_as = self.inner.shards.ask_partition(partition, move |shard| Ok(shard.stored_as(partition)))?;
+        let stored_as = self.questions.shards.ask_partition(partition, move |shard| Ok(shard.stored_as(partition)))?;
         let store = self.inner.damage.store().ok_or(AskError::NoAnswer)?;
         if stored_as != Some(partition) {
             return Ok(None);
@@ -90,8 +90,8 @@ impl Engine {
         // Dead letters up to there are in no state of this partition since its takeover.
         let reflected = saved_reflected(&snapshot).map_err(AskError::Lost)?;
         let letters = self.inner.dead.within(partition, 0..=reflected).len();
-        // Read after the state: external ids ahead of it do no harm.
-        let external_ids = self.inner.shards.ask_partition(partition, move |shard| shard.id_files(partition))?;
+        // After the state: external ids that are ahead of it are no harm.
+        let external_ids = self.questions.shards.ask_partition(partition, move |shard| shard.id_files(partition))?;
         let small = snapshot.encode_small();
         let small = small.map_err(|error| AskError::Lost(Fault::defect(format!("a state can't be encoded: {error}"))))?;
         let mark = saved_mark(&snapshot).map_err(AskError::Lost)?;
@@ -130,7 +130,7 @@ impl Engine {
         partitions: impl IntoIterator<Item = u16>,
         is_over: &dyn Fn() -> bool,
     ) -> Result<(), AskError> {
-        let shards = &self.inner.shards;
+        let shards = &self.questions.shards;
         let applied = |partition: u16| Some((partition, shards.applied_until_of(partition)?));
         let applied: Option<Vec<(u16, Position)>> = partitions.into_iter().map(applied).collect();
         let mut left = applied.ok_or(AskError::NoAnswer)?;

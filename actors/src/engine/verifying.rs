@@ -120,7 +120,7 @@ impl Engine {
     /// Waits until all applied events of partitions are saved, unless these are given up or
     /// rebuilt.
     fn save_partitions(&self, partitions: &[u16]) -> Result<(), VerifyError> {
-        let shards = &self.inner.shards;
+        let shards = &self.questions.shards;
         let applied = |number: &u16| Some((*number, shards.applied_until_of(*number)?));
         let mut waiting: BTreeMap<u16, Position> = partitions.iter().filter_map(applied).collect();
         self.save_until(&mut || {
@@ -140,7 +140,7 @@ impl Engine {
             // Once is not enough: a round does not save events that are still queued when it
             // begins.
             if asked.is_none_or(|at| at.elapsed() >= ASK_AGAIN) {
-                self.inner.shards.want_checkpoints();
+                self.questions.shards.want_checkpoints();
                 asked = Some(Stopwatch::now());
             }
             if is_saved() {
@@ -170,9 +170,8 @@ impl StoredPlaces for Engine {
         }
         let target = self.inner.delivered.load(Ordering::Acquire);
         self.save_until(&mut || {
-            let until = self.inner.shards.durable_until(self.inner.delivered.load(Ordering::Acquire));
-            // A partition that is being rebuilt saves nothing. The others have saved before, or
-            // their last saved state is compared.
+            let until = self.questions.shards.durable_until(self.inner.delivered.load(Ordering::Acquire));
+            // A partition that is being rebuilt saves nothing. The others did before, or are compared as they were saved last.
             until.is_some_and(|until| until >= target) || partitions.iter().any(|number| self.is_rebuilding(*number))
         })
     }
@@ -182,7 +181,7 @@ impl StoredPlaces for Engine {
         if self.is_rebuilding(partition) || !self.inner.erasures.stale(partition).is_empty() {
             return Ok(None);
         }
-        let asked = self.inner.shards.ask_partition(partition, move |shard: &mut Shard| Ok(shard.stored_as(partition)));
+        let asked = self.questions.shards.ask_partition(partition, move |shard: &mut Shard| Ok(shard.stored_as(partition)));
         Ok(asked.map_err(|error| Fault::io(error.to_string()))?)
     }
 
@@ -195,8 +194,8 @@ impl StoredPlaces for Engine {
         if self.is_rebuilding(partition) || !dir.exists() {
             return Ok(None);
         }
-        match self.inner.shards.known_ids(partition) {
-            // One partition of a node does not fail the whole verification.
+        match self.questions.shards.known_ids(partition) {
+            // The whole verification does not fail because of one partition of a node.
             None if !self.owners().is_alone() => Err(Fault::io("the external ids can't be read now")),
             known => Ok(known),
         }

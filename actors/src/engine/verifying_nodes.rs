@@ -16,9 +16,9 @@ use headcount_domain::ids::OrganizationId;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use super::asking::Node;
 use super::foreign_verification::{ForeignVerification, NodeReport, VerifyProgress, VerifyQuestion, VerifyStep};
 use super::handle::Engine;
+use crate::questions::Node;
 use crate::verify::{UnverifiedPartition, VerifyError, VerifyReport};
 
 /// The tag of requests about a verification.

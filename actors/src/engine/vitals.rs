@@ -8,8 +8,8 @@ use headcount_domain::quota::Quota;
 
 use super::handle::Engine;
 use super::open::last_position;
-use super::scan::ViewFigures;
 use crate::profiles::BuildFigures;
+use crate::scans::ViewFigures;
 use crate::webhooks::WebhookFigures;
 
 /// Figures about a running engine.
@@ -90,10 +90,10 @@ impl Engine {
             clock_ahead: self.clock_ahead().unwrap_or_default(),
             floors_held: self.held_floors(),
             seal_lag: Duration::from_millis(archive.lag_ms.load(Ordering::Relaxed)),
-            scan_spilled_bytes: self.inner.scratch.written(),
+            scan_spilled_bytes: self.scans.scratch().written(),
             webhooks: self.inner.webhooks.figures(self.known_now()),
             builds: self.inner.profiles.builds.figures(),
-            views: self.inner.views.figures(),
+            views: self.scans.view_figures(),
             projects_at_quota: self.inner.quotas.count(),
             quota_refusals: self.inner.quotas.refusals(),
             log_position: last_position(&*self.inner.history),

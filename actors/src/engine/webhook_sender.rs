@@ -8,12 +8,13 @@ use std::time::{Duration, Instant as Stopwatch};
 use headcount_common::partition_of;
 use headcount_control::WebhookId;
 use headcount_domain::ids::OrganizationId;
+use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::Instant;
 use headcount_domain::versions::Depends;
 use tokio::task::JoinSet;
 
 use super::handle::{Engine, Inner};
-use super::scan::NextNotifications;
+use crate::scans::FirstEvents;
 use crate::shard::AskError;
 use crate::webhooks::{DeliveryAttempt, Notification, Outlook, SignedRequest, WebhookSettings, Webhooks, signature};
 
@@ -32,6 +33,15 @@ const AFTER_FAILURE: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 /// How often progress is written.
 const SAVE_EVERY: Duration = Duration::from_secs(1);
+/// How many notifications are read at a time, and how many bytes of them.
+const READ_TOGETHER: (usize, usize) = (100, 1 << 20);
+
+/// The notification of an event, if it is one to send, with its size in bytes.
+fn notification(position: Position, event: &Event) -> Option<(Notification, usize)> {
+    let notification = Notification::of(position, event)?;
+    let bytes = notification.bytes();
+    Some((notification, bytes))
+}
 
 impl Engine {
     /// Starts sending, while the engine exists.
@@ -255,7 +265,8 @@ impl Sender {
         if last <= outlook.done {
             return Ok(NextTurn::Woken);
         }
-        let NextNotifications { notifications, until, has_more } = engine.notifications_after(project, outlook.done).await?;
+        let FirstEvents { taken: notifications, until, has_more } =
+            engine.scans.first_after(project, outlook.done, READ_TOGETHER, notification).await?;
         drop(engine);
         let began = Stopwatch::now();
         for notification in notifications {
@@ -328,7 +339,7 @@ impl Sender {
         }
         let listed = self.webhooks.listed(id);
         let last = listed.last().copied().unwrap_or(0);
-        let there = engine.existing(project, listed).await?;
+        let there = engine.scans.existing(project, listed).await?;
         let (webhooks, id) = (Arc::clone(&self.webhooks), id.clone());
         let kept = tokio::task::spawn_blocking(move || webhooks.keep(&id, &there, last, reflected)).await;
         kept.map_err(io::Error::other).flatten().map_err(Ended::File)

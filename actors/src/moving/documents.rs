@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use headcount_common::checked_files::{Filed, ReadItems, read_all};
-use headcount_common::{MAX_DOCUMENT_BYTES, checked_json};
+use headcount_common::local::{ReadItems, read_items};
+use headcount_common::{DocumentItem, MAX_DOCUMENT_BYTES, checked_json};
 
 use super::error::MovingError;
-use crate::privacy::{self, PRIVACY_DIR, PrivacyRequest};
+use crate::privacy::{PRIVACY_DIR, PrivacyRequest};
 use crate::profiles::{CompanyProfile, PROFILES_DIR};
 use crate::webhooks::MovedWebhook;
 
@@ -44,9 +44,9 @@ impl MovedItems {
     /// Reads everything. Also returns the unreadable documents and those that would be too large.
     pub(super) fn read(from: &Path) -> Result<(Self, LeftBehind), MovingError> {
         let mut left = LeftBehind::default();
-        let (profiles, unreadable) = documents::<CompanyProfile>(from, PROFILES_DIR, |profile| profile)?;
+        let (profiles, unreadable) = documents::<CompanyProfile>(from, PROFILES_DIR)?;
         left.company_profiles = unreadable;
-        let (privacy, unreadable) = documents::<PrivacyRequest>(from, PRIVACY_DIR, |request| privacy::shortened(&request))?;
+        let (privacy, unreadable) = documents::<PrivacyRequest>(from, PRIVACY_DIR)?;
         left.privacy_requests = unreadable;
         let (webhooks, unreadable) = MovedWebhook::read_all(from).map_err(MovingError::io("read the webhooks of", from))?;
         left.webhooks = unreadable;
@@ -54,12 +54,12 @@ impl MovedItems {
     }
 }
 
-fn documents<T: Filed>(from: &Path, dir: &str, shortened: impl Fn(T) -> T) -> Result<(Vec<MovedDocument>, usize), MovingError> {
+fn documents<T: DocumentItem>(from: &Path, dir: &str) -> Result<(Vec<MovedDocument>, usize), MovingError> {
     let dir = from.join(dir);
-    let ReadItems { items, damaged: mut left } = read_all::<T>(&dir).map_err(MovingError::io("read", &dir))?;
+    let ReadItems { items, damaged: mut left } = read_items::<T>(&dir).map_err(MovingError::io("read", &dir))?;
     let mut documents = Vec::with_capacity(items.len());
     for (id, item) in items {
-        let content = checked_json::encode(T::VERSION, &shortened(item)).map_err(MovingError::io("encode a file of", &dir))?;
+        let content = checked_json::encode(T::VERSION, &item).map_err(MovingError::io("encode a file of", &dir))?;
         match content.len() <= MAX_DOCUMENT_BYTES {
             true => documents.push(MovedDocument { key: id.to_string(), content }),
             false => left += 1,

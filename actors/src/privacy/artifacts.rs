@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use headcount_common::ControlError;
 use headcount_control::PrivacyRequestId;
 use headcount_storage::files::{File, create_private_dir, list, remove_file, rename, sync_dir};
 use sha2::{Digest, Sha256};
@@ -22,16 +23,15 @@ pub(crate) struct Artifacts {
 }
 
 impl Artifacts {
-    /// Opens the directory, or creates it. Removes what was not completed, and the files of requests that don't keep one.
+    /// Opens the directory, or creates it. Removes what was not completed.
     ///
     /// # Errors
     /// The directory can't be read or written, or a file can't be removed.
-    pub(crate) fn open(dir: &Path, keeps: impl Fn(&PrivacyRequestId) -> bool) -> io::Result<Self> {
+    pub(crate) fn open(dir: &Path) -> io::Result<Self> {
         create_private_dir(dir)?;
         for path in list(dir)? {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            let is_cut = name.strip_suffix(".tmp").is_some_and(|name| id_of(name).is_some());
-            if is_cut || id_of(name).is_some_and(|id| !keeps(&id)) {
+            if name.strip_suffix(".tmp").is_some_and(|name| id_of(name).is_some()) {
                 remove_file(&path)?;
             }
         }
@@ -42,8 +42,8 @@ impl Artifacts {
     ///
     /// # Errors
     /// Any error of the operating system.
-    pub(crate) fn ids(&self) -> io::Result<Vec<PrivacyRequestId>> {
-        let names = list(&self.dir)?;
+    pub(crate) fn ids(&self) -> Result<Vec<PrivacyRequestId>, ControlError> {
+        let names = list(&self.dir).map_err(|error| ControlError::io("list", &self.dir, error))?;
         Ok(names.iter().filter_map(|path| id_of(path.file_name()?.to_str()?)).collect())
     }
 
@@ -81,24 +81,25 @@ impl Artifacts {
     ///
     /// # Errors
     /// Any error of the operating system.
-    pub(crate) fn has(&self, request: &PrivacyRequest) -> io::Result<bool> {
-        let bytes = match self.read(&request.id) {
-            Ok(file) => file.len()?,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-            Err(error) => return Err(error),
-        };
-        Ok(request.export.artifact.as_ref().is_some_and(|artifact| artifact.bytes == bytes))
+    pub(crate) fn has(&self, request: &PrivacyRequest) -> Result<bool, ControlError> {
+        match self.read(&request.id).and_then(|file| file.len()) {
+            Ok(bytes) => Ok(request.export.artifact.as_ref().is_some_and(|artifact| artifact.bytes == bytes)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(ControlError::io("read", &self.path(&request.id), error)),
+        }
     }
 
     /// Removes the artifact of a request, durably, if it is there.
     ///
     /// # Errors
     /// Any error of the operating system.
-    pub(crate) fn remove(&self, id: &PrivacyRequestId) -> io::Result<()> {
-        match remove_file(&self.path(id)) {
+    pub(crate) fn remove(&self, id: &PrivacyRequestId) -> Result<(), ControlError> {
+        let path = self.path(id);
+        let removed = match remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
             _ => sync_dir(&self.dir),
-        }
+        };
+        removed.map_err(|error| ControlError::io("remove", &path, error))
     }
 }
 
@@ -175,7 +176,7 @@ mod tests {
     #[test]
     fn an_artifact_has_its_name_when_it_is_complete() {
         let dir = tempfile::tempdir().unwrap();
-        let artifacts = Artifacts::open(dir.path(), |_| true).unwrap();
+        let artifacts = Artifacts::open(dir.path()).unwrap();
         let id = PrivacyRequestId::random().unwrap();
         let mut cut = artifacts.create(&id).unwrap();
         cut.write_all(b"{").unwrap();
@@ -189,10 +190,10 @@ mod tests {
         assert_eq!((bytes, artifacts.read(&id).unwrap().len().unwrap()), (1_000_000, 1_000_000));
         assert_eq!(sha256, format!("{:x}", Sha256::digest(content.as_bytes())));
         std::fs::write(dir.path().join(format!("{id}.json.tmp")), "{").unwrap();
-        Artifacts::open(dir.path(), |_| true).unwrap();
+        Artifacts::open(dir.path()).unwrap();
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "what was cut is removed");
-        Artifacts::open(dir.path(), |_| false).unwrap();
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "what no request keeps is removed");
         artifacts.remove(&id).unwrap();
+        artifacts.remove(&id).unwrap();
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 }

@@ -5,23 +5,20 @@ use std::io;
 use std::path::Path;
 
 use headcount_common::ControlError;
+use headcount_common::local::write_items;
 use headcount_control::Erasure;
 
-use super::files::{PRIVACY_DIR, PrivacyFiles};
-use super::place::PrivacyPlace;
-use super::request::{PrivacyKeys, PrivacyRequest, PrivacyRequestKind};
+use super::request::{PRIVACY_DIR, PrivacyKeys, PrivacyRequest, PrivacyRequestKind};
 use super::requests::PrivacyRequests;
 
 impl PrivacyRequests {
     /// Returns all requests as they are now. Blocks.
     ///
     /// # Errors
-    /// Those who keep them for all members do not answer.
+    /// The documents can't be read.
     pub(crate) fn now(&self) -> Result<Vec<PrivacyRequest>, ControlError> {
-        if let PrivacyPlace::Shared(shared) = &self.place {
-            let _one = self.changes.lock();
-            self.follow(shared)?;
-        }
+        let _one = self.changes.lock();
+        self.follow()?;
         Ok(self.all.read().values().map(|request| PrivacyRequest::clone(request)).collect())
     }
 }
@@ -63,8 +60,7 @@ fn add<K: Ord>(keys: &mut Vec<K>, more: Vec<K>) {
 /// # Errors
 /// Any error of the operating system.
 pub(crate) fn write_backed_up(data_dir: &Path, requests: &[PrivacyRequest]) -> io::Result<()> {
-    let files = PrivacyFiles::open(&data_dir.join(PRIVACY_DIR), |_, _| ())?;
-    requests.iter().try_for_each(|request| files.write(&request.id, request))
+    write_items(&data_dir.join(PRIVACY_DIR), requests.iter().map(|request| (&request.id, request)))
 }
 
 #[cfg(test)]
@@ -72,6 +68,7 @@ mod tests {
     use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
 
     use super::super::request::tests::request;
+    use super::super::requests::tests::open_local;
     use super::*;
     use headcount_control::{ErasedUntil, ErasureEnd, ErasureStage};
 
@@ -109,7 +106,7 @@ mod tests {
     #[test]
     fn a_request_names_nobody_whose_erasure_is_done_before_the_request_is() {
         let dir = tempfile::tempdir().unwrap();
-        let requests = PrivacyRequests::open(&dir.path().join("privacy"), &dir.path().join("exports")).unwrap();
+        let requests = open_local(&dir.path().join("privacy"), &dir.path().join("exports"));
         let erasure = erasure(2, 8, true);
         let open = PrivacyRequest { erasures: vec![2], ..request(1, 5, 8) };
         requests.all.write().insert(open.id.clone(), open.into());

@@ -1,8 +1,6 @@
 //! What is finished when requests are opened: a kill, or a restored backup, may have left one half of a change.
 
-use std::io;
-
-use headcount_control::Erasure;
+use headcount_control::{Erasure, RegistryError};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::time::Instant;
 
@@ -26,8 +24,8 @@ impl PrivacyRequests {
     /// be recorded without its request: nothing names its subject any more.
     ///
     /// # Errors
-    /// A file can't be read, written or removed.
-    pub(crate) fn recover(&self, known: &AtStart<'_>) -> io::Result<()> {
+    /// [`RegistryError::Storage`]: a file can't be read or removed, or a request can't be written.
+    pub(crate) fn recover(&self, known: &AtStart<'_>) -> Result<(), RegistryError> {
         // No export is completed or withdrawn meanwhile.
         let _alone = self.jobs.alone();
         for request in self.artifacts().iter().filter(|request| (known.is_of)(request.organization)) {
@@ -37,8 +35,7 @@ impl PrivacyRequests {
                     self.change(&request.id, |request| request.lose_artifact(known.now, gone))?;
                 }
                 None if self.artifacts.has(request)? => {}
-                None if self.is_shared() => self.change(&request.id, PrivacyRequest::make_again)?,
-                None => self.change(&request.id, PrivacyRequest::reopen)?,
+                None => self.change(&request.id, PrivacyRequest::make_again)?,
             }
         }
         let meant = known.erasures.iter().filter(|erasure| (known.is_of)(erasure.organization));
@@ -81,6 +78,7 @@ mod tests {
     use super::super::export_state::Artifact;
     use super::super::request::tests::request;
     use super::super::request::{PrivacyStatus, PrivacySubject};
+    use super::super::requests::tests::open_local;
     use super::*;
     use headcount_control::{ErasedUntil, PrivacyRequestId};
 
@@ -88,7 +86,7 @@ mod tests {
 
     /// At the time 100, when there are the projects 1 and 2, and `users` are being erased.
     fn open(dir: &std::path::Path, users: &[u128]) -> PrivacyRequests {
-        let requests = PrivacyRequests::open(dir, &dir.join("exports")).unwrap();
+        let requests = open_local(dir, &dir.join("exports"));
         let erasure = |(number, user): (u64, &u128)| Erasure {
             number,
             organization: ORGANIZATION,

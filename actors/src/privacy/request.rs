@@ -1,5 +1,6 @@
 //! A privacy request, as stored and as shown.
 
+use headcount_common::DocumentItem;
 use headcount_control::{PrivacyRequestId, TokenId};
 use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
 use headcount_domain::money::Currency;
@@ -9,6 +10,9 @@ use headcount_domain::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::export_state::{Artifact, ArtifactGone, ExportState, PrivacyFailure};
+
+/// The directory of the requests in the data directory of one machine.
+pub(crate) const PRIVACY_DIR: &str = "control/privacy";
 
 /// The most entries of a request's audit view. Of more, those after the first are left out.
 const MAX_AUDIT: usize = 100;
@@ -238,6 +242,15 @@ pub(crate) struct PrivacyOutcome {
     pub(crate) events: u64,
 }
 
+impl DocumentItem for PrivacyRequest {
+    type Id = PrivacyRequestId;
+    const WHAT: &'static str = "privacy request";
+
+    fn is_of(&self, id: &PrivacyRequestId) -> bool {
+        self.id == *id
+    }
+}
+
 impl PrivacyRequest {
     /// Whether there is something to be done.
     #[must_use]
@@ -334,19 +347,13 @@ impl PrivacyRequest {
         self.complete(at);
     }
 
-    /// Has an export made again, whose artifact is not there.
-    pub(crate) fn reopen(&mut self) {
-        (self.status, self.completed_at, self.export) = (PrivacyStatus::Processing, None, ExportState::default());
-    }
-
-    /// As [`Self::reopen`], where another machine makes it: its artifact is kept until the same time.
+    /// Has an export made again, whose artifact is not there. The new one is kept until the same time.
     pub(crate) fn make_again(&mut self) {
-        let expires_at = self.export.expires_at;
-        self.reopen();
-        self.export.expires_at = expires_at;
+        let export = ExportState { expires_at: self.export.expires_at, ..ExportState::default() };
+        (self.status, self.completed_at, self.export) = (PrivacyStatus::Processing, None, export);
     }
 
-    /// Whether its artifact is being made once more, for the machine that looks after the request now.
+    /// Whether the artifact is being made once more.
     #[must_use]
     pub fn is_made_again(&self) -> bool {
         self.is_open() && self.export.expires_at.is_some()

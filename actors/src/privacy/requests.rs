@@ -1,11 +1,11 @@
 //! All privacy requests, in memory and on disk.
 
-use std::collections::BTreeMap;
-use std::io;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use headcount_common::ControlError;
+use headcount_common::{ControlError, DocumentSet, Documents, Owners, PARTITIONS};
 use headcount_control::{PrivacyRequestId, RegistryError};
 use headcount_domain::ids::{OrganizationId, RecordKey};
 use parking_lot::{Mutex, RwLock};
@@ -13,8 +13,6 @@ use tokio::sync::Notify;
 
 use super::artifacts::Artifacts;
 use super::export_jobs::ExportJobs;
-use super::files::PrivacyFiles;
-use super::place::PrivacyPlace;
 use super::request::{PrivacyKeys, PrivacyRequest, PrivacyRequestKind, PrivacyStatus};
 
 /// The most privacy requests of an organization.
@@ -42,10 +40,25 @@ pub struct PrivacyPage {
     pub truncated: bool,
 }
 
+/// The partitions whose organizations this machine looks after.
+#[derive(Debug)]
+pub(super) struct Homes {
+    /// The partitions of which this machine knows everything that other machines have done.
+    pub(super) begun: BTreeSet<u16>,
+    /// How often a partition was given up.
+    pub(super) given_up: u64,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct PrivacyRequests {
-    pub(super) place: PrivacyPlace,
+    pub(super) items: DocumentSet<PrivacyRequest>,
+    pub(super) owners: Arc<Owners>,
+    pub(super) homes: Mutex<Homes>,
+    /// Whether a request may be missing whose erasure is recorded.
+    pub(super) is_unsure: AtomicBool,
+    /// How many changes of erasures were applied at the last look.
+    pub(super) erasures_seen: AtomicU64,
     pub(super) all: RwLock<BTreeMap<PrivacyRequestId, Arc<PrivacyRequest>>>,
     /// Held while a request changes.
     pub(super) changes: Mutex<()>,
@@ -57,21 +70,33 @@ pub(crate) struct PrivacyRequests {
 }
 
 impl PrivacyRequests {
-    /// Reads the requests in `dir`, and opens the artifacts in `exports`. [`PrivacyRequests::recover`] comes next.
+    /// Opens the requests that are kept as `documents`, and the artifacts in `exports`. Reads the requests if this machine owns their homes already: it keeps their artifacts.
+    /// [`PrivacyRequests::recover`] comes next.
+    ///
+    /// Removes all other artifacts: another machine may have withdrawn them meanwhile.
     ///
     /// # Errors
-    /// A file can't be read, or one of no request can't be removed.
-    pub(crate) fn open(dir: &Path, exports: &Path) -> io::Result<Self> {
-        let mut all = BTreeMap::new();
-        let files = PrivacyFiles::open(dir, |id, request| drop(all.insert(id, Arc::new(request))))?;
-        let keeps = |id: &PrivacyRequestId| all.get(id).is_some_and(|request| request.keeps_artifact());
-        let artifacts = Artifacts::open(exports, keeps)?;
-        Ok(Self::with(PrivacyPlace::Files(files), all, artifacts))
-    }
-
-    pub(super) fn with(place: PrivacyPlace, all: BTreeMap<PrivacyRequestId, Arc<PrivacyRequest>>, artifacts: Artifacts) -> Self {
-        let (changes, made, jobs) = (Mutex::default(), Arc::default(), ExportJobs::default());
-        Self { place, all: RwLock::new(all), changes, made, artifacts, jobs }
+    /// The requests can't be read, the directory of artifacts can't be read or written, or a file can't be removed.
+    pub(crate) fn open(documents: Arc<dyn Documents>, owners: Arc<Owners>, exports: &Path) -> Result<Self, ControlError> {
+        let begun: BTreeSet<u16> = (0..PARTITIONS).filter(|partition| owners.is_here(*partition)).collect();
+        let is_at_home = !begun.is_empty();
+        let requests = Self {
+            items: DocumentSet::new(documents),
+            owners,
+            homes: Mutex::new(Homes { begun, given_up: 0 }),
+            is_unsure: AtomicBool::new(false),
+            erasures_seen: AtomicU64::new(0),
+            all: RwLock::default(),
+            changes: Mutex::default(),
+            made: Arc::default(),
+            artifacts: Artifacts::open(exports).map_err(|error| ControlError::io("open", exports, error))?,
+            jobs: ExportJobs::default(),
+        };
+        if is_at_home {
+            requests.follow()?;
+        }
+        requests.remove_strays()?;
+        Ok(requests)
     }
 
     /// Checks that an organization may make another request.
@@ -87,57 +112,6 @@ impl PrivacyRequests {
         Err(RegistryError::Conflict { code: "limit_reached", message })
     }
 
-    /// Records a new request, durably.
-    ///
-    /// # Errors
-    /// [`RegistryError::Storage`]: it could not be written, or the file is there all the same. The request goes on and is written again, so that no file keeps a
-    /// subject that is erased.
-    pub(crate) fn add(&self, request: PrivacyRequest) -> Result<Arc<PrivacyRequest>, RegistryError> {
-        let files = match &self.place {
-            PrivacyPlace::Files(files) => files,
-            PrivacyPlace::Shared(shared) => return self.add_shared(shared, request),
-        };
-        let _one = self.changes.lock();
-        let written = files.write(&request.id, &request);
-        let request = self.keep(request);
-        self.made.notify_one();
-        written.map(|()| request).map_err(unwritten)
-    }
-
-    /// Changes a request, durably. Does nothing if `change` leaves it as it is. It may be called more than once, each time for the request as it is then.
-    ///
-    /// # Errors
-    /// It could not be written, and is unchanged; on a member, it may be changed all the same.
-    pub(crate) fn change(&self, id: &PrivacyRequestId, mut change: impl FnMut(&mut PrivacyRequest)) -> io::Result<()> {
-        match &self.place {
-            PrivacyPlace::Files(files) => self.change_file(files, id, change),
-            PrivacyPlace::Shared(shared) => self.change_shared(shared, id, &mut change).map_err(io::Error::other),
-        }
-    }
-
-    fn change_file(
-        &self,
-        files: &PrivacyFiles,
-        id: &PrivacyRequestId,
-        change: impl FnOnce(&mut PrivacyRequest),
-    ) -> io::Result<()> {
-        let _one = self.changes.lock();
-        let Some(current) = self.all.read().get(id).cloned() else { return Ok(()) };
-        let mut changed = PrivacyRequest::clone(&current);
-        change(&mut changed);
-        if changed != *current {
-            files.write(id, &changed)?;
-            self.keep(changed);
-        }
-        Ok(())
-    }
-
-    fn keep(&self, request: PrivacyRequest) -> Arc<PrivacyRequest> {
-        let request = Arc::new(request);
-        self.all.write().insert(request.id.clone(), Arc::clone(&request));
-        request
-    }
-
     /// A request of an organization.
     pub(crate) fn get(&self, organization: OrganizationId, id: &PrivacyRequestId) -> Option<Arc<PrivacyRequest>> {
         self.all.read().get(id).filter(|request| request.organization == organization).cloned()
@@ -146,17 +120,6 @@ impl PrivacyRequests {
     /// All requests, of any organization, that something is to be done for.
     pub(crate) fn open_ones(&self) -> Vec<Arc<PrivacyRequest>> {
         self.all.read().values().filter(|request| request.is_open()).cloned().collect()
-    }
-
-    /// As [`PrivacyRequests::change`], for a change that is asked for.
-    ///
-    /// # Errors
-    /// [`RegistryError::Storage`]: it could not be written, and is unchanged; on a member, it may be changed all the same.
-    pub(crate) fn record(&self, id: &PrivacyRequestId, mut change: impl FnMut(&mut PrivacyRequest)) -> Result<(), RegistryError> {
-        match &self.place {
-            PrivacyPlace::Files(files) => self.change_file(files, id, change).map_err(unwritten),
-            PrivacyPlace::Shared(shared) => self.change_shared(shared, id, &mut change),
-        }
     }
 
     /// Whether there is something to be done for a request.
@@ -224,12 +187,9 @@ impl PrivacyRequests {
     }
 }
 
-fn unwritten(source: io::Error) -> RegistryError {
-    ControlError::Io { doing: "write", path: super::PRIVACY_DIR.into(), source }.into()
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use headcount_common::local::{LocalDocuments, item_names};
     use headcount_domain::time::Instant;
     use headcount_storage::files::switch::{Plan, Switch};
 
@@ -238,8 +198,13 @@ mod tests {
 
     const ORGANIZATION: OrganizationId = OrganizationId(1);
 
+    pub(in super::super) fn open_local(dir: &Path, exports: &Path) -> PrivacyRequests {
+        let documents = Arc::new(LocalDocuments::open(dir).unwrap());
+        PrivacyRequests::open(documents, Arc::new(Owners::alone()), exports).unwrap()
+    }
+
     fn open(dir: &Path) -> PrivacyRequests {
-        PrivacyRequests::open(dir, &dir.join("exports")).unwrap()
+        open_local(dir, &dir.join("exports"))
     }
 
     #[test]
@@ -277,7 +242,7 @@ mod tests {
         let requests = open(dir.path());
         assert_eq!((requests.open_ones().len(), requests.open_ones().first().map(|request| &request.id)), (1, Some(&kept)));
         assert!(path.with_extension("json.damaged").exists() && !path.exists() && !cut.exists());
-        assert_eq!(PrivacyFiles::names(dir.path()).unwrap(), [format!("{kept}.json")]);
+        assert_eq!(item_names::<PrivacyRequest>(dir.path()).unwrap(), [format!("{kept}.json")]);
     }
 
     /// After a failure the request is as it was, here and after a restart, or, there, as it was to become.

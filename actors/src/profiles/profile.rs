@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use headcount_common::checked_files::Filed;
+use headcount_common::DocumentItem;
 use headcount_control::{CompanyProfileId, FieldChange, RegistryError, Website};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::named_values;
@@ -95,7 +95,7 @@ pub struct CompanyProfile {
     pub updated_at: Instant,
 }
 
-impl Filed for CompanyProfile {
+impl DocumentItem for CompanyProfile {
     type Id = CompanyProfileId;
     const WHAT: &'static str = "company profile";
 

@@ -115,26 +115,20 @@ impl CompanyProfiles {
         author: &Author,
         plan: impl Fn() -> Result<Option<Planned>, RegistryError>,
     ) -> Result<Option<CompanyProfile>, RegistryError> {
-        let (mut noted, mut last) = (None, None);
-        loop {
-            let expected = self.follow()?;
-            if last.replace(expected) == Some(expected) {
-                let message = "a change of a company profile is refused, and no other is there";
-                return Err(ControlError::Documents(message.to_owned()).into());
-            }
+        let mut noted = None;
+        let attempt = |expected| {
             let Some(Planned { id, organization, profile, action, changes }) = plan()? else {
                 // Another node may have made the change just now, and wait for other nodes.
                 self.items.propagate(expected);
-                return Ok(None);
+                return Ok(Some(None));
             };
             if let Some(action) = action.filter(|_| noted.as_ref() != Some(&changes)) {
                 registry.note_profile_change(organization, &id, action, changes.clone(), author)?;
                 noted = Some(changes);
             }
-            if self.put(expected, &id, profile.as_ref())? {
-                return Ok(profile);
-            }
-        }
+            Ok(self.put(expected, &id, profile.as_ref())?.then_some(profile))
+        };
+        DocumentSet::<CompanyProfile>::attempt(|| self.follow(), attempt)
     }
 
     /// Creates a profile of a target account.
@@ -413,9 +407,6 @@ pub(super) mod tests {
         let page = profiles.page(organization, &ProfileQuery { limit: 10, starting_after: None }).unwrap();
         assert_eq!(page.profiles.iter().map(|profile| &profile.id).collect::<Vec<_>>(), [&kept]);
         assert!(file.with_extension("json.damaged").exists() && !file.exists() && !cut.exists());
-        assert_eq!(
-            headcount_common::checked_files::CheckedFiles::<CompanyProfile>::names(&path).unwrap(),
-            [format!("{kept}.json")]
-        );
+        assert_eq!(headcount_common::local::item_names::<CompanyProfile>(&path).unwrap(), [format!("{kept}.json")]);
     }
 }

@@ -3,8 +3,7 @@
 
 use std::io;
 
-use headcount_common::checked_files::Filed as _;
-use headcount_common::{ControlError, DocumentsError, checked_json, follow_made, partition_of};
+use headcount_common::{ControlError, DocumentItem as _, DocumentSet, DocumentsError, checked_json, follow_made, partition_of};
 use headcount_control::{Author, Registry, RegistryError, Secret, WebhookId};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
@@ -67,26 +66,20 @@ impl Webhooks {
         author: &Author,
         plan: impl Fn() -> Result<Option<PlannedWebhook>, RegistryError>,
     ) -> Result<Option<Webhook>, RegistryError> {
-        let (mut noted, mut last) = (None, None);
-        loop {
-            let expected = self.follow()?;
-            if last.replace(expected) == Some(expected) {
-                let message = "a change of a webhook is refused, and no other is there";
-                return Err(ControlError::Documents(message.to_owned()).into());
-            }
+        let mut noted = None;
+        let attempt = |expected| {
             let Some(PlannedWebhook { id, organization, webhook, action, changes }) = plan()? else {
                 // Another node may have made the change just now, and wait for other nodes.
                 self.items.propagate(expected);
-                return Ok(None);
+                return Ok(Some(None));
             };
             if noted.as_ref() != Some(&changes) {
                 registry.note_webhook_change(organization, &id, action, changes.clone(), author)?;
                 noted = Some(changes);
             }
-            if self.put(expected, &id, webhook.as_ref())? {
-                return Ok(webhook);
-            }
-        }
+            Ok(self.put(expected, &id, webhook.as_ref())?.then_some(webhook))
+        };
+        DocumentSet::<Webhook>::attempt(|| self.follow(), attempt)
     }
 
     /// Writes or removes a webhook. Returns `false` if another change came first.

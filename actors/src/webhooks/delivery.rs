@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use headcount_common::checked_files::Filed;
+use headcount_common::DocumentItem;
 use headcount_control::WebhookId;
 use headcount_domain::intake::event::Position;
 use headcount_domain::named_values;
@@ -98,7 +98,7 @@ pub(crate) struct DeliveryProgress {
     pub(super) deliveries: BTreeMap<Position, Delivery>,
 }
 
-impl Filed for DeliveryProgress {
+impl DocumentItem for DeliveryProgress {
     type Id = WebhookId;
     const WHAT: &'static str = "webhook's progress";
     const SUFFIX: &'static str = PROGRESS_SUFFIX;

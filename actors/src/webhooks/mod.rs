@@ -30,4 +30,4 @@ pub(crate) use delivery::{DeliveryProgress, PROGRESS_SUFFIX};
 pub(crate) use message::{Notification, signature};
 pub(crate) use moved::{MovedWebhook, write_moved};
 pub(crate) use outlook::{DeliveryAttempt, Outlook};
-pub(crate) use store::{WEBHOOKS_DIR, WebhookPlaces, Webhooks};
+pub(crate) use store::{WEBHOOKS_DIR, Webhooks};

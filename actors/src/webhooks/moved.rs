@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use headcount_common::checked_files::{CheckedFiles, Filed as _, ReadItems, read_all};
+use headcount_common::DocumentItem as _;
+use headcount_common::local::{ReadItems, read_items, write_items};
 use headcount_common::{ControlError, checked_json};
 use headcount_control::WebhookId;
 use headcount_domain::ids::ProjectId;
@@ -70,8 +71,9 @@ impl MovedWebhook {
     /// Any error of the operating system.
     pub(crate) fn read_all(data_dir: &Path) -> io::Result<(Vec<Self>, usize)> {
         let dir = data_dir.join(WEBHOOKS_DIR);
-        let ReadItems { items: webhooks, damaged } = read_all::<Webhook>(&dir)?;
-        let mut progress: BTreeMap<WebhookId, DeliveryProgress> = read_all::<DeliveryProgress>(&dir)?.items.into_iter().collect();
+        let ReadItems { items: webhooks, damaged } = read_items::<Webhook>(&dir)?;
+        let mut progress: BTreeMap<WebhookId, DeliveryProgress> =
+            read_items::<DeliveryProgress>(&dir)?.items.into_iter().collect();
         let with_progress = |(id, webhook): (WebhookId, Webhook)| {
             let progress = progress.remove(&id).unwrap_or_else(|| DeliveryProgress::of(&webhook));
             Self { webhook, progress }
@@ -127,14 +129,11 @@ pub(crate) fn write_moved<'w>(
     positions: &PositionMap,
 ) -> io::Result<()> {
     let dir = data_dir.join(WEBHOOKS_DIR);
-    let (files, of_progress) =
-        (CheckedFiles::open(&dir, |_, _: Webhook| ())?, CheckedFiles::open(&dir, |_, _: DeliveryProgress| ())?);
-    for webhook in webhooks {
+    webhooks.into_iter().try_for_each(|webhook| {
         let (webhook, progress) = webhook.moved(positions);
-        of_progress.write(&webhook.id, &progress)?;
-        files.write(&webhook.id, &webhook)?;
-    }
-    Ok(())
+        write_items(&dir, [(&webhook.id, &progress)])?;
+        write_items(&dir, [(&webhook.id, &webhook)])
+    })
 }
 
 #[cfg(test)]

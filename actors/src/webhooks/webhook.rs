@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use headcount_common::checked_files::Filed;
+use headcount_common::DocumentItem;
 use headcount_control::{AuditAction, FieldChange, RegistryError, Secret, WEBHOOK_SECRET_PREFIX, WebhookId};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
@@ -99,7 +99,7 @@ pub struct Webhook {
     pub(super) former: Option<FormerSecret>,
 }
 
-impl Filed for Webhook {
+impl DocumentItem for Webhook {
     type Id = WebhookId;
     const WHAT: &'static str = "webhook";
 

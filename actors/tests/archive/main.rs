@@ -115,7 +115,7 @@ async fn answers(engine: &Engine, projects: &[ProjectId]) -> Vec<String> {
         let users = engine.ask(*project, UniqueUsersQuery { window: window() }).await.unwrap();
         let revenue = engine.ask(*project, RevenueMetricsQuery { window: window() }).await.unwrap();
         let predicate = Predicate::new(Some("pageview"), Vec::new()).unwrap();
-        let scanned = engine.scan_unique_users(*project, window(), predicate).await.unwrap();
+        let scanned = engine.scans.unique_users(*project, window(), predicate).await.unwrap();
         answers.push(format!(
             "{users:?} {revenue:?} {scanned:?} {}",
             engine.version(*project, &Depends::Everything).await.unwrap().1
@@ -236,13 +236,13 @@ async fn a_damaged_file_is_named_where_it_is_needed_and_heals_when_it_is_restore
 
     // Not asked before: a kept answer needs no file.
     let everything = || Predicate::new(None, Vec::new()).unwrap();
-    let Err(AskError::Lost(fault)) = engine.scan_unique_users(projects[0], window(), everything()).await else {
+    let Err(AskError::Lost(fault)) = engine.scans.unique_users(projects[0], window(), everything()).await else {
         panic!("answered from a damaged file")
     };
     let name = file.file_name().unwrap().to_str().unwrap();
     assert!(fault.kind == FaultKind::DamagedArchive && fault.message.contains(name), "{fault}");
     assert_eq!(engine.vitals().archive_damaged_files, 1);
-    engine.scan_unique_users(projects[1], window(), everything()).await.unwrap();
+    engine.scans.unique_users(projects[1], window(), everything()).await.unwrap();
     engine.ask(projects[0], UniqueUsersQuery { window: window() }).await.unwrap();
     engine.close().await;
 

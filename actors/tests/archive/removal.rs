@@ -81,7 +81,7 @@ async fn kept_answers(engine: &Engine, projects: &[ProjectId], from: &str) -> Ve
     for (project, answer) in projects.iter().zip(&mut answers) {
         let predicate = Predicate::new(Some("pageview"), Vec::new()).unwrap();
         let kept = Window { start: day(from), ..window() };
-        answer.push_str(&format!(" {:?}", engine.scan_unique_users(*project, kept, predicate).await.unwrap()));
+        answer.push_str(&format!(" {:?}", engine.scans.unique_users(*project, kept, predicate).await.unwrap()));
     }
     answers
 }

@@ -30,7 +30,7 @@ pub(super) async fn kept_answers(engine: &Engine, projects: &[ProjectId]) -> Vec
         let revenue = engine.ask(*project, RevenueMetricsQuery { window: window() }).await.unwrap();
         let predicate = Predicate::new(Some("pageview"), Vec::new()).unwrap();
         let kept = Window { start: floor(), ..window() };
-        let scanned = engine.scan_unique_users(*project, kept, predicate).await.unwrap();
+        let scanned = engine.scans.unique_users(*project, kept, predicate).await.unwrap();
         answers.push(format!("{users:?} {revenue:?} {scanned:?}"));
     }
     answers

@@ -40,7 +40,7 @@ async fn damaged_list(damage: &dyn Fn(&Path)) {
         same(&answers(&engine, &projects[1..]).await, &before, "the others, sealed");
     }
     assert!(kept.exists(), "the log has the events that wait");
-    let asked = engine.scan_unique_users(hurt, window(), Predicate::new(Some("pageview"), Vec::new()).unwrap()).await;
+    let asked = engine.scans.unique_users(hurt, window(), Predicate::new(Some("pageview"), Vec::new()).unwrap()).await;
     let Err(AskError::Lost(fault)) = asked else { panic!("answered without sealed events") };
     assert!(fault.kind == FaultKind::DamagedArchive && fault.message.contains("manifest.json"), "{fault}");
     assert!(engine.vitals().archive_damaged_files > 0 && engine.vitals().seal_waiting_projects == 1);

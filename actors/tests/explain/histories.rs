@@ -153,7 +153,7 @@ impl Rig {
         let (mut rows, mut not_counted, mut place) = (Vec::new(), Vec::new(), None);
         let floor = self.engine.floor(self.project).await.unwrap();
         loop {
-            let page = self.engine.explain(self.project, self.question(body, limit, place, floor)).await.unwrap();
+            let page = self.engine.scans.explain(self.project, self.question(body, limit, place, floor)).await.unwrap();
             assert!(page.rows.len() <= limit && page.not_counted.len() <= limit && rows.len() <= 1_000, "{body}");
             rows.extend(page.rows);
             not_counted.extend(page.not_counted);

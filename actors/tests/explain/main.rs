@@ -68,25 +68,25 @@ async fn pages_live_for_fifteen_minutes_and_not_over_a_start() {
     let (dir, clock) = (tempfile::tempdir().unwrap(), FixedClock::at(Instant(BASE_MS)));
     let (engine, project) = support::open(config(dir.path(), &clock));
     send(&engine, project, 50).await;
-    let first = engine.explain(project, question(ExplainedFigure::Revenue, 10)).await.unwrap();
+    let first = engine.scans.explain(project, question(ExplainedFigure::Revenue, 10)).await.unwrap();
     let next = |page: &Explanation| ExplainQuestion { place: page.next, ..question(ExplainedFigure::Revenue, 10) };
     send(&engine, project, 70).await;
     clock.set(Instant(BASE_MS + 15 * MINUTE_MS - 1));
-    let second = engine.explain(project, next(&first)).await.unwrap();
+    let second = engine.scans.explain(project, next(&first)).await.unwrap();
     assert_eq!((first.result, first.until), (second.result, second.until));
     // It has the time of the first page.
     for now in [BASE_MS + 15 * MINUTE_MS, BASE_MS - 1] {
         clock.set(Instant(now));
         for page in [&first, &second] {
-            let expired = engine.explain(project, next(page)).await;
+            let expired = engine.scans.explain(project, next(page)).await;
             assert!(matches!(expired, Err(ExplainError::Expired)), "{expired:?}");
         }
     }
     clock.set(Instant(BASE_MS));
-    engine.explain(project, next(&first)).await.unwrap();
+    engine.scans.explain(project, next(&first)).await.unwrap();
     engine.close().await;
     let (engine, project) = support::open(config(dir.path(), &clock));
-    let expired = engine.explain(project, next(&first)).await;
+    let expired = engine.scans.explain(project, next(&first)).await;
     assert!(matches!(expired, Err(ExplainError::Expired)), "{expired:?}");
     engine.close().await;
 }
@@ -98,13 +98,13 @@ async fn a_page_of_many_events_is_found_by_sorts_on_disk() {
     let (dir, clock) = (tempfile::tempdir().unwrap(), FixedClock::at(Instant(BASE_MS + 20 * 1_440 * MINUTE_MS)));
     let (engine, project) = support::open(config(dir.path(), &clock));
     send(&engine, project, COUNT).await;
-    let page = engine.explain(project, question(ExplainedFigure::UniqueUsers, 500)).await.unwrap();
+    let page = engine.scans.explain(project, question(ExplainedFigure::UniqueUsers, 500)).await.unwrap();
     assert_eq!((page.result.to_string(), page.rows.len(), page.next.is_some()), ("5000".to_owned(), 500, true));
     assert!(page.rows.is_sorted_by(|one, other| one.at > other.at));
-    let revenue = engine.explain(project, question(ExplainedFigure::Revenue, 500)).await.unwrap();
+    let revenue = engine.scans.explain(project, question(ExplainedFigure::Revenue, 500)).await.unwrap();
     assert_eq!(revenue.result.to_string(), "45000");
     let before = engine.vitals().scan_spilled_bytes;
-    let attributed = engine.explain(project, question(ExplainedFigure::Attribution, 500)).await.unwrap();
+    let attributed = engine.scans.explain(project, question(ExplainedFigure::Attribution, 500)).await.unwrap();
     assert!(engine.vitals().scan_spilled_bytes > before, "nothing was sorted on disk");
     assert!(attributed.rows.iter().all(|event| event.why == Reason::Touch) && attributed.rows.len() == 500);
     engine.close().await;

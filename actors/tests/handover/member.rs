@@ -13,7 +13,7 @@ use headcount_actors::domain::intake::event::Event;
 use headcount_actors::domain::queries::{RevenueMetricsQuery, UniqueUsersQuery};
 use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::ingest::{NewEvent, Status, Ticket};
-use headcount_actors::{Adoption, AskError, CopiedState, Engine, EngineConfig, LogSink, Membership};
+use headcount_actors::{Adoption, AskError, CopiedState, Engine, EngineConfig, EngineDocuments, LogSink, Membership};
 use headcount_common::{
     ControlError, DocumentChange, DocumentVisitor, Documents, DocumentsError, Owners, SharedLetters, SharedLettersError,
     SharedValues,
@@ -283,9 +283,12 @@ impl Node {
             commit: Box::new(commit),
             archive: None,
             letters: Arc::<CommonLetters>::clone(letters),
-            profiles: Arc::new(NoDocuments),
-            webhooks: (Arc::new(NoDocuments), Arc::new(NoDocuments)),
-            privacy,
+            documents: EngineDocuments {
+                profiles: Arc::new(NoDocuments),
+                webhooks: Arc::new(NoDocuments),
+                deliveries: Arc::new(NoDocuments),
+                privacy,
+            },
             owners: Arc::clone(&owners),
         };
         let mut config = EngineConfig { shards: 2, min_free_bytes: 1 << 20, ..EngineConfig::new(dir.path()) };

@@ -61,7 +61,7 @@ async fn answers(engine: &Engine, organization: OrganizationId, names: &Names, w
         }
     }
     for order in [IdentityOrder::Events, IdentityOrder::Revenue, IdentityOrder::LastSeen] {
-        answers.push(format!("{order:?} {:?}", engine.top_identities(organization, window, order, limit).await));
+        answers.push(format!("{order:?} {:?}", engine.scans.top_identities(organization, window, order, limit).await));
     }
     let top = queries::top_companies(&projects, window, limit).await;
     answers.push(format!("companies {top:?}"));

@@ -42,7 +42,7 @@ async fn rig(events: usize) -> (Rig, Names) {
 async fn assert_fails(rig: &Rig, node: &Engine, is_expected: impl Fn(&AskError) -> bool) {
     let window: Window = windows(rig.timezone)[2];
     let companies = headcount_actors::domain::queries::top_companies(&node.organization(rig.organization), window, 5).await;
-    let identities = node.top_identities(rig.organization, window, Default::default(), 5).await;
+    let identities = node.scans.top_identities(rig.organization, window, Default::default(), 5).await;
     let errors = [
         companies.map(|_| ()).unwrap_err(),
         identities.map(|_| ()).unwrap_err(),

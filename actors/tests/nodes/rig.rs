@@ -16,7 +16,7 @@ use headcount_actors::ingest::Origin;
 use headcount_actors::{Engine, EngineConfig};
 use headcount_common::clock::FixedClock;
 use headcount_common::nodes::{AskNode, AskNodeError, NodeAnswer, NodeCall};
-use headcount_common::{Owners, partition_of};
+use headcount_common::{Owners, home_of, partition_of};
 use headcount_control::{NewProject, OrganizationPatch, ProjectPatch};
 use headcount_histories::History;
 use headcount_model::served::ignored;
@@ -123,6 +123,15 @@ impl Rig {
                 owners.note_elsewhere(partition_of(*project), Some(other.into()));
             }
             here.iter().for_each(|project| owners.hold(partition_of(*project), FOREVER));
+            // One of both is the organization's home.
+            let home = home_of(organization);
+            let owns_home = match projects.iter().find(|project| partition_of(**project) == home) {
+                Some(project) => here.contains(project),
+                None => (organization.0 / 64 % 2 == 0) == (name == "a"),
+            };
+            if owns_home {
+                owners.hold(home, FOREVER);
+            }
             let mut config = config(&dir);
             (config.owners, config.ask_node) = (Arc::new(owners), Some(Arc::clone(&wire) as Arc<dyn AskNode>));
             let engine = Engine::open(config).unwrap();

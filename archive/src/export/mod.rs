@@ -2,12 +2,11 @@
 
 mod csv;
 mod encoder;
-mod formulas;
 mod json;
 mod pinned;
 
+pub use csv::restored;
 pub use encoder::{ExportFormat, RowEncoder};
-pub use formulas::restored;
 pub use json::{Nulls, json_fields};
 pub use pinned::parse_row;
 

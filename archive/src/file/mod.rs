@@ -5,7 +5,6 @@
 //! checksum, for other programs. The list of files has a SHA-256 of the whole file.
 
 mod buffers;
-mod chunk;
 mod columns;
 mod export_file;
 mod footer;

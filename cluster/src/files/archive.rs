@@ -322,7 +322,7 @@ impl PartitionFiles {
         let bytes = list.encode()?;
         keep_list(root, &bytes)?;
         let sha256 = sha256_of(&bytes);
-        let name = format!("lists/{:020}-{sha256}.json", self.pointer.value.epoch);
+        let name = format!("lists/{:020}-{sha256}.json", self.pointer.epoch);
         self.bucket.put(&name, bytes).await?;
         let former = self.pointer.value.list.clone().map(|list| list.name);
         pointers.publish(partition, &mut self.pointer, Some(ListName { name, sha256 })).await?;

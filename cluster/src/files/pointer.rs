@@ -1,12 +1,11 @@
 //! The pointer to the list of a partition's archive: a key of the brokers, changed by
 //! compare-and-set.
 
-use async_nats::jetstream::kv::{CreateErrorKind, Store};
 use serde::{Deserialize, Serialize};
 
 use super::FilesError;
+use crate::cells::{KvCells, Owned, PartitionCells, Unanswered};
 use crate::connection::Connection;
-use crate::owned_key::{self, Owned, OwnedKey, OwnedKeyError, OwnedValue};
 use crate::record::BUCKET;
 
 /// The key with the place of the cluster's files.
@@ -15,11 +14,7 @@ const PLACE: &str = "files";
 /// The value of a partition's pointer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pointer {
-    /// The epoch of the owner that may change the pointer.
-    pub(crate) epoch: u64,
-    /// A number that distinguishes the changes of one owner.
-    change: u64,
-    /// The list of the archive; `None` if nothing is published.
+    /// The list of the archive; `None`: nothing is published.
     pub(crate) list: Option<ListName>,
 }
 
@@ -32,48 +27,28 @@ pub(crate) struct ListName {
 
 /// The pointers of all partitions.
 #[derive(Debug, Clone)]
-pub(crate) struct Pointers {
-    store: Store,
-    /// The kind of lists that they point to: the prefix of their keys.
-    kind: &'static str,
-}
+pub(crate) struct Pointers(PartitionCells<Pointer>);
 
 /// The pointer of a partition that this node owns.
 pub(crate) type OwnPointer = Owned<Pointer>;
 
-impl OwnedValue for Pointer {
-    fn epoch(&self) -> u64 {
-        self.epoch
-    }
-
-    fn of(self, epoch: u64, change: u64) -> Self {
-        Self { epoch, change, ..self }
-    }
-}
-
-impl From<OwnedKeyError> for FilesError {
-    fn from(error: OwnedKeyError) -> Self {
-        match error {
-            OwnedKeyError::NotOwner(partition) => Self::NotOwner(partition),
-            OwnedKeyError::Unavailable(why) => Self::Brokers(why),
-        }
+impl From<Unanswered> for FilesError {
+    fn from(Unanswered(why): Unanswered) -> Self {
+        Self::Brokers(why)
     }
 }
 
 impl Pointers {
     /// Opens the pointers to lists of a `kind`.
     pub(crate) async fn open(connection: &Connection, kind: &'static str) -> Result<Self, FilesError> {
-        let store = connection.context.get_key_value(BUCKET).await.map_err(FilesError::brokers)?;
-        Ok(Self { store, kind })
+        let cells = KvCells::existing(connection, BUCKET);
+        cells.open().await?;
+        Ok(Self(PartitionCells::new(cells, kind)))
     }
 
     /// Returns the key of a partition's pointer.
     pub(super) fn address_of(&self, partition: u16) -> String {
-        format!("{BUCKET}/{}", self.key_of(partition).name)
-    }
-
-    fn key_of(&self, partition: u16) -> OwnedKey<'_> {
-        OwnedKey { store: &self.store, partition, name: format!("{}.{partition:03}", self.kind) }
+        format!("{BUCKET}/{}", self.0.key_of(partition))
     }
 
     /// Makes the owner of `epoch` the only node that may change the pointer of a partition.
@@ -82,7 +57,7 @@ impl Pointers {
     /// Returns [`FilesError::NotOwner`] if a later owner has taken it over, and
     /// [`FilesError::Brokers`].
     pub(crate) async fn take_over(&self, partition: u16, epoch: u64) -> Result<OwnPointer, FilesError> {
-        Ok(self.key_of(partition).take_over(epoch).await?)
+        self.0.take_over(partition, epoch).await?.ok_or(FilesError::NotOwner(partition))
     }
 
     /// Points a partition to another list, or to none.
@@ -93,32 +68,25 @@ impl Pointers {
     pub(crate) async fn publish(&self, partition: u16, own: &mut OwnPointer, list: Option<ListName>) -> Result<(), FilesError> {
         let change = |pointer: &mut Pointer| {
             pointer.list.clone_from(&list);
-            Ok(())
+            Ok::<_, FilesError>(())
         };
-        self.key_of(partition).change(own, change).await
+        if self.0.change(partition, own, change).await? { Ok(()) } else { Err(FilesError::NotOwner(partition)) }
     }
 
     /// Records `place` as the place of this cluster's files unless one is recorded, and returns the
     /// recorded place.
     pub(super) async fn agree(&self, place: &str) -> Result<String, FilesError> {
-        match self.store.create(PLACE, place.to_owned().into()).await {
-            Ok(_) => Ok(place.to_owned()),
-            Err(error) if error.kind() == CreateErrorKind::AlreadyExists => {
-                self.place().await?.ok_or_else(|| FilesError::brokers("the place of files was removed"))
-            }
-            Err(error) => Err(FilesError::brokers(error)),
-        }
+        Ok(text(&self.0.cells.offer(PLACE, place.to_owned()).await?))
     }
 
     /// Records `place` as the place of files of a new cluster.
     pub(super) async fn move_to(&self, place: &str) -> Result<(), FilesError> {
-        self.store.put(PLACE, place.to_owned().into()).await.map(drop).map_err(FilesError::brokers)
+        Ok(self.0.cells.put(PLACE, place.to_owned()).await.map(drop)?)
     }
 
     /// Returns the place where the nodes of this cluster keep files, if there is one.
     pub(super) async fn place(&self) -> Result<Option<String>, FilesError> {
-        let place = owned_key::get(&self.store, PLACE).await.map_err(FilesError::Brokers)?;
-        Ok(place.map(|(value, _)| String::from_utf8_lossy(&value).into_owned()))
+        Ok(self.0.cells.read(PLACE).await?.map(|cell| text(&cell.value)))
     }
 
     /// Returns the list that the pointer of a partition names.
@@ -126,6 +94,10 @@ impl Pointers {
     /// # Errors
     /// Returns [`FilesError::Brokers`].
     pub(super) async fn named(&self, partition: u16) -> Result<Option<ListName>, FilesError> {
-        Ok(self.key_of(partition).read::<Pointer>().await?.and_then(|(pointer, _)| pointer.list))
+        Ok(self.0.read(partition).await?.and_then(|pointer| pointer.list))
     }
+}
+
+fn text(value: &[u8]) -> String {
+    String::from_utf8_lossy(value).into_owned()
 }

@@ -2,10 +2,11 @@
 //! messages.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
-use headcount_actors::MovedEvents;
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::intake::event::Position;
+use headcount_actors::{MovedEvents, MovingSource};
 
 use super::error::MoveError;
 use crate::levels::Levels;
@@ -30,13 +31,13 @@ type RecordMessage<'r> = &'r mut dyn FnMut(u16, Vec<MovedEntry>) -> Result<(), M
 
 /// The waiting events of each partition: at most 64 times a megabyte.
 #[derive(Default)]
-pub(super) struct Gathered {
+struct Gathered {
     waiting: BTreeMap<u16, (u32, usize, Vec<MovedEntry>)>,
 }
 
 impl Gathered {
-    /// Adds events. If they don't fit into one message with the waiting ones, records those first.
-    pub(super) fn add(&mut self, events: MovedEvents, record: RecordMessage<'_>) -> Result<(), MoveError> {
+    /// Adds events, after those that wait were recorded if both don't fit into one message.
+    fn add(&mut self, events: MovedEvents, record: RecordMessage<'_>) -> Result<(), MoveError> {
         let MovedEvents { partition, project, positions, count, payload } = events;
         let (events, bytes, entries) = self.waiting.entry(partition).or_default();
         if !entries.is_empty() && (*events + count > MAX_EVENTS || *bytes + payload.len() > MESSAGE_BYTES) {
@@ -48,14 +49,22 @@ impl Gathered {
         entries.push(MovedEntry { entry: Entry { count, payload }, project, positions });
         Ok(())
     }
+}
 
-    /// Records the waiting events.
-    pub(super) fn finish(self, record: RecordMessage<'_>) -> Result<(), MoveError> {
-        let waiting = self.waiting.into_iter().filter(|(_, (_, _, entries))| !entries.is_empty());
-        waiting
-            .map(|(partition, (_, _, entries))| (partition, entries))
-            .try_for_each(|(partition, entries)| record(partition, entries))
-    }
+/// Has `record` get all events of an installation in messages.
+pub(super) fn gather(source: &MovingSource, record: RecordMessage<'_>) -> Result<(), MoveError> {
+    let (mut gathered, mut failure) = (Gathered::default(), None);
+    source.events(&mut |events| match gathered.add(events, record) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            failure = Some(error);
+            ControlFlow::Break(())
+        }
+    })?;
+    failure.map_or(Ok(()), Err)?;
+    // What still waits.
+    let mut waiting = gathered.waiting.into_iter().filter(|(_, (_, _, entries))| !entries.is_empty());
+    waiting.try_for_each(|(partition, (_, _, entries))| record(partition, entries))
 }
 
 /// The number of events of each partition, and the bytes that they take in its stream.

@@ -14,7 +14,6 @@
 
 mod documents;
 mod error;
-mod files;
 mod gather;
 mod streams;
 
@@ -22,16 +21,17 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use headcount_actors::{LeftBehind, MovingSource};
-use headcount_common::{ControlError, ControlLog as _, PARTITIONS};
+use headcount_common::{ControlError, ControlLog as _, PARTITIONS, SharedArchive as _};
 use serde::Serialize;
 use tokio::runtime::Handle;
 
 use crate::connection::Connection;
 use crate::control::ControlStream;
-use crate::files::{Bucket, FilesError};
+use crate::files::{Bucket, FilesError, SharedFiles};
+use crate::log::{last_of, sequence_of};
 use crate::record::ClusterRecord;
 pub use error::MoveError;
-use gather::{Gathered, Sizes};
+use gather::{Sizes, gather};
 use streams::Streams;
 
 /// The moved events may take one in this many bytes of a stream.
@@ -86,25 +86,13 @@ impl<'s> Load<'s> {
     pub(crate) fn measure(source: &'s MovingSource, max_bytes: i64, bucket: Option<&'s Bucket>) -> Result<Self, MoveError> {
         let control = source.control_records()?;
         let mut sizes = Sizes::default();
-        let mut gathered = Gathered::default();
-        let mut failure = None;
-        source.events(&mut |events| match gathered.add(events, &mut |partition, entries| sizes.add(partition, entries)) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                failure = Some(error);
-                ControlFlow::Break(())
-            }
-        })?;
-        if let Some(error) = failure {
-            return Err(error);
-        }
-        gathered.finish(&mut |partition, entries| sizes.add(partition, entries))?;
+        gather(source, &mut |partition, entries| sizes.add(partition, entries))?;
         let limit = u64::try_from(max_bytes).unwrap_or(0) / SHARE;
         match sizes.largest() {
             Some((partition, needed)) if needed > limit => {
                 Err(MoveError::NoRoom { partition, needed, wanted: (needed * SHARE).div_ceil(1 << 20) })
             }
-            _ => Ok(Self { source, sizes, control, bucket, first: files::first_messages(source) }),
+            _ => Ok(Self { source, sizes, control, bucket, first: first_messages(source) }),
         }
     }
 
@@ -131,13 +119,11 @@ impl<'s> Load<'s> {
         let wanted: Vec<(u16, u64)> = wanted.map(|partition| (partition, self.first_message(partition))).collect();
         let mut streams = Streams::take_over(runtime, connection, &wanted, epoch)?;
         if let Some(bucket) = self.bucket.filter(|_| !self.first.is_empty()) {
-            files::publish(self.source, (runtime, connection), record, bucket, (epoch, &self.first))?;
+            publish_files(self.source, (runtime, connection), record, bucket, (epoch, &self.first))?;
         }
         let total = self.sizes.all_events();
         let recorded_before = streams.recorded();
         let mut positions = self.source.positions();
-        let mut gathered = Gathered::default();
-        let mut failure = None;
         let mut append = |partition, entries| {
             streams.append(partition, entries, &mut positions)?;
             match progress(streams.passed(), total) {
@@ -145,17 +131,7 @@ impl<'s> Load<'s> {
                 ControlFlow::Break(()) => Err(MoveError::Stopped),
             }
         };
-        self.source.events(&mut |events| match gathered.add(events, &mut append) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                failure = Some(error);
-                ControlFlow::Break(())
-            }
-        })?;
-        if let Some(error) = failure {
-            return Err(error);
-        }
-        gathered.finish(&mut append)?;
+        gather(self.source, &mut append)?;
         streams.finish()?;
         positions.finish();
         let documents = documents::record(self.source, &positions, (runtime, connection, record.replicas))?;
@@ -199,4 +175,28 @@ fn compare(log: &mut ControlStream, records: &[Vec<u8>], mut done: usize) -> Res
         true => Ok(done),
         false => Err(MoveError::OtherContent("HC_CTL".to_owned())),
     }
+}
+
+/// The partitions with files, each with the sequence of the first message of its stream: behind all positions of its files.
+fn first_messages(source: &MovingSource) -> BTreeMap<u16, u64> {
+    source.partitions_with_files().into_iter().map(|(partition, until)| (partition, sequence_of(until) + 1)).collect()
+}
+
+/// Publishes the archives of these partitions for the owner of `epoch`, who has begun it in their streams. Each has the first message of the stream sealed, which has no events. What an earlier attempt has
+/// published, perhaps elsewhere, counts no more.
+fn publish_files(
+    source: &MovingSource,
+    (runtime, connection): (&Handle, &Connection),
+    record: &ClusterRecord,
+    bucket: &Bucket,
+    (epoch, first): (u64, &BTreeMap<u16, u64>),
+) -> Result<(), MoveError> {
+    let open = async { SharedFiles::open_new(connection, record, bucket).await };
+    let files = runtime.block_on(open)?;
+    for (partition, first) in first {
+        let root = source.lay_out_archive(*partition, last_of(*first))?;
+        runtime.block_on(files.replace(*partition, epoch))?;
+        files.publish(*partition, &root, &|| false)?;
+    }
+    Ok(())
 }

@@ -5,14 +5,14 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::kv::{Config, Store, UpdateErrorKind};
-use async_nats::jetstream::stream::{LastRawMessageErrorKind, StorageType};
+use async_nats::jetstream::kv::Config;
+use async_nats::jetstream::stream::StorageType;
 use bytes::Bytes;
 use headcount_control::{SIGN_IN_CODE_SECONDS, SharedCodes, SharedCodesError};
-use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
 use super::timing::NodeError;
+use crate::cells::{Cell, KvCells};
 use crate::connection::Connection;
 
 const BUCKET: &str = "hc_codes";
@@ -23,53 +23,39 @@ const MAX_BYTES: i64 = 16 << 20;
 /// The codes of all nodes.
 pub(super) struct Codes {
     runtime: Handle,
-    connection: Connection,
-    replicas: usize,
-    store: Mutex<Store>,
+    cells: KvCells,
 }
 
 impl Codes {
     /// Opens the bucket, or creates it on `replicas` brokers.
     pub(super) async fn open(runtime: &Handle, connection: &Connection, replicas: usize) -> Result<Self, NodeError> {
-        let store = Mutex::new(open_bucket(connection, replicas).await?);
-        Ok(Self { runtime: runtime.clone(), connection: connection.clone(), replicas, store })
+        let bucket = Config {
+            bucket: BUCKET.to_owned(),
+            max_age: Duration::from_secs(SIGN_IN_CODE_SECONDS.unsigned_abs()),
+            max_bytes: MAX_BYTES,
+            storage: StorageType::Memory,
+            ..Config::default()
+        };
+        let cells = KvCells::created(connection, replicas, bucket);
+        cells.open().await?;
+        Ok(Self { runtime: runtime.clone(), cells })
     }
 
     async fn put(&self, key: &str, value: &[u8]) -> Result<(), NodeError> {
-        let store = self.store.lock().clone();
-        let Err(error) = store.put(key, value.to_vec().into()).await else { return Ok(()) };
+        let Err(error) = self.cells.put(key, value.to_vec()).await else { return Ok(()) };
         tracing::debug!(%error, "the bucket of sign-in codes is opened again");
-        // The bucket may be gone with the memory of the brokers.
-        let store = open_bucket(&self.connection, self.replicas).await?;
-        *self.store.lock() = store.clone();
-        store.put(key, value.to_vec().into()).await.map(drop).map_err(NodeError::unavailable)
-    }
-
-    /// Removes a value that nobody will take any more. It leaves no empty message, unlike a used
-    /// code.
-    async fn remove(&self, key: &str) -> Result<(), NodeError> {
-        let store = self.store.lock().clone();
-        let purge = store.stream.purge().filter(format!("{}{key}", store.prefix));
-        purge.await.map(drop).map_err(NodeError::unavailable)
+        // It may be gone with the memory of the brokers.
+        self.cells.close();
+        self.cells.open().await?;
+        Ok(self.cells.put(key, value.to_vec()).await.map(drop)?)
     }
 
     async fn take_once(&self, key: &str) -> Result<Option<Vec<u8>>, NodeError> {
-        let store = self.store.lock().clone();
-        // Read from the leader.
-        let found = match store.stream.get_last_raw_message_by_subject(&format!("{}{key}", store.prefix)).await {
-            Ok(message) => message,
-            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => return Ok(None),
-            Err(error) => return Err(NodeError::unavailable(error)),
-        };
-        // A used code is an empty message.
-        if found.payload.is_empty() {
-            return Ok(None);
-        }
-        match store.update(key, Bytes::new(), found.sequence).await {
-            Ok(_) => Ok(Some(found.payload.to_vec())),
-            Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
-            Err(error) => Err(NodeError::unavailable(error)),
-        }
+        // One that was used is empty.
+        let found = self.cells.read(key).await?.filter(|cell| !cell.value.is_empty());
+        let Some(Cell { value, revision }) = found else { return Ok(None) };
+        let taken = self.cells.change(key, Bytes::new(), revision).await?;
+        Ok(taken.map(|_| value.to_vec()))
     }
 }
 
@@ -79,23 +65,11 @@ impl SharedCodes for Codes {
     }
 
     fn end(&self, key: &str) -> Result<(), SharedCodesError> {
-        Ok(self.runtime.block_on(self.remove(key))?)
+        // Without a trace: nobody must be kept from using it a second time.
+        Ok(self.runtime.block_on(self.cells.purge(key, None)).map_err(NodeError::from)?)
     }
 
     fn take(&self, key: &str) -> Result<Option<Vec<u8>>, SharedCodesError> {
         Ok(self.runtime.block_on(self.take_once(key))?)
     }
-}
-
-async fn open_bucket(connection: &Connection, replicas: usize) -> Result<Store, NodeError> {
-    let config = Config {
-        bucket: BUCKET.to_owned(),
-        history: 1,
-        max_age: Duration::from_secs(SIGN_IN_CODE_SECONDS.unsigned_abs()),
-        max_bytes: MAX_BYTES,
-        storage: StorageType::Memory,
-        num_replicas: replicas,
-        ..Config::default()
-    };
-    connection.bucket(config).await.map_err(NodeError::unavailable)
 }

@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use headcount_actors::ingest::Ticket;
-use headcount_actors::{LogSink, Membership, OpenError, OpenRegistry};
-use headcount_common::{Documents, Owners, SharedArchive, SharedValues};
+use headcount_actors::{EngineDocuments, LogSink, Membership, OpenError, OpenRegistry};
+use headcount_common::{Owners, SharedArchive};
 use headcount_storage::log::Commit;
 use tokio::runtime::Handle;
 
@@ -55,10 +55,12 @@ impl MemberLog {
         let (with, connection, record) = (runtime.clone(), connection.clone(), record.clone());
         let (incarnation, answers) = (record.incarnation, record.answers());
         let documents = |kind| Arc::new(DocumentStream::new(runtime, &connection, kind, record.replicas));
-        let profiles = documents("profiles");
-        let privacy = documents("privacy");
-        let cursors = Arc::new(Cursors::new(runtime, &connection, record.replicas));
-        let webhooks = (documents("webhooks") as Arc<dyn Documents>, cursors as Arc<dyn SharedValues>);
+        let documents = EngineDocuments {
+            profiles: documents("profiles"),
+            webhooks: documents("webhooks"),
+            deliveries: Arc::new(Cursors::new(runtime, &connection, record.replicas)),
+            privacy: documents("privacy"),
+        };
         let registry: OpenRegistry = Box::new(move |dir| {
             let registry = open_registry(&with, &connection, &record, dir).map_err(|error| match error {
                 OpenRegistryError::Registry(error) => error.into(),
@@ -77,6 +79,6 @@ impl MemberLog {
         let (log, owners) = (Arc::clone(&self.log), Arc::clone(&self.owners));
         let archive = self.files.clone().map(|files| files as Arc<dyn SharedArchive>);
         let commit = Box::new(start);
-        Membership { incarnation, answers, registry, log, commit, archive, letters, profiles, webhooks, privacy, owners }
+        Membership { incarnation, answers, registry, log, commit, archive, letters, documents, owners }
     }
 }

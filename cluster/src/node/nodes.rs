@@ -1,4 +1,4 @@
-//! The nodes of a cluster, their addresses, and which of them are live.
+//! The nodes of a cluster: where they are, which are live, and which are to hand their partitions over.
 //!
 //! Each node renews its own key. The keys decide where requests are sent and which node takes a
 //! free partition, and nothing else: only a lease says which node owns a partition.
@@ -7,18 +7,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_nats::jetstream::kv::Store;
-use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
-use futures_util::TryStreamExt as _;
 use headcount_common::answers_version;
 use headcount_storage::boot_time::boot_time;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::draining;
 use super::timing::{NodeError, NodeTiming};
 use crate::agreed::LevelsKey;
+use crate::cells::{Cell, KvCells};
 use crate::connection::Connection;
 use crate::lease::Timing;
 use crate::levels::Levels;
@@ -91,7 +88,6 @@ impl Announcement {
 /// The key of a node.
 struct NodeKey {
     node: String,
-    subject: String,
     revision: u64,
     /// The announcement. `None` if it is withdrawn, or another version wrote it.
     said: Option<Announcement>,
@@ -99,8 +95,8 @@ struct NodeKey {
 
 /// The keys of all nodes.
 pub(super) struct Announcements {
-    store: Store,
-    /// Each node with its key, and the time when that key was first seen.
+    cells: KvCells,
+    /// Each node with its key, and when that was seen first.
     seen: BTreeMap<String, (Duration, NodeKey)>,
     /// How long a node is live after its key changed.
     live_for: Duration,
@@ -123,31 +119,31 @@ struct LiveNode {
 }
 
 /// Returns all nodes that have a key.
-pub(crate) async fn listed(store: &Store) -> Result<Vec<KnownNode>, NodeError> {
-    Ok(seen(store).await?.into_iter().map(|seen| seen.known).collect())
+pub(crate) async fn listed(cells: &KvCells) -> Result<Vec<KnownNode>, NodeError> {
+    Ok(seen(cells).await?.into_iter().map(|seen| seen.known).collect())
 }
 
-/// Returns all nodes that have a key, with their keys.
-pub(crate) async fn seen(store: &Store) -> Result<Vec<SeenNode>, NodeError> {
+/// Returns all nodes that have a key, and how it is.
+pub(crate) async fn seen(cells: &KvCells) -> Result<Vec<SeenNode>, NodeError> {
     let seen = |NodeKey { node, revision, said, .. }| {
         let Announcement { address, version, drains, ailment, levels, .. } = said?;
         Some(SeenNode { known: KnownNode { node, address, version, drains, ailment, levels }, revision })
     };
-    Ok(read_all(store).await?.into_iter().filter_map(seen).collect())
+    Ok(read_all(cells).await?.into_iter().filter_map(seen).collect())
 }
 
 /// Returns the live nodes that `wanted` selects. `first` are the nodes that were seen before. A
 /// killed node keeps its key, so it counts as live until it has not renewed the key for as long as
 /// other nodes wait for its leases.
 pub(crate) async fn live(
-    store: &Store,
+    cells: &KvCells,
     first: &[SeenNode],
     is_wanted: impl Fn(&SeenNode) -> bool,
     timing: Timing,
 ) -> Result<Vec<KnownNode>, NodeError> {
     let began = Instant::now();
     loop {
-        let wanted = seen(store).await?.into_iter().filter(&is_wanted);
+        let wanted = seen(cells).await?.into_iter().filter(&is_wanted);
         let has_renewed = |seen: &SeenNode| !first.iter().any(|first| first.is_same(seen));
         let (live, silent): (Vec<SeenNode>, Vec<SeenNode>) = wanted.partition(has_renewed);
         if silent.is_empty() || began.elapsed() >= timing.taken_after {
@@ -158,15 +154,11 @@ pub(crate) async fn live(
 }
 
 /// Reads the keys of all nodes.
-async fn read_all(store: &Store) -> Result<Vec<NodeKey>, NodeError> {
-    let prefix = format!("{}{PREFIX}", store.prefix);
-    let subjects = store.stream.info_with_subjects(format!("{prefix}>")).await.map_err(NodeError::unavailable)?;
-    let subjects: Vec<(String, usize)> = subjects.try_collect().await.map_err(NodeError::unavailable)?;
+async fn read_all(cells: &KvCells) -> Result<Vec<NodeKey>, NodeError> {
     let mut found = Vec::new();
-    for (subject, _) in subjects {
-        let Some(node) = subject.strip_prefix(&prefix).map(str::to_owned) else { continue };
-        let Some((revision, said)) = read(&store.stream, &subject).await? else { continue };
-        found.push(NodeKey { node, subject, revision, said });
+    for node in cells.keys(PREFIX).await? {
+        let Some(Cell { value, revision }) = cells.read(&key_of(&node)).await? else { continue };
+        found.push(NodeKey { node, revision, said: serde_json::from_slice(&value).ok() });
     }
     found.sort_by(|one, other| one.node.cmp(&other.node));
     Ok(found)
@@ -174,43 +166,48 @@ async fn read_all(store: &Store) -> Result<Vec<NodeKey>, NodeError> {
 
 impl Announcements {
     pub(super) async fn open(connection: &Connection, bucket: &str, timing: &NodeTiming) -> Result<Self, NodeError> {
-        let store = connection.context.get_key_value(bucket).await.map_err(NodeError::unavailable)?;
+        let cells = KvCells::existing(connection, bucket);
+        cells.open().await?;
         let (live_for, forgotten_after) = (timing.leases.taken_after, timing.forgotten_after);
-        Ok(Self { store, seen: BTreeMap::new(), live_for, forgotten_after })
+        Ok(Self { cells, seen: BTreeMap::new(), live_for, forgotten_after })
     }
 
     /// Renews the announcement of a node.
     pub(super) async fn announce(&self, node: &str, announcement: &Announcement) -> Result<(), NodeError> {
         let value = serde_json::to_vec(announcement).map_err(NodeError::unavailable)?;
-        self.store.put(format!("{PREFIX}{node}"), value.into()).await.map(drop).map_err(NodeError::unavailable)
+        Ok(self.cells.put(&key_of(node), value).await.map(drop)?)
     }
 
     /// Whether a node is to drain.
     pub(super) async fn is_to_drain(&self, node: &str) -> Result<bool, NodeError> {
-        draining::is_wanted(&self.store, node).await
+        // As the leader says it. A key that was deleted is empty.
+        Ok(self.cells.read(&drain_key_of(node)).await?.is_some_and(|cell| !cell.value.is_empty()))
     }
 
     /// Reads the agreed levels for a node with the levels `own`. The connection writes them from
     /// now on.
     pub(super) async fn follow_levels(&self, connection: &Connection, own: Levels) -> Result<(), NodeError> {
-        Ok(LevelsKey(&self.store).follow(connection, own).await.map(drop)?)
+        Ok(LevelsKey(&self.cells).follow(connection, own).await.map(drop)?)
     }
 
     /// Deletes the request to drain a node.
     pub(super) async fn forget_drain(&self, node: &str) -> Result<(), NodeError> {
-        draining::forget(&self.store, node).await
+        if self.is_to_drain(node).await? {
+            self.cells.delete(&drain_key_of(node)).await?;
+        }
+        Ok(())
     }
 
     /// Announces that a node is about to stop.
     pub(super) async fn withdraw(&self, node: &str) -> Result<(), NodeError> {
-        self.store.delete(format!("{PREFIX}{node}")).await.map_err(NodeError::unavailable)
+        Ok(self.cells.delete(&key_of(node)).await?)
     }
 
     /// Reads the keys of all nodes. Returns the live nodes: those whose key has changed recently,
     /// as far as this function has seen.
     pub(super) async fn live(&mut self) -> Result<LiveNodes, NodeError> {
         let mut seen = BTreeMap::new();
-        for key in read_all(&self.store).await? {
+        for key in read_all(&self.cells).await? {
             let since = match self.seen.get(&key.node) {
                 Some((since, known)) if known.revision == key.revision => *since,
                 _ => boot_time(),
@@ -237,22 +234,17 @@ impl Announcements {
         let is_dead = |since: Duration| boot_time() - since >= self.live_for + self.forgotten_after;
         // Removes one at a time, so that the next sign of life need not wait.
         let Some((_, dead)) = self.seen.values().find(|(since, _)| is_dead(*since)) else { return };
-        let NodeKey { node, subject, revision, .. } = dead;
-        // Spares a key that was renewed meanwhile.
-        match self.store.stream.purge().sequence(revision + 1).filter(subject).await {
-            Ok(_) => tracing::info!(node, "the key of a node is removed that was not renewed for long"),
+        let NodeKey { node, revision, .. } = dead;
+        // None that was renewed meanwhile.
+        match self.cells.purge(&key_of(node), Some(*revision)).await {
+            Ok(()) => tracing::info!(node, "the key of a node is removed that was not renewed for long"),
             Err(error) => tracing::debug!(node, %error, "the key of a node is not removed yet"),
         }
     }
 }
 
-/// Reads the key of a node: its revision and its announcement. `None` if there is none.
-async fn read(stream: &Stream, subject: &str) -> Result<Option<(u64, Option<Announcement>)>, NodeError> {
-    match stream.get_last_raw_message_by_subject(subject).await {
-        Ok(message) => Ok(Some((message.sequence, serde_json::from_slice(&message.payload).ok()))),
-        Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
-        Err(error) => Err(NodeError::unavailable(error)),
-    }
+fn key_of(node: &str) -> String {
+    format!("{PREFIX}{node}")
 }
 
 impl LiveNodes {
@@ -300,6 +292,11 @@ impl LiveNodes {
             attempts.into_iter().find_map(|(without, may_drain)| best(without, failed, may_drain))
         })
     }
+}
+
+/// The key that says that a node is to drain.
+pub(crate) fn drain_key_of(node: &str) -> String {
+    format!("drain.{node}")
 }
 
 #[cfg(test)]

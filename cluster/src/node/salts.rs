@@ -7,13 +7,14 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::kv::{Config, CreateErrorKind, Store};
-use async_nats::jetstream::stream::{LastRawMessageErrorKind, StorageType};
+use async_nats::jetstream::kv::Config;
+use async_nats::jetstream::stream::StorageType;
 use headcount_actors::Engine;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::timing::{NodeError, stopped};
+use crate::cells::KvCells;
 use crate::connection::Connection;
 
 const BUCKET: &str = "hc_salts";
@@ -34,27 +35,24 @@ const NOT_AGREED: &str = "the visitor salt of the day can't be agreed on yet";
 
 /// Keeps an engine supplied with salts.
 pub(super) struct Salts {
-    connection: Connection,
-    replicas: usize,
-    /// The bucket, once it has answered. It may vanish with the memory of the brokers, and is
-    /// opened again after a failure.
-    store: Option<Store>,
+    /// The bucket may go with the memory of the brokers, and is opened again after a failure.
+    cells: KvCells,
     engine: Engine,
 }
 
 impl Salts {
     /// Keeps the salts on `replicas` brokers.
     pub(super) fn new(connection: &Connection, replicas: usize, engine: Engine) -> Self {
-        Self { connection: connection.clone(), replicas, store: None, engine }
+        Self { cells: cells(connection, replicas), engine }
     }
 
-    pub(super) async fn run(mut self, mut stop: watch::Receiver<bool>) {
+    pub(super) async fn run(self, mut stop: watch::Receiver<bool>) {
         loop {
             let pause = match self.agree(false).await {
                 Ok(()) => INTERVAL,
                 Err(error) => {
                     tracing::warn!(%error, "{NOT_AGREED}");
-                    self.store = None;
+                    self.cells.close();
                     PAUSE
                 }
             };
@@ -65,43 +63,38 @@ impl Salts {
         }
     }
 
-    /// Agrees on salts for a node that starts. Without a salt, it only refuses events of visitors
-    /// without ids.
-    pub(super) async fn begin(&mut self, has_others: bool) {
+    /// The same for a node that starts. Without a salt, it refuses events of visitors without ids, and no others.
+    pub(super) async fn begin(&self, has_others: bool) {
         if let Err(error) = self.agree(has_others).await {
             tracing::warn!(%error, "{NOT_AGREED}");
-            self.store = None;
+            self.cells.close();
         }
     }
 
-    /// Agrees with the other nodes on the salts of now and soon. `has_others`: other nodes may know
-    /// the salt of the day even if the brokers don't.
-    async fn agree(&mut self, has_others: bool) -> Result<(), NodeError> {
-        let store = match &self.store {
-            Some(store) => store.clone(),
-            None => self.store.insert(open_bucket(&self.connection, self.replicas).await?).clone(),
-        };
+    /// Agrees with the other nodes on the salts that are needed now and soon. `has_others`: there are nodes that may know that of the day, although the brokers don't.
+    async fn agree(&self, has_others: bool) -> Result<(), NodeError> {
+        self.cells.open().await?;
         let now = self.engine.clock().now();
         let (today, days) = (now.utc_day(), now.plus_ms(-LATEST_MS).utc_day()..=now.plus_ms(EARLIEST_MS).utc_day());
         let until = tokio::time::Instant::now() + OTHERS_FIRST;
         while has_others
             && self.engine.visitor_salt(today).is_none()
-            && read(&store, today).await?.is_none()
+            && read(&self.cells, today).await?.is_none()
             && tokio::time::Instant::now() < until
         {
             sleep(Duration::from_millis(500)).await;
         }
         for day in days {
-            self.agree_on(&store, day).await?;
+            self.agree_on(day).await?;
         }
         Ok(())
     }
 
-    async fn agree_on(&self, store: &Store, day: i64) -> Result<(), NodeError> {
+    async fn agree_on(&self, day: i64) -> Result<(), NodeError> {
         let known = self.engine.visitor_salt(day);
-        let salt = match read(store, day).await? {
+        let salt = match read(&self.cells, day).await? {
             Some(salt) => salt,
-            None => offer(store, day, known.map_or_else(random, Ok)?).await?,
+            None => offer(&self.cells, day, known.map_or_else(random, Ok)?).await?,
         };
         if known != Some(salt) {
             self.engine.set_visitor_salt(day, salt).map_err(NodeError::unavailable)?;
@@ -115,47 +108,32 @@ pub(crate) async fn bring_salts(connection: &Connection, replicas: usize, salts:
     if salts.is_empty() {
         return Ok(());
     }
-    let store = open_bucket(connection, replicas).await?;
+    let cells = cells(connection, replicas);
+    cells.open().await?;
     for (day, salt) in salts {
-        offer(&store, *day, *salt).await?;
+        offer(&cells, *day, *salt).await?;
     }
     Ok(())
 }
 
-/// Offers a salt for a day. Returns the salt that was offered first.
-async fn offer(store: &Store, day: i64, salt: [u8; 16]) -> Result<[u8; 16], NodeError> {
-    match store.create(key_of(day), salt.to_vec().into()).await {
-        Ok(_) => Ok(salt),
-        Err(error) if error.kind() == CreateErrorKind::AlreadyExists => {
-            read(store, day).await?.ok_or_else(|| NodeError::Unavailable("an answer is out of date".to_owned()))
-        }
-        Err(error) => Err(NodeError::unavailable(error)),
-    }
+/// Offers a salt for a day. Returns the one that was offered first.
+async fn offer(cells: &KvCells, day: i64, salt: [u8; 16]) -> Result<[u8; 16], NodeError> {
+    salt_of(&cells.offer(&key_of(day), salt.to_vec()).await?)
 }
 
-/// Reads the salt of a day from the leader.
-async fn read(store: &Store, day: i64) -> Result<Option<[u8; 16]>, NodeError> {
-    let subject = format!("{}{}", store.prefix, key_of(day));
-    match store.stream.get_last_raw_message_by_subject(&subject).await {
-        Ok(message) => {
-            let salt = <[u8; 16]>::try_from(&message.payload[..]);
-            salt.map(Some).map_err(|_| NodeError::Unavailable(format!("the bucket {BUCKET} has something else than salts")))
-        }
-        Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
-        Err(error) => Err(NodeError::unavailable(error)),
-    }
+/// Reads the salt of a day.
+async fn read(cells: &KvCells, day: i64) -> Result<Option<[u8; 16]>, NodeError> {
+    cells.read(&key_of(day)).await?.map(|cell| salt_of(&cell.value)).transpose()
 }
 
-async fn open_bucket(connection: &Connection, replicas: usize) -> Result<Store, NodeError> {
-    let config = Config {
-        bucket: BUCKET.to_owned(),
-        history: 1,
-        max_age: MAX_AGE,
-        storage: StorageType::Memory,
-        num_replicas: replicas,
-        ..Config::default()
-    };
-    connection.bucket(config).await.map_err(NodeError::unavailable)
+fn salt_of(value: &[u8]) -> Result<[u8; 16], NodeError> {
+    let salt = <[u8; 16]>::try_from(value);
+    salt.map_err(|_| NodeError::Unavailable(format!("the bucket {BUCKET} has something else than salts")))
+}
+
+fn cells(connection: &Connection, replicas: usize) -> KvCells {
+    let (bucket, storage) = (BUCKET.to_owned(), StorageType::Memory);
+    KvCells::created(connection, replicas, Config { bucket, storage, max_age: MAX_AGE, ..Config::default() })
 }
 
 fn random() -> Result<[u8; 16], NodeError> {

@@ -7,6 +7,7 @@ use headcount_common::SharedLettersError;
 use tokio::sync::watch;
 
 use crate::agreed::LevelsError;
+use crate::cells::Unanswered;
 use crate::files::{FilesError, StateTiming};
 use crate::lease::{LeaseError, Timing};
 use crate::log::LogError;
@@ -79,6 +80,12 @@ pub enum NodeError {
 impl NodeError {
     pub(crate) fn unavailable(error: impl std::fmt::Display) -> Self {
         Self::Unavailable(error.to_string())
+    }
+}
+
+impl From<Unanswered> for NodeError {
+    fn from(Unanswered(why): Unanswered) -> Self {
+        Self::Unavailable(why)
     }
 }
 

@@ -304,6 +304,9 @@ fn a_former_owner_deletes_nothing() {
     let written = objects();
     let days_ago = std::time::SystemTime::now() - Duration::from_secs(3 * 24 * 60 * 60);
     written.iter().for_each(|path| fs::File::open(path).unwrap().set_modified(days_ago).unwrap());
+    // Without a new one, this machine's clock may be ahead.
+    fs::write(written[0].with_file_name("new"), "").unwrap();
+    let written = objects();
     let refused = former.publish(partition, &root_of("former"), &|| false);
     assert!(matches!(refused, Err(SharedArchiveError::NotOwner(_))), "{refused:?}");
     assert_eq!(objects(), written);
@@ -311,12 +314,8 @@ fn a_former_owner_deletes_nothing() {
     let unnamed = written[0].with_file_name("unnamed");
     fs::write(&unnamed, "").unwrap();
     fs::File::open(&unnamed).unwrap().set_modified(days_ago).unwrap();
-    // Without a new file, this machine's clock may be ahead.
-    let new = written[0].with_file_name("new");
-    fs::write(&new, "").unwrap();
     runtime.block_on(next.take_over(partition, 11, &root_of("next"))).unwrap();
     next.publish(partition, &root_of("next"), &|| false).unwrap();
-    fs::remove_file(&new).unwrap();
     assert_eq!(objects(), written);
 }
 

@@ -8,8 +8,8 @@ use headcount_actors::domain::time::Instant;
 use headcount_cluster::control::{OpenRegistryError, open_registry};
 use headcount_cluster::init::{InitError, InitOptions, init};
 use headcount_cluster::lease::{Holder, Leases, Timing};
-use headcount_cluster::status::{Status, StatusError, status};
-use headcount_cluster::{ClusterRecord, Credentials, RecordError, StreamError, StreamName};
+use headcount_cluster::status::{Status, status};
+use headcount_cluster::{ClusterError, ClusterRecord, Credentials, RecordError, StreamError, StreamName};
 use headcount_control::{Registry, RegistryError};
 use headcount_storage::format::{Format, FormatError, Incarnation};
 use tokio::runtime::Handle;
@@ -47,14 +47,14 @@ fn make(options: &InitOptions, first: impl FnOnce(&Registry) -> Result<(), InitE
     block_in_place(|| init(&Handle::current(), options, first)).map(|(record, ())| record)
 }
 
-async fn state(brokers: &Brokers) -> Result<Status, StatusError> {
+async fn state(brokers: &Brokers) -> Result<Status, ClusterError> {
     status(&brokers.addresses(), &Credentials::None).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_is_made_once() {
     let Some(brokers) = Brokers::start(3).await else { return };
-    assert!(matches!(state(&brokers).await, Err(StatusError::NoCluster)));
+    assert!(matches!(state(&brokers).await, Err(ClusterError::NoCluster)));
     let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let record = make(&options(&brokers, 3, dir.path()), first).unwrap();
     assert_eq!((record.partitions, record.replicas, record.hash_key_digest.len()), (64, 3, 64));
@@ -87,7 +87,7 @@ async fn a_cluster_is_made_after_attempts_that_were_interrupted() {
     // Before the organization exists, any directory can continue.
     make(&options(dir.path()), interrupted).unwrap_err();
     make(&options(other.path()), interrupted).unwrap_err();
-    assert!(matches!(state(&brokers).await, Err(StatusError::NoCluster)));
+    assert!(matches!(state(&brokers).await, Err(ClusterError::NoCluster)));
     make(&options(dir.path()), |registry| first(registry).and_then(|()| interrupted(registry))).unwrap_err();
     let incarnation = Format::open(dir.path()).unwrap().incarnation;
     let changed = InitOptions { max_bytes: 9 << 20, ..options(dir.path()) };

@@ -3,8 +3,9 @@
 
 use std::time::{Duration, Instant};
 
+use headcount_cluster::ClusterError;
 use headcount_cluster::drain::Drain;
-use headcount_cluster::finalize::{FinalizeError, Finalized, finalize};
+use headcount_cluster::finalize::{Finalized, finalize};
 use headcount_cluster::node::NodeError;
 use headcount_cluster::status::status;
 use headcount_cluster::{Credentials, Levels};
@@ -23,7 +24,7 @@ fn serve(nodes: &[&ClusterNode]) -> usize {
 
 const ALL: usize = PARTITIONS as usize;
 
-fn try_to_finalize(cluster: &Cluster, levels: Levels) -> Result<Finalized, FinalizeError> {
+fn try_to_finalize(cluster: &Cluster, levels: Levels) -> Result<Finalized, ClusterError> {
     runtime().block_on(finalize(&cluster.addresses(), &Credentials::None, levels, TIMING.leases))
 }
 
@@ -88,7 +89,7 @@ fn an_upgrade_is_finalized_once_all_nodes_have_it_and_the_earlier_version_is_ref
     let Some(cluster) = Cluster::start() else { return };
     let shown = || runtime().block_on(status(&cluster.addresses(), &Credentials::None)).unwrap();
     let none = try_to_finalize(&cluster, later()).unwrap_err();
-    assert!(matches!(none, FinalizeError::NoNode), "{none}");
+    assert!(matches!(none, ClusterError::NoneRuns), "{none}");
     let [a, b] = ["a", "b"].map(|name| cluster.join_as(name, Levels::own()).unwrap());
     let c = cluster.join_as("c", later()).unwrap();
     let behind = try_to_finalize(&cluster, later()).unwrap_err().to_string();
@@ -117,7 +118,7 @@ fn an_upgrade_is_finalized_once_all_nodes_have_it_and_the_earlier_version_is_ref
     let refused = refused.to_string();
     assert!(refused.contains("the cluster was finalized by version") && refused.contains("or a later one"), "{refused}");
     let earlier = try_to_finalize(&cluster, Levels::own()).unwrap_err();
-    assert!(matches!(earlier, FinalizeError::Levels(_)), "{earlier}");
+    assert!(matches!(earlier, ClusterError::Levels(_)), "{earlier}");
     assert!(shown().nodes.iter().all(|node| node.node != "b" || node.levels == later()), "{:?}", shown().nodes);
     let b = cluster.join_as("b", later()).unwrap();
     let nodes = vec![a, b, c];

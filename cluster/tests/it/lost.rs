@@ -101,7 +101,7 @@ fn a_state_of_what_the_brokers_lost_stops_its_partition_until_it_is_resumed() {
 pub(crate) fn orders_by_a_view(node: &ClusterNode, project: ProjectId) -> Option<u64> {
     let day = Day::parse("2024-03-01").unwrap();
     let (window, by) = (Window { start: day, end: day }, Grouping::new(Field::BuiltIn(BuiltIn::Name), None).unwrap());
-    let groups = node.block_on(node.engine.aggregate(project, window, Predicate::default(), by, 10)).ok()?;
+    let groups = node.block_on(node.engine.scans.aggregate(project, window, Predicate::default(), by, 10)).ok()?;
     Some(groups.rows.iter().map(|row| row.count).sum())
 }
 

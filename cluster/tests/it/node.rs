@@ -300,7 +300,7 @@ impl ClusterNode {
             limit: 1000,
             until: None,
         };
-        self.runtime.block_on(self.engine.events_page(project, question)).ok().map(|page| page.events.len())
+        self.runtime.block_on(self.engine.scans.events_page(project, question)).ok().map(|page| page.events.len())
     }
 
     /// The same, for a project that stays here.

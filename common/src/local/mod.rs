@@ -3,10 +3,12 @@
 
 mod copied;
 mod documents;
+mod items;
 mod values;
 
 pub use copied::CopiedDocuments;
 pub use documents::LocalDocuments;
+pub use items::{ReadItems, item_names, read_items, write_items};
 pub use values::LocalValues;
 
 use std::io::{self, ErrorKind};

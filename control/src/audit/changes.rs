@@ -6,12 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::audit_entry::{AuditTarget, Audited, FieldChange};
-use crate::model::{ApiToken, Member, Organization, Project, RateLimit};
-use crate::names::{AuditAction, TargetType};
+use crate::audit_entry::Audited;
 use crate::record::{ActionsPayment, ControlRecord, StoredShare, StoredToken};
-use crate::share::Share;
 use crate::state::{State, Tenant};
+use crate::{ApiToken, AuditAction, AuditTarget, FieldChange, Member, Organization, Project, RateLimit, Share, TargetType};
 
 type Fields = BTreeMap<&'static str, Value>;
 

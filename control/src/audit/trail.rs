@@ -20,8 +20,7 @@ use headcount_storage::files::create_private_dir;
 use headcount_storage::log::LogFile;
 
 use super::file::AuditFile;
-use crate::audit_entry::{AuditEntry, AuditPage, AuditQuery};
-use crate::record;
+use crate::{AuditEntry, AuditPage, AuditQuery, record};
 
 /// The number of audit logs open at once while they catch up.
 const AT_ONCE: usize = 256;

@@ -6,7 +6,6 @@
 mod brands;
 mod category;
 mod channels;
-mod no_sources;
 mod referrer;
 mod sites;
 mod sources;

@@ -1,12 +1,13 @@
-//! Determines the kind of device from a user agent.
+//! Determines the kind of device from a user agent. Of an Android agent, the model says it: by lists of models and by the
+//! naming schemes of makers.
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
 use super::kinds::Device;
-use super::lists::{OLD_TABLETS, PHONES, SCREENS, TABLET_WORDS};
-use super::models::{self, model};
+use super::lists::{MODEL_SERIES, MODELS, OLD_TABLETS, PHONES, SCREENS, TABLET_WORDS};
 use super::patterns::Patterns;
 
 /// Texts in agents of phones, tablets and their apps, in lower case.
@@ -67,7 +68,7 @@ pub(super) fn is_screen(agent: &str) -> bool {
 /// The kind of device, if the agent is not of a bot.
 pub(super) fn of(agent: &str) -> Device {
     let says = |words: &[&str]| words.iter().any(|word| agent.contains(word));
-    if let Some(kind) = model(agent).and_then(models::kind) {
+    if let Some(kind) = model(agent).and_then(kind_of) {
         return kind;
     }
     if is_screen(agent) {
@@ -117,7 +118,7 @@ fn of_other(agent: &str) -> Device {
 /// The kind of device of a model, if its name shows that it is not a phone. A phone in desktop mode
 /// sends a desktop agent.
 pub(super) fn of_model(model: &str) -> Option<Device> {
-    models::kind(model).filter(|kind| *kind != Device::Mobile).or_else(|| {
+    kind_of(model).filter(|kind| *kind != Device::Mobile).or_else(|| {
         // As a user agent has it.
         let model = format!("(Linux; Android 10; {model})");
         let is_tablet = || is_any(&TABLET_WORDS, &model).then_some(Device::Tablet);
@@ -150,4 +151,72 @@ fn is_browser(agent: &str) -> bool {
 
 fn is_any(patterns: &LazyLock<Option<Patterns>>, agent: &str) -> bool {
     patterns.as_ref().is_some_and(|patterns| patterns.any(agent))
+}
+
+/// The maximum length of a model's name.
+const MAX_BYTES: usize = 64;
+
+/// The kinds of models that are not phones, by lower-case name.
+static KINDS: LazyLock<HashMap<&'static str, Device>> = LazyLock::new(|| {
+    let lines = MODELS.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| line.split_once('\t')).filter_map(|(model, kind)| Some((model, kind.parse().ok()?))).collect()
+});
+
+/// The kind of a model, if a list or its name shows it.
+pub(super) fn kind_of(model: &str) -> Option<Device> {
+    if model.is_empty() || model.len() > MAX_BYTES {
+        return None;
+    }
+    let known = || KINDS.get(model.to_lowercase().as_str()).copied();
+    let series = || MODEL_SERIES.as_ref()?.first(model)?.name.parse().ok();
+    series().or_else(known)
+}
+
+/// The model in an Android agent: the rest of the comment without versions, languages and builds.
+pub(super) fn model(agent: &str) -> Option<&str> {
+    let start = ["Android", "android", "HarmonyOS"].into_iter().find_map(|system| agent.find(system))?;
+    let comment = &agent[start..];
+    // Some leave the brackets out.
+    let end =
+        [")", " AppleWebKit/", " applewebkit/"].into_iter().filter_map(|mark| comment.find(mark)).min().unwrap_or(comment.len());
+    let parts = comment[..end].split(';').skip(1).map(str::trim);
+    let models =
+        parts.map(|part| part.split_once("Build/").or_else(|| part.split_once("build/")).map_or(part, |(model, _)| model.trim()));
+    models.into_iter().find(|part| !part.is_empty() && !is_other(part))
+}
+
+/// Whether a part of the comment is not a model: a language, a browser revision, or a mark of a
+/// program.
+fn is_other(part: &str) -> bool {
+    let bytes = part.as_bytes();
+    let is_language = || {
+        let (first, rest) = bytes.split_at(bytes.len().min(2));
+        first.iter().all(u8::is_ascii_lowercase) && (rest.is_empty() || (matches!(rest[0], b'-' | b'_') && rest.len() <= 5))
+    };
+    ["U", "K", "wv", "Mobile", "Tablet", "HarmonyOS"].contains(&part)
+        || part.starts_with("rv:")
+        || (bytes.len() <= 7 && is_language())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_name_models() {
+        for (agent, expected) in [
+            ("Mozilla/5.0 (Linux; Android 13; SM-X700) AppleWebKit/537.36", Some("SM-X700")),
+            ("Mozilla/5.0 (Linux; U; Android 4.2.2; fa-ir; SM-T311 Build/JDQ39) AppleWebKit/534.30", Some("SM-T311")),
+            ("Mozilla/5.0 (Linux; Android 9; HarmonyOS; JDN2-AL50HN; HMSCore 6.4.0.311) AppleWebKit/537.36", Some("JDN2-AL50HN")),
+            ("Mozilla/5.0 Linux; Android 7.0; BQ-7084G Build/NRD90M; wv AppleWebKit/537.36", Some("BQ-7084G")),
+            ("Dalvik/1.6.0 (Linux; U; Android 4.4.2; MITO T888 Build/KOT49H)", Some("MITO T888")),
+            ("Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36", None),
+            ("Mozilla/5.0 (Android; Tablet; rv:27.0) Gecko/27.0 Firefox/27.0", None),
+            ("Mozilla/5.0 (Linux; Android 11) AppleWebKit/537.36", None),
+            ("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36", None),
+            ("Android", None),
+        ] {
+            assert_eq!(model(agent), expected, "{agent}");
+        }
+    }
 }

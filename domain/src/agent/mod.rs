@@ -8,9 +8,7 @@ mod devices;
 mod hints;
 mod kinds;
 mod lists;
-mod models;
 mod patterns;
-mod words;
 
 pub use hints::{Hints, MAX_HINT_BYTES};
 pub use kinds::{Agent, Device};

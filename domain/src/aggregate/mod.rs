@@ -8,14 +8,12 @@ mod grouping;
 mod key;
 mod metadata_fields;
 mod ranking;
-mod top;
 mod total;
 
 pub use grouping::{Grouping, MAX_GROUPS};
 pub use key::GroupKey;
 pub use metadata_fields::{FieldRanking, MetadataField, MetadataFields, TypeCounts};
-pub use ranking::{Aggregate, AggregateRow, GroupSum, Ranking};
-pub use top::TopGroups;
+pub use ranking::{Aggregate, AggregateRow, GroupSum, Ranking, TopGroups};
 pub use total::{GroupFigures, Summand, Total};
 
 #[cfg(test)]

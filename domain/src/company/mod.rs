@@ -2,9 +2,7 @@
 
 mod account;
 mod domain_key;
-mod free_mail;
 pub mod group;
 
 pub use account::{Account, AccountSlot};
-pub use domain_key::{CompanyKey, domain_of_email, normalise_domain, normalise_email, normalise_lookup_domain};
-pub use free_mail::is_free_mail;
+pub use domain_key::{CompanyKey, domain_of_email, is_free_mail, normalise_domain, normalise_email, normalise_lookup_domain};

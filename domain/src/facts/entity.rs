@@ -9,8 +9,7 @@ use super::group_ref::GroupRef;
 use super::lists::{self, FactsPage};
 use super::order::Order;
 use super::runs::Runs;
-use super::session::{LaterEvents, SESSION_GAP_MS, Session};
-use super::touch::{Touch, TouchAt, TouchEvent};
+use super::session::{LaterEvents, SESSION_GAP_MS, Session, Touch, TouchAt, TouchEvent};
 use crate::cache::paged::{
     Item as _, Paged, Rare, SortKey, day_sort_key, first_in_day, insert_tight, last_in_day, place_near_end,
 };

@@ -17,7 +17,6 @@ mod order;
 mod recut;
 mod runs;
 mod session;
-mod touch;
 
 pub use crate::moment::Moment;
 pub use by_currency::ByCurrency;
@@ -30,5 +29,4 @@ pub use lists::{FactsPage, TouchEnds};
 pub use load::LoadFactsPage;
 pub use order::Order;
 pub use recut::Recut;
-pub use session::{LaterEvents, SESSION_GAP_MS, Session};
-pub use touch::{Touch, TouchAt, TouchEvent};
+pub use session::{LaterEvents, SESSION_GAP_MS, Session, Touch, TouchAt, TouchEvent};

@@ -8,7 +8,6 @@ mod event_figures;
 mod explain;
 mod money;
 mod question;
-mod report;
 mod report_query;
 
 pub use breakdown::{Breakdown, BreakdownRow, RankedRows, Search};
@@ -18,5 +17,4 @@ pub use explain::{
 };
 pub use money::CountedMoney;
 pub use question::{BreakdownQuestion, ComparedWindows, ReportQuestion};
-pub use report::{Report, Series};
-pub use report_query::ReportQuery;
+pub use report_query::{Report, ReportQuery, Series};

@@ -1,14 +1,12 @@
-//! The figures of all events of whole days, from rollups. They remain after the events of these
-//! days are removed.
+//! The figures of all events of whole days by time, from rollups. They remain after the events of these days are removed.
 
 use serde::{Deserialize, Serialize};
 
 use super::event_figures::EventFigures;
 use super::question::ComparedWindows;
-use super::report::{Report, Series};
 use crate::cells::count_of;
 use crate::fault::Fault;
-use crate::queries::{Query, Reader};
+use crate::queries::{Query, Reader, Unconverted};
 use crate::records::Source;
 use crate::rollups::{Rollups, Visits, distinct};
 use crate::time::{Interval, Window};
@@ -58,4 +56,24 @@ fn figures(rollups: &Rollups, days: Window) -> EventFigures {
         revenue: money.revenue,
         orders: money.orders,
     }
+}
+
+/// The figures of a window, and of each of its buckets.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Series {
+    /// The figures of the window. Its unique users are a union, not the sum of the buckets.
+    pub totals: EventFigures,
+    /// The figures of the buckets, in order.
+    pub buckets: Vec<EventFigures>,
+}
+
+/// The answer to a [`ReportQuestion`](super::ReportQuestion) or a [`ReportQuery`](super::ReportQuery).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// The figures of the window.
+    pub current: Series,
+    /// The figures of the comparison window.
+    pub previous: Option<Series>,
+    /// The money of the window that is left out because it has no rate.
+    pub unconverted: Unconverted,
 }

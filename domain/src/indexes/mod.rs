@@ -3,10 +3,8 @@
 mod company_links;
 pub mod dictionary;
 mod group_names;
-mod group_numbers;
 mod member_aliases;
 
 pub use company_links::{CompanyLink, CompanyLinks, Link};
-pub use group_names::{GroupNames, NamePrefix};
-pub use group_numbers::{GroupNumber, GroupNumbers};
+pub use group_names::{GroupNames, GroupNumber, GroupNumbers, NamePrefix};
 pub use member_aliases::{MemberAlias, MemberAliases};

@@ -1,5 +1,5 @@
 //! Admission: turns a submission into the event to record, or into the reason why it is not
-//! recorded.
+//! recorded. Only events that report something that a person did at their time make sessions.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,6 @@ use crate::intake::client_address::ClientAddress;
 use crate::intake::country::Country;
 use crate::intake::event::{Details, Event, SentIds};
 use crate::intake::fields::metadata_text;
-use crate::intake::interaction::is_interactive;
 use crate::intake::policy::{BotPolicy, Policy, SignalsPolicy};
 pub use crate::intake::repairs::is_group_type;
 use crate::intake::repairs::{self, Repaired};
@@ -303,4 +302,22 @@ fn acquisition(details: &Details, overrides: &[Option<Cow<'_, str>>; 4]) -> Acqu
     let overrides = Overrides { source, medium, campaign, channel };
     let (url, referrer_host) = (details.url.as_deref(), details.referrer_host.as_deref());
     acquisition::resolve(&Touchpoint { url, referrer_host, overrides: Some(overrides) })
+}
+
+/// The names of events that describe a person or a group.
+const TRAITS: [&str; 7] = ["identify", "group", "alias", "$identify", "$groupidentify", "$create_alias", "$set"];
+
+/// Whether events of this name describe a person or a group. Such events are never interactive.
+fn tells_traits(name: &str) -> bool {
+    TRAITS.contains(&name)
+}
+
+/// Whether the event `name` is interactive. `is_of_server`: a server or an import sent it, and the
+/// visitor's agent is unknown.
+fn is_interactive(name: &str, submission: &Submission<'_>, is_of_server: bool) -> bool {
+    let is_denied = submission.non_interaction == Some(true);
+    let is_absent = |field| text(field).is_none();
+    // Without a page and a device, the server reports its own action.
+    let is_report = is_of_server && is_absent(submission.url.as_ref()) && is_absent(submission.screen.as_ref());
+    !(tells_traits(name) || is_denied || is_report)
 }

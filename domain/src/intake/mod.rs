@@ -7,7 +7,6 @@ pub mod country;
 pub mod event;
 pub mod fields;
 pub mod imported;
-mod interaction;
 pub mod json_fields;
 mod metadata_bounds;
 pub mod pinned;

@@ -6,7 +6,6 @@
 
 mod currency;
 mod decimal;
-mod iso4217;
 mod rate;
 
 use std::fmt;

@@ -4,6 +4,7 @@
 //! [`FIRST`]). Among the days of a window, only the entity's first one has a gap that reaches before the window's start.
 //! The number of distinct entities is therefore the sum of the cells whose gap does. Exact, retractable and small.
 
+use super::rollup::rollup;
 use crate::cells::{Cells, count_of};
 use crate::contribution::Sign;
 use crate::facts::{DirtyRange, Facts};
@@ -39,4 +40,20 @@ pub fn total(cells: &Cells<DayAndGap, i64>, window: Window) -> u64 {
     // An entity counts on its first active day of the window, whose gap reaches before the window.
     let rows = cells.between(first, last).filter(|((day, gap), _)| *gap >= day.abs_diff(first).saturating_add(1));
     count_of(rows.map(|(_, count)| count).sum())
+}
+
+rollup! {
+    /// Active accounts per day: companies, and identities without a company. The divisor of `arpa`.
+    ActiveAccounts: tag 2, "active_accounts", room Sled, version 1, figure Accounts, dated,
+    key DayAndGap => value i64,
+    of Account when |change| change.new_day,
+    |facts, change, sign, cells| contribute(facts, change, sign, cells)
+}
+
+rollup! {
+    /// Unique users: the active identities per day, and the distinct identities over any window.
+    UniqueUsers: tag 1, "unique_users", room Sled, version 1, figure Users, dated,
+    key DayAndGap => value i64,
+    of Identity when |change| change.new_day,
+    |facts, change, sign, cells| contribute(facts, change, sign, cells)
 }

@@ -3,7 +3,7 @@
 //!
 //! An event is counted in its day, and in the blocks of 4, 16, 64 and 256 days that contain the day. A window is covered
 //! by a few of these, some of them subtracted: a year less a week is cheaper than 51 weeks. Groups are identified by
-//! their number within the project ([`super::group_numbers`]), so that sums fit a list.
+//! their number within the project ([`GroupNumbers`](crate::indexes::GroupNumbers)), so that sums fit a list.
 
 use std::collections::BTreeSet;
 

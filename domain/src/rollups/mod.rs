@@ -1,6 +1,5 @@
 //! The rollups of a project, and the list that registers them.
 
-mod active_accounts;
 mod activity;
 mod attribution;
 mod cohorts;
@@ -12,15 +11,14 @@ mod retention;
 mod revenue;
 mod rollup;
 mod traffic;
-mod unique_users;
 
-pub use active_accounts::ActiveAccounts;
 pub use activity::{Activity, Counted, DayAndCounted, DaysActivity};
 pub use attribution::{
     DayAndUnder, DeferredAttribution, DeferredByAccount, DeferredByIdentity, FirstTouchByAccount, FirstTouchByIdentity,
     LastTouchByAccount, LastTouchByIdentity, TouchSums, Under,
 };
 pub use cohorts::{CohortSums, CohortsByAccount, CohortsByIdentity};
+pub use distinct::{ActiveAccounts, UniqueUsers};
 pub use group_activity::{ActiveGroup, Cover, GroupActivity};
 pub use kept_sums::KeptSums;
 pub(crate) use receipts::quarter_of;
@@ -29,7 +27,6 @@ pub use retention::{CohortAndOffset, RetentionByMonth, RetentionByWeek};
 pub use revenue::{DayAndCurrency, MoneyRow, Revenue};
 pub use rollup::{Rollup, RowsOf, RowsQuery};
 pub use traffic::{DayAndTouch, TrafficByTouch, Visits};
-pub use unique_users::UniqueUsers;
 
 use crate::cells::packed::Packed;
 use crate::cells::parts::FrozenPart;

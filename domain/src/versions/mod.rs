@@ -1,10 +1,8 @@
 //! Versions of figures by day. An answer about a window can only have changed if an event touched
 //! one of its figures on one of its days.
 
-mod depends;
 mod table;
 mod touched;
 
-pub use depends::Depends;
 pub use table::DayVersions;
-pub use touched::{FigureKind, Touched};
+pub use touched::{Depends, FigureKind, Touched};

@@ -9,8 +9,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::depends::Depends;
-use super::touched::{FigureKind, Touched};
+use super::touched::{Depends, FigureKind, Touched};
 use crate::cells::packed::{Columns, KeyBytes, MAX_KEY, Packed};
 use crate::cells::parts::FrozenPart;
 use crate::cells::{CellDifference, Key, Room, StoredCells, VisitDifference, unsigned};

@@ -61,7 +61,7 @@ fn goatcounter() -> String {
 /// Events by the texts of a field.
 async fn groups(engine: &Engine, project: ProjectId, field: &str) -> Vec<(String, u64)> {
     let grouping = Grouping::new(Field::parse(field).unwrap(), None).unwrap();
-    let rows = engine.aggregate(project, window(engine), Predicate::default(), grouping, 10).await.unwrap().rows;
+    let rows = engine.scans.aggregate(project, window(engine), Predicate::default(), grouping, 10).await.unwrap().rows;
     let text = |row: AggregateRow| match row.value {
         Scalar::Text(text) => Some((text.into_owned(), row.count)),
         _ => None,

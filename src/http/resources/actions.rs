@@ -1,11 +1,10 @@
 //! `GET /organization/actions`.
 
+use headcount_api::endpoint::*;
 use headcount_control::{ActionEntry, ActionId, ActionReason, ActionsQuery};
 use headcount_domain::names::NamedValues;
 use headcount_domain::time::Timezone;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
-
-use crate::http::endpoint::*;
 
 query_parameters! {
     /// The entries to list.

@@ -1,5 +1,8 @@
 //! `POST /projects/{project_id}/analytics/aggregate`
 
+use headcount_api::endpoint::*;
+use headcount_api::extract::filters::{self, FilterShape};
+use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::aggregate::{Aggregate, AggregateRow, Grouping, MAX_GROUPS};
 use headcount_domain::filter::Filter;
 use headcount_domain::intake::fields::{BuiltIn, Field, MetadataPath, Scalar};
@@ -9,10 +12,6 @@ use serde::Serializer;
 use serde_json::value::RawValue;
 use utoipa::openapi::Object;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Type};
-
-use crate::http::endpoint::*;
-use crate::http::extract::filters::{self, FilterShape};
-use crate::http::extract::share_rules::named_by_filters;
 
 /// The number of groups if none is given.
 const DEFAULT_GROUPS: usize = 100;
@@ -199,7 +198,7 @@ pub(crate) async fn aggregate(ApiCall { state, request, payload }: ApiCall, aske
         (&question.parameters.start_date, question.parameters.end_date.as_deref(), question.parameters.limit);
     let window = question.event_window(Some(start), end).await?;
     let depends = if grouping.is_by_session() { Depends::on_sessions(window) } else { predicate.depends(window) };
-    let groups = state.engine.aggregate(question.subject.project, window, predicate, grouping, limit);
+    let groups = state.engine.scans.aggregate(question.subject.project, window, predicate, grouping, limit);
     let answer = |groups: Aggregate| AggregateAnswer {
         rows: groups.rows.into_iter().map(GroupRow::from).collect(),
         total_groups: groups.total_groups,

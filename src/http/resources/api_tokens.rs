@@ -3,12 +3,12 @@
 //! Only an owner can grant more than it has: a token of role admin gives others no role above its own and no scope that it
 //! hasn't itself, and revokes no owner's token. An owner's token may give and revoke everything.
 
+use headcount_api::endpoint::*;
+use headcount_api::management::{self, role};
 use headcount_control::{ApiToken, MemberId, NewToken, RateLimit, RateLimitPatch, Registry, Role, Scope, TokenId, TokenPatch};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::time::Instant;
 
-use crate::http::endpoint::*;
-use crate::http::resources::management::{self, role};
 use crate::http::resources::schemas;
 
 json_body! {

@@ -8,10 +8,9 @@ use futures_util::stream;
 use headcount_actors::backup::BackupFailure;
 use headcount_actors::domain::fault::FaultKind;
 use headcount_actors::{AskError, NodesBackupError, SealError, Sealed};
+use headcount_api::endpoint::*;
 use headcount_storage::backup::{BackupManifest, TarTarget};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
-
-use crate::http::endpoint::*;
 
 /// The size of a part of the stream.
 const PART_BYTES: usize = 64 << 10;

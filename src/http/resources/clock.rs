@@ -1,10 +1,9 @@
 //! `/admin/clock`: needs the operator token.
 
 use headcount_actors::{ClockJump, ClockState, ConfirmClockError};
+use headcount_api::endpoint::*;
+use headcount_api::management;
 use headcount_domain::time::Day;
-
-use crate::http::endpoint::*;
-use crate::http::resources::management;
 
 json_body! {
     /// A confirmation that the clock is right.

@@ -1,10 +1,9 @@
 //! `GET /companies/…`: organization-wide.
 
+use headcount_api::endpoint::*;
+use headcount_api::respond::answer::Completed;
 use headcount_control::Organization;
 use headcount_domain::queries::{self, CompanyMetrics, Listed, TopCompany, TopUser};
-
-use crate::http::endpoint::*;
-use crate::http::respond::answer::Completed;
 
 type CompletedCompany = Completed<CompanyAnswer>;
 type CompletedTopCompanies = Completed<TopCompaniesAnswer>;

@@ -6,15 +6,14 @@ use headcount_actors::profiles::{
     BuildRequest, CompanyProfile, NewCompanyProfile, ProfileBuild, ProfileFields, ProfileKind, ProfilePatch, ProfileQuery,
     ProfileSource, Website,
 };
+use headcount_api::endpoint::*;
+use headcount_api::management;
 use headcount_control::{BuildError, BuildRunId, Capability, CompanyProfileId};
 use headcount_domain::company::normalise_domain;
 use headcount_domain::ids::PublicCompany;
 use headcount_domain::names::NamedValues;
 use headcount_domain::time::Timezone;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
-
-use crate::http::endpoint::*;
-use crate::http::resources::management;
 
 json_body! {
     /// The fields of a company profile: absent fields stay unchanged, empty ones are removed.

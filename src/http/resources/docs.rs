@@ -6,11 +6,10 @@ use actix_web::http::Method;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::web::{Bytes, Data};
 use flate2::read::GzDecoder;
+use headcount_api::call::{Answer, Handler};
+use headcount_api::endpoint::*;
+use headcount_api::routes::Router;
 use utoipa::openapi::schema::{ObjectBuilder, SchemaType};
-
-use crate::http::call::{Answer, Handler};
-use crate::http::endpoint::*;
-use crate::http::routes::Router;
 
 const PAGE: &str = include_str!("../docs/index.html");
 /// The files of the page, packed with gzip.

@@ -1,9 +1,8 @@
 //! `GET /groups/…`: organization-wide.
 
+use headcount_api::endpoint::*;
+use headcount_api::respond::answer::Completed;
 use headcount_domain::queries::{self, GroupMetrics, Listed};
-
-use crate::http::endpoint::*;
-use crate::http::respond::answer::Completed;
 
 type CompletedGroup = Completed<GroupAnswer>;
 type CompletedTopGroups = Completed<TopGroupsAnswer>;

@@ -1,8 +1,7 @@
 //! `GET /healthz`, `/readyz` and `/version`.
 
 use actix_web::http::header;
-
-use crate::http::endpoint::*;
+use headcount_api::endpoint::*;
 
 /// That the server is alive, or ready.
 #[derive(Debug, Serialize, ToSchema)]

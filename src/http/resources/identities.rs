@@ -1,9 +1,8 @@
 //! `GET /identities/…`: organization-wide.
 
+use headcount_api::endpoint::*;
+use headcount_api::respond::answer::Completed;
 use headcount_domain::queries::{self, CountOf, IdentityCounts, IdentityOrder, IdentitySelector, Listed, Profile, TopIdentity};
-
-use crate::http::endpoint::*;
-use crate::http::respond::answer::Completed;
 
 type CompletedProfile = Completed<ProfileAnswer>;
 type CompletedReferrers = Completed<ReferrersAnswer>;
@@ -243,7 +242,7 @@ pub(crate) async fn top_pages(ApiCall { state, request, .. }: ApiCall, caller: C
 pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<TopIdentitiesParameters>::read(&state, &request, &caller)?;
     let TopIdentitiesParameters { range_days: RangeDays(window), limit, sort: Choice(order) } = question.parameters;
-    let identities = state.engine.top_identities(question.subject.id, window, order, limit.rows());
+    let identities = state.engine.scans.top_identities(question.subject.id, window, order, limit.rows());
     let shape = |top: Listed<TopIdentity>| TopIdentitiesAnswer {
         identities: top.rows.into_iter().map(IdentityRow::from).collect(),
         currency: question.subject.currency.to_string(),

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use headcount_actors::ProjectIntake;
+use headcount_api::endpoint::*;
 use headcount_domain::queries::IntakeQuery;
-
-use crate::http::endpoint::*;
 
 query_parameters! {
     /// The days of receipt.

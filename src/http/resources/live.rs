@@ -12,14 +12,13 @@ use actix_web::body::BodyStream;
 use actix_web::http::{Method, header};
 use actix_web::web::Bytes;
 use headcount_actors::{Engine, LiveEnd, LiveFigures, LiveFrame, LiveMinute, LiveNotification, LiveState, LiveWatch};
+use headcount_api::endpoint::*;
+use headcount_api::extract::auth::Credential;
+use headcount_api::share_streams::ShareStream;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::money::Currency;
 use tokio::sync::watch;
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Type};
-
-use crate::http::endpoint::*;
-use crate::http::extract::auth::Credential;
-use crate::http::share_streams::ShareStream;
 
 /// How often it is checked that the server goes on and that the token has not expired. A change of the token is seen at once.
 const CHECK_EVERY: Duration = Duration::from_millis(250);

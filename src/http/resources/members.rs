@@ -1,9 +1,9 @@
 //! `/members`.
 
+use headcount_api::endpoint::*;
+use headcount_api::management::{self, optional_role, role};
 use headcount_control::{ApiToken, Member, MemberId, MemberPatch, NewMember, Role};
 
-use crate::http::endpoint::*;
-use crate::http::resources::management::{self, optional_role, role};
 use crate::http::resources::schemas;
 
 json_body! {

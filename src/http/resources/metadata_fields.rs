@@ -1,10 +1,10 @@
 //! `GET /projects/{project_id}/analytics/fields`
 
+use headcount_api::endpoint::*;
 use headcount_domain::aggregate::{MetadataField, MetadataFields};
 use headcount_domain::versions::Depends;
 
 use super::raw_events::parameters::SentDates;
-use crate::http::endpoint::*;
 
 query_parameters! {
     /// The days, and the length of the list.
@@ -65,7 +65,7 @@ pub(crate) async fn fields(ApiCall { state, request, .. }: ApiCall, caller: Proj
         truncated,
     };
     let reply = async |window| {
-        let fields = state.engine.metadata_fields(question.subject.project, window, limit.rows());
+        let fields = state.engine.scans.metadata_fields(question.subject.project, window, limit.rows());
         question.reply(Depends::on_events(window), fields, answer).await
     };
     question.in_event_window((dates.start.as_deref(), dates.end.as_deref()), reply).await

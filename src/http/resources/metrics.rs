@@ -6,13 +6,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use actix_web::http::header;
 use headcount_actors::Vitals;
+use headcount_api::endpoint::*;
+use headcount_api::extract::auth::MinRole;
+use headcount_api::request_metrics::RequestMetrics;
 use headcount_common::NodeVitals;
 use headcount_control::Scope;
 use prometheus::{Gauge, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder};
 
-use crate::http::endpoint::*;
-use crate::http::extract::auth::MinRole;
-use crate::http::request_metrics::RequestMetrics;
 use crate::http::resources::node_metrics;
 
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";

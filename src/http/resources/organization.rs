@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use headcount_api::endpoint::*;
+use headcount_api::management;
 use headcount_control::{Capability, Organization, OrganizationPatch};
 use headcount_domain::intake::policy::Rates;
 use headcount_domain::money::{Currency, Rate};
@@ -11,8 +13,7 @@ use serde::Serializer;
 use serde_json::value::RawValue;
 use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, Type};
 
-use crate::http::endpoint::*;
-use crate::http::resources::{management, schemas};
+use crate::http::resources::schemas;
 
 json_body! {
     /// A change of the organization: absent fields stay unchanged.

@@ -8,11 +8,11 @@ use actix_web::http::{Method, StatusCode};
 use actix_web::web::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use headcount_api::endpoint::*;
+use headcount_api::routes::Router;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::http::endpoint::*;
 use crate::http::resources::docs::takes_gzip;
-use crate::http::routes::Router;
 
 /// The paths of the page itself: it finds the rest of the path by script.
 const SHELL_PATHS: [&str; 3] = ["/", "/ui", "/ui/{page:.*}"];

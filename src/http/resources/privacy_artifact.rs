@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use headcount_api::openapi::own_schema;
+use headcount_api::respond::answer::{Decimal, Timestamp};
 use utoipa::PartialSchema;
 use utoipa::ToSchema as _;
 use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::{Ref, RefOr};
 
-use crate::http::openapi::own_schema;
 use crate::http::resources::docs::AnyJson;
 use crate::http::resources::privacy_requests::PrivacySubjectAnswer;
-use crate::http::respond::answer::{Decimal, Timestamp};
 
 /// The type of a value in the artifact.
 trait ArtifactValue {

@@ -9,11 +9,10 @@ use actix_web::http::Method;
 use actix_web::http::header::{self, ContentDisposition, DispositionParam, DispositionType, HeaderValue, Range};
 use actix_web::web::{self, Bytes};
 use futures_util::stream;
-use headcount_actors::engine::{Download, DownloadError};
-use headcount_actors::privacy::ArtifactGone;
+use headcount_actors::engine::Download;
+use headcount_api::endpoint::*;
 use headcount_control::PrivacyRequestId;
 
-use crate::http::endpoint::*;
 use crate::http::resources::privacy_artifact::PrivacyArtifactShape;
 use crate::http::resources::privacy_requests::check_home;
 
@@ -42,24 +41,6 @@ fn part(request: &HttpRequest, etag: &str, bytes: u64) -> AskedPart {
     match range.to_satisfiable_range(bytes) {
         Some((first, last)) => AskedPart::Range(first, last),
         None => AskedPart::Unsatisfiable,
-    }
-}
-
-impl From<DownloadError> for ApiError {
-    fn from(error: DownloadError) -> Self {
-        let code = match error {
-            DownloadError::Unknown => return Self::not_found("artifact"),
-            DownloadError::Elsewhere | DownloadError::MadeAgain => return Self::overloaded(error.to_string()),
-            DownloadError::NotReady => ErrorCode::ExportNotReady,
-            DownloadError::Failed(_) => ErrorCode::ExportFailed,
-            DownloadError::Gone(ArtifactGone::Expired) => ErrorCode::ArtifactExpired,
-            DownloadError::Gone(ArtifactGone::Erased) => ErrorCode::ArtifactErased,
-            DownloadError::Unreadable(error) => {
-                tracing::error!(%error, "an artifact can't be read");
-                return Self::internal();
-            }
-        };
-        Self::new(code, error.to_string())
     }
 }
 

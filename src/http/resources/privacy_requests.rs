@@ -5,6 +5,8 @@ use headcount_actors::privacy::{
     ErasedProject, PrivacyAudit, PrivacyAuditEvent, PrivacyQuery, PrivacyRequest, PrivacyRequestKind, PrivacyStatus,
     PrivacySubject,
 };
+use headcount_api::endpoint::*;
+use headcount_api::management;
 use headcount_control::PrivacyRequestId;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::names::UnknownName;
@@ -13,8 +15,7 @@ use headcount_domain::time::{Instant, Timezone};
 use serde_json::{Value, json};
 use utoipa::openapi::schema::Object;
 
-use crate::http::endpoint::*;
-use crate::http::resources::{management, schemas};
+use crate::http::resources::schemas;
 
 fn kinds() -> Object {
     schemas::named::<PrivacyRequestKind>(

@@ -1,5 +1,7 @@
 //! `/projects` and `/projects/{project_id}`.
 
+use headcount_api::endpoint::*;
+use headcount_api::management;
 use headcount_control::{NewProject, OwnQuotas, Project, ProjectPatch, RateLimit, RateLimitPatch};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::intake::policy::{BotPolicy, SignalsPolicy};
@@ -7,9 +9,8 @@ use headcount_domain::money::Currency;
 use headcount_domain::quota::Quotas;
 use headcount_domain::time::Day;
 
-use crate::http::endpoint::*;
 use crate::http::resources::quotas::{self, QuotasAnswer};
-use crate::http::resources::{management, schemas};
+use crate::http::resources::schemas;
 
 json_body! {
     /// A project to be made.

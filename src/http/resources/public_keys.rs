@@ -1,9 +1,10 @@
 //! `/projects/{project_id}/keys`: public keys, their rotation and their rate limits. Several are valid at once.
 
+use headcount_api::endpoint::*;
+use headcount_api::management;
 use headcount_control::{Project, RateLimitPatch};
 
-use crate::http::endpoint::*;
-use crate::http::resources::{management, schemas};
+use crate::http::resources::schemas;
 
 /// A new public key.
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,11 +1,10 @@
 //! The quotas of a project, as requests and answers have them.
 
+use headcount_api::endpoint::*;
 use headcount_control::{MAX_QUOTA, OwnQuotas};
 use headcount_domain::quota::Quotas;
 use serde_json::value::RawValue;
 use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, Schema, Type};
-
-use crate::http::endpoint::*;
 
 /// How many different things a project may have over its lifetime. An event with one more is refused: 429 `quota_exceeded`.
 #[derive(Debug, Serialize, ToSchema)]

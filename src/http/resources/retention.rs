@@ -1,8 +1,7 @@
 //! `GET /projects/{project_id}/analytics/retention`
 
+use headcount_api::endpoint::*;
 use headcount_domain::queries::{Listed, RetentionCohort, RetentionQuery};
-
-use crate::http::endpoint::*;
 
 query_parameters! {
     /// The cohorts to return.

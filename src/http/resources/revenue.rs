@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use headcount_api::endpoint::*;
 use headcount_domain::queries::{
     AttributedRevenue, AttributionQuery, Cohort, CohortsQuery, Dimension, EntityLevel, LtvCohorts, RevenueMetrics,
     RevenueMetricsQuery, RevenueSeries, RevenueSeriesQuery, TouchModel, TouchRevenue, Unconverted,
 };
 use headcount_domain::time::Day;
-
-use crate::http::endpoint::*;
 
 /// Money in a currency that had no rate when it was recorded.
 #[derive(Debug, Serialize, ToSchema)]

@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use actix_web::http::header::{self, HeaderValue};
 use headcount_actors::Engine;
+use headcount_api::endpoint::*;
+use headcount_api::extract::auth::Credential;
+use headcount_api::extract::cookie;
+use headcount_api::management;
+use headcount_api::rate_limit;
 use headcount_control::{
     ApiToken, BrowserSession, Principal, Project, Registry, Role, Scope, Secret, ShareHolder, SignInError, TokenHolder,
 };
 use headcount_domain::time::{Day, Instant};
 
-use crate::http::endpoint::*;
-use crate::http::extract::auth::Credential;
-use crate::http::extract::cookie;
-use crate::http::resources::{management, schemas};
-use crate::http::respond::rate_limit;
+use crate::http::resources::schemas;
 
 /// The largest body of a sign-in, which anybody may send.
 const SIGN_IN_LIMIT_BYTES: usize = 4 << 10;

@@ -1,11 +1,10 @@
 //! `/projects/{project_id}/shares`: links that show the figures of a project to whoever has them.
 
+use headcount_api::endpoint::*;
+use headcount_api::management;
+use headcount_api::page_policy::SHARE_PATH;
 use headcount_control::{ApiToken, NewShare, Role, Scope, Share, ShareId};
 use headcount_domain::time::Instant;
-
-use crate::http::endpoint::*;
-use crate::http::resources::management;
-use crate::http::respond::page_policy::SHARE_PATH;
 
 json_body! {
     /// A share to be made.

@@ -7,8 +7,8 @@ use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::web::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use headcount_api::endpoint::*;
 
-use crate::http::endpoint::*;
 use crate::http::resources::docs::takes_gzip;
 
 /// What `npm run build` makes of `tracker/hc.ts`.

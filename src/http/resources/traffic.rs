@@ -1,10 +1,10 @@
 //! `GET /projects/{project_id}/analytics/traffic`
 
+use headcount_api::endpoint::*;
 use headcount_domain::cells::count_of;
 use headcount_domain::money::ratio_of_counts;
 use headcount_domain::queries::{Listed, Traffic, TrafficQuery, TrafficRow};
 
-use crate::http::endpoint::*;
 use crate::http::resources::raw_events::parameters::SentDates;
 
 query_parameters! {

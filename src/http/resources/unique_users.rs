@@ -1,12 +1,11 @@
 //! `POST /projects/{project_id}/analytics/count-unique-users-per-day`
 
+use headcount_api::endpoint::*;
+use headcount_api::extract::filters::{self, FilterShape};
+use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::filter::Filter;
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
 use headcount_domain::time::{Day, Window};
-
-use crate::http::endpoint::*;
-use crate::http::extract::filters::{self, FilterShape};
-use crate::http::extract::share_rules::named_by_filters;
 
 json_body! {
     /// What unique users are asked for.
@@ -83,7 +82,7 @@ pub(crate) async fn count_unique_users_per_day(
         return question.reply_to(UniqueUsersQuery { window }, |users| answer(users, window)).await;
     };
     let reply = async |window| {
-        let scan = state.engine.scan_unique_users(question.subject.project, window, predicate.clone());
+        let scan = state.engine.scans.unique_users(question.subject.project, window, predicate.clone());
         question.reply(predicate.depends(window), scan, |users| answer(users, window)).await
     };
     question.in_event_window((start, end), reply).await

@@ -10,12 +10,11 @@ use actix_web::http::header;
 use actix_web::web::Bytes;
 use futures_util::stream;
 use headcount_actors::verify::{DamagedFile, DifferingCell, UnverifiedPartition, VerifiedProject, VerifyError, VerifyReport};
+use headcount_api::endpoint::*;
+use headcount_api::request_id::RequestId;
 use headcount_domain::ids::ProjectId;
 use serde::Deserialize;
 use tokio::sync::oneshot::{self, Receiver};
-
-use crate::http::endpoint::*;
-use crate::http::middleware::RequestId;
 
 /// How often a space is sent while the verification goes on, so that nobody on the way takes the connection for dead.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);

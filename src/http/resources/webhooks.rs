@@ -4,16 +4,17 @@ use headcount_actors::admission_gate::Holder;
 use headcount_actors::webhooks::{
     Delivery, DeliveryQuery, DeliveryStatus, NewWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookQuery, WebhookStatus,
 };
+use headcount_api::endpoint::*;
+use headcount_api::extract::body::{self, BodyContent, Media};
+use headcount_api::forward::travel::Travel;
+use headcount_api::forward::{forward, way};
+use headcount_api::management;
 use headcount_control::{Secret, WebhookId};
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Timezone;
 use utoipa::openapi::schema::{Array, ArrayBuilder, Object};
 
-use crate::http::endpoint::*;
-use crate::http::extract::body::{self, BodyContent, Media};
-use crate::http::forward::travel::Travel;
-use crate::http::forward::{forward, way};
-use crate::http::resources::{management, schemas};
+use crate::http::resources::schemas;
 
 fn events() -> Array {
     let description = "What it sends: `notification`, an event with `notify: true`.";

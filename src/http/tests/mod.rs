@@ -1,9 +1,13 @@
 //! Tests of the endpoints over a server in memory, and over two nodes.
 
+mod extra_paths;
 mod forwarding;
 mod forwarding_failures;
 mod forwarding_table;
 mod management;
+mod min_position;
 pub(crate) mod nodes;
 mod openapi;
+mod page_policy;
+mod question;
 pub(crate) mod server;

@@ -10,20 +10,20 @@ use actix_web::web::{Bytes, Data};
 use actix_web::{App, web};
 use headcount_actors::domain::quota::Quotas;
 use headcount_actors::{Engine, EngineConfig};
+use headcount_api::app::AppState;
+use headcount_api::extra_paths::ExtraPaths;
+use headcount_api::middleware;
+use headcount_api::request_metrics::RequestMetrics;
+use headcount_api::respond::kept::KeptAnswers;
+use headcount_api::share_streams::ShareStreams;
+use headcount_api::sign_in_limit::SignInLimit;
+use headcount_api::turns::WaitingQuestions;
 use headcount_common::clock::FixedClock;
 use headcount_control::{Initial, NewToken, OPERATOR_FILE, OperatorToken, Role, Scope};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::http::app::AppState;
 use crate::http::endpoints::routes;
-use crate::http::extra_paths::ExtraPaths;
-use crate::http::middleware;
-use crate::http::request_metrics::RequestMetrics;
-use crate::http::respond::kept::KeptAnswers;
-use crate::http::share_streams::ShareStreams;
-use crate::http::sign_in_limit::SignInLimit;
-use crate::http::turns::WaitingQuestions;
 
 /// The server.
 pub(crate) struct TestServer {

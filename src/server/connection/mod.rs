@@ -24,15 +24,13 @@ use std::time::Duration;
 use actix_web::dev::Extensions;
 use actix_web::rt::net::TcpStream;
 use actix_web::web::{Buf, BytesMut};
+use headcount_api::client_end::ClientEnd;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use framing::{Framing, Phase};
 
-use crate::http::client_end::ClientEnd;
-
-/// How long a head may take, from its first byte on. actix-http enforces this only for the first
-/// head of a connection.
+/// How long a head may take, from its first byte on. actix-http enforces this only for the first head of a connection.
 const HEAD_DEADLINE: Duration = Duration::from_secs(5);
 /// How long a body may take, whether it is read or skipped: longer than handlers wait for a body.
 const BODY_DEADLINE: Duration = Duration::from_secs(15);

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use super::complete::Backup;
 use super::copy::{Hashed, for_each_part};
 use super::error::BackupError;
-use super::manifest::{MANIFEST_NAME, SUMS_NAME};
-use super::names;
+use super::manifest::{self, MANIFEST_NAME, SUMS_NAME};
 use super::target::BackupTarget;
 use crate::files::{self, File, PRIVATE_FILE, create_private_dir, sync_dir, write_atomically};
 
@@ -104,7 +103,7 @@ fn cannot_link(error: &io::Error) -> bool {
 
 impl BackupTarget for BackupFolder {
     fn file(&mut self, name: &str, bytes: u64, contents: &mut dyn Read) -> Result<String, BackupError> {
-        if !names::is_allowed(name) {
+        if !manifest::is_allowed(name) {
             return Err(BackupError::damaged(name, "is not a file of a backup"));
         }
         let path = self.path(name)?;

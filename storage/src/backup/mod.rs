@@ -18,7 +18,6 @@ mod error;
 mod fault_tests;
 mod folder;
 mod manifest;
-mod names;
 mod restore;
 mod stream;
 mod target;

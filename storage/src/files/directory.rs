@@ -5,8 +5,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use super::PRIVATE_DIR;
 use super::file::File;
-use super::mode::PRIVATE_DIR;
 use super::operation::Operation;
 use super::switch::run_at;
 

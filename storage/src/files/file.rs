@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use super::mode::PRIVATE_FILE;
+use super::PRIVATE_FILE;
 use super::operation::Operation;
 use super::switch::{Origin, run_at};
 

@@ -6,9 +6,9 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use super::PRIVATE_FILE;
 use super::directory::{parent_of, rename, sync_dir};
 use super::file::File;
-use super::mode::PRIVATE_FILE;
 use super::operation::Operation;
 use super::switch::run_at;
 

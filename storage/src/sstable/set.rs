@@ -1,4 +1,4 @@
-//! The tables of one owner, and their changes: tables are appended, and merges replace them.
+//! The tables of one owner, their list, and their changes: tables are appended, and merges replace them.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -8,12 +8,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::error::TableError;
-use super::manifest::Manifest;
 use super::merge::{KeyPrefixes, MergePlan, holds, merge, plan, plan_at_once, plan_at_rest};
 use super::reader::Table;
 use super::space::TableSpace;
 use super::writer::TableWriter;
 use parking_lot::{Condvar, Mutex, RwLock};
+use serde::{Deserialize, Serialize};
+
+use crate::codec::{self, CodecError};
 
 /// Tables as a reader sees them, oldest first.
 pub(crate) type TableList = Arc<Vec<Arc<Table>>>;
@@ -333,4 +335,33 @@ pub(crate) fn newest<T>(
         }
     }
     Ok(None)
+}
+
+/// The version of the manifest and of the tables that it names. Tables of another version are
+/// rebuilt from the log.
+const VERSION: u8 = 1;
+
+/// The tables of a set. Tables that it does not name don't count.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    /// The number of the next table.
+    pub(crate) next: u64,
+    /// The numbers of the tables, oldest first.
+    pub(crate) tables: Vec<u64>,
+}
+
+impl Manifest {
+    /// Encodes the manifest.
+    pub(crate) fn encode(&self) -> Result<Vec<u8>, TableError> {
+        codec::encode(VERSION, self)
+            .map_err(|error| TableError::Io { action: "encode its manifest", source: std::io::Error::other(error) })
+    }
+
+    /// Decodes a manifest.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, TableError> {
+        codec::decode(VERSION, bytes).map_err(|error| match error {
+            CodecError::UnknownVersion { found, .. } => TableError::OtherFormat { found, expected: VERSION },
+            error => TableError::damaged(format!("the manifest of its tables: {error}")),
+        })
+    }
 }

@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 
 use super::contract::{OpenCheckpoint, Store, Visit, check_key, check_value, partition_of};
 use super::error::StoreError;
-use super::options::{Check, StoreOptions};
 use super::sled::{
     Database, Handle, PairChanges, PartitionState, States, check_seals, pair_key, read_states, verify_states, wait_until_closed,
     write_seals,
 };
 use super::snapshot::PartitionSnapshot;
 use super::tables::{AtRest, Prepared, TableChanges, Tables, scan_tables};
+use super::{Check, StoreOptions};
 use crate::aside;
 use crate::files::{self, make_private_dir, probe_space};
 use crate::keyspace::{PartitionId, Room, manifest_key, room_of};

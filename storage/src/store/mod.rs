@@ -15,7 +15,6 @@ mod error;
 #[cfg(test)]
 mod fault_tests;
 mod memory;
-mod options;
 mod sled;
 mod snapshot;
 mod tables;
@@ -24,6 +23,34 @@ pub use contract::{MAX_KEY_BYTES, MAX_PAIR_BYTES, MAX_VALUE_BYTES, OpenCheckpoin
 pub use disk::DiskStore;
 pub use error::StoreError;
 pub use memory::MemoryStore;
-pub use options::{Check, StoreOptions};
 pub use snapshot::{PartitionSnapshot, SnapshotPairs, StoredPair};
 pub use tables::AtRest;
+
+/// How thoroughly to check a store when it is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Check {
+    /// Read every pair: checksums and digests must agree. The time is proportional to the size of
+    /// the store.
+    Full,
+    /// Like `Full`, except for the tables of a [`DiskStore`], which are most of
+    /// it. [`DiskStore::verify_until`] checks them later, and each
+    /// read checks its blocks.
+    Small,
+    /// Read nothing beyond what opening requires.
+    Quick,
+}
+
+/// How to open a [`DiskStore`].
+#[derive(Debug, Clone, Copy)]
+pub struct StoreOptions {
+    /// sled's page cache. It takes about three times as much memory; at most 64 MiB are used.
+    pub cache_bytes: u64,
+    /// The extent of the check.
+    pub check: Check,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self { cache_bytes: 32 << 20, check: Check::Full }
+    }
+}

@@ -16,7 +16,7 @@ pub struct Crate {
 }
 
 /// The crates of the product.
-pub const CRATES: [Crate; 11] = [
+pub const CRATES: [Crate; 12] = [
     Crate { src: "allocator/src/", root: "lib.rs" },
     Crate { src: "scheduling/src/", root: "lib.rs" },
     Crate { src: "suffixes/src/", root: "lib.rs" },
@@ -26,6 +26,7 @@ pub const CRATES: [Crate; 11] = [
     Crate { src: "common/src/", root: "lib.rs" },
     Crate { src: "control/src/", root: "lib.rs" },
     Crate { src: "actors/src/", root: "lib.rs" },
+    Crate { src: "api/src/", root: "lib.rs" },
     Crate { src: "cluster/src/", root: "lib.rs" },
     Crate { src: "src/", root: "lib.rs" },
 ];

@@ -14,7 +14,7 @@ use headcount_tidy::words::{self, Replaced};
 const MAX_FILE_LINES: usize = 500;
 const MAX_FUNCTION_LINES: usize = 70;
 /// The budget of `just lines`. It only shrinks.
-const MAX_PRODUCTION_LINES: usize = 97_200;
+const MAX_PRODUCTION_LINES: usize = 96_660;
 
 /// Files that are longer, each with its reason.
 const LONG_FILES: &[&str] = &[];
@@ -103,6 +103,8 @@ fn imports_go_one_way() {
         ("common/src", &["headcount_control", "headcount_actors", "actix", "tokio"]),
         ("control/src", &["headcount_archive", "headcount_actors", "actix"]),
         ("actors/src", &["actix_web"]),
+        ("api/src", &["headcount_cluster", "headcount_research", "headcount::"]),
+        ("cluster/src", &["headcount_api", "headcount::"]),
         ("benches/load", &["headcount::", "headcount_"]),
         ("tests/model", &["headcount_domain", "headcount_storage", "headcount_actors"]),
         ("tests/histories", &["headcount_domain", "headcount_storage", "headcount_actors"]),

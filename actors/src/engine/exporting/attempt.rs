@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use headcount_control::RegistryError;
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_storage::codec::CodecError;
 
@@ -26,6 +27,12 @@ impl From<io::Error> for AttemptError {
         let is_full = matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
         let failure = if is_full { PrivacyFailure::DiskFull } else { PrivacyFailure::Io };
         Self::Failed(failure, error.to_string())
+    }
+}
+
+impl From<RegistryError> for AttemptError {
+    fn from(error: RegistryError) -> Self {
+        Self::Failed(PrivacyFailure::Io, error.to_string())
     }
 }
 

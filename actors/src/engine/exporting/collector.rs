@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use super::attempt::Course;
 use super::subject_ids::{SubjectIds, SubjectOwner};
-use crate::engine::scan::{RecordSorter, SortedRecords, SpillDir, SubjectSink};
+use crate::scans::{RecordSorter, SortedRecords, SpillDir, SubjectSink};
 
 /// The most anonymous ids of others that an artifact lists.
 const MAX_OTHERS: usize = 1_000;

@@ -80,7 +80,7 @@ impl Engine {
         }
     }
 
-    /// Says why an artifact can't be opened. A member whose file is not there has the export made again, as at a start.
+    /// Says why an artifact can't be opened. An export whose file is not there is made again, as at a start.
     fn unreadable(&self, organization: OrganizationId, id: &PrivacyRequestId, error: io::Error) -> DownloadError {
         let privacy = &self.inner.privacy;
         // It may be withdrawn this moment, and noted once the lock is free.
@@ -88,7 +88,7 @@ impl Engine {
         if let Some(gone) = privacy.get(organization, id).and_then(|request| request.export.gone) {
             return DownloadError::Gone(gone);
         }
-        if error.kind() != ErrorKind::NotFound || !privacy.is_shared() {
+        if error.kind() != ErrorKind::NotFound {
             return DownloadError::Unreadable(error);
         }
         if let Err(error) = self.make_missing_again(organization, id) {
@@ -98,7 +98,7 @@ impl Engine {
     }
 
     /// Has an export made again whose artifact is not there. Call it where no export is completed or withdrawn.
-    fn make_missing_again(&self, organization: OrganizationId, id: &PrivacyRequestId) -> io::Result<()> {
+    fn make_missing_again(&self, organization: OrganizationId, id: &PrivacyRequestId) -> Result<(), RegistryError> {
         let privacy = &self.inner.privacy;
         let Some(request) = privacy.get(organization, id).filter(|request| request.keeps_artifact()) else { return Ok(()) };
         if privacy.artifacts.has(&request)? {
@@ -120,6 +120,6 @@ impl Engine {
     /// [`RegistryError::Storage`].
     pub fn note_download(&self, id: &PrivacyRequestId, token_id: Option<TokenId>) -> Result<(), RegistryError> {
         let now = self.clock().now();
-        self.inner.privacy.record(id, |request| request.note(now, PrivacyAuditEvent::Downloaded { token_id: token_id.clone() }))
+        self.inner.privacy.change(id, |request| request.note(now, PrivacyAuditEvent::Downloaded { token_id: token_id.clone() }))
     }
 }

@@ -16,7 +16,7 @@ use super::questions::ask_patiently;
 use super::rows::{AnonymousIdRow, Shown};
 use super::subject_ids::{SubjectIds, SubjectOwner};
 use crate::engine::handle::Engine;
-use crate::engine::scan::SpillDir;
+use crate::scans::SpillDir;
 
 /// How many identities a shard is asked about at a time.
 const IDENTITIES_A_QUESTION: usize = 256;

@@ -1,10 +1,9 @@
 //! Makes attempts to export, a few at a time.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use headcount_control::{Erasure, PrivacyRequestId};
+use headcount_control::{Erasure, PrivacyRequestId, RegistryError};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::{EVENT_VERSION, Position};
 use headcount_storage::codec;
@@ -18,9 +17,9 @@ use super::subject_ids::SubjectIds;
 use super::writer::Making;
 use crate::engine::erasing::{ErasureError, ErasureSubject};
 use crate::engine::handle::Engine;
-use crate::engine::scan::SubjectSink as _;
 use crate::memory_budget::MemoryShares;
 use crate::privacy::{Artifact, PrivacyFailure, PrivacyOutcome, PrivacyRequest};
+use crate::scans::SubjectSink as _;
 use crate::shard::AskError;
 
 /// How many attempts an export has.
@@ -65,7 +64,7 @@ impl Engine {
     }
 
     /// Begins to make an export, if it is its turn. Call it on a thread of a runtime that may block.
-    pub(in crate::engine) fn advance_export(&self, listed: &PrivacyRequest) -> io::Result<()> {
+    pub(in crate::engine) fn advance_export(&self, listed: &PrivacyRequest) -> Result<(), RegistryError> {
         let Some((is_over, is_first)) = self.inner.privacy.jobs.begin(listed) else { return Ok(()) };
         let place = Place { engine: self.clone(), id: listed.id.clone() };
         let now = self.clock().now();
@@ -147,14 +146,15 @@ impl Engine {
         }
         let owners = known_owners((self, request.organization), &ids, &ids.owners(), course)?;
         let sort_bytes = MemoryShares::of(self.inner.config.memory_bytes).scan_sort;
-        let mut collector = SubjectCollector::new(Arc::clone(&ids), course.clone(), self.hasher(), self.scratch(), sort_bytes);
+        let mut collector =
+            SubjectCollector::new(Arc::clone(&ids), course.clone(), self.hasher(), self.scans.scratch(), sort_bytes);
         for (number, owner) in (0..).zip(&owners) {
             owner.emails.iter().try_for_each(|(email, at)| collector.add_email(number, email, *at))?;
         }
         for (project, until) in &ids.projects {
             course.check()?;
             if self.owners().is_alone() {
-                collector = Handle::current().block_on(self.collect_subject(*project, *until, collector))?;
+                collector = Handle::current().block_on(self.scans.collect_subject(*project, *until, collector))?;
             } else {
                 self.collect_pages((request.organization, *project), *until, &ids, (&mut collector, course))?;
             }
@@ -197,7 +197,7 @@ impl Engine {
             let message = "it has ids of somebody who was erased meanwhile".to_owned();
             return Err(AttemptError::Failed(PrivacyFailure::Unavailable, message));
         }
-        if self.inner.privacy.is_shared() && self.is_erased_meanwhile(request) {
+        if self.is_erased_meanwhile(request) {
             let message = "the subject was erased meanwhile".to_owned();
             return Err(AttemptError::Failed(PrivacyFailure::SubjectErased, message));
         }

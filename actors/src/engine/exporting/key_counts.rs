@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::collector::cut;
 use super::parts::List;
-use crate::engine::scan::RecordSorter;
+use crate::scans::RecordSorter;
 
 /// Counts by key. A key has no byte 0.
 pub(super) struct KeyCounts {
@@ -80,7 +80,7 @@ impl Ranking {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::scan::SpillDir;
+    use crate::scans::SpillDir;
 
     #[test]
     fn keys_are_counted_and_ranked() {

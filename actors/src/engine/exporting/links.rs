@@ -56,13 +56,15 @@ impl Engine {
         project: ProjectId,
         question: SubjectLinksQuestion,
     ) -> Result<SubjectLinks, AskError> {
-        self.run_for_export(project, move |engine, cancelled| {
-            let began = Stopwatch::now();
-            let is_over = || cancelled.load(Ordering::Acquire) || began.elapsed() > SAVE_TIMEOUT;
-            engine.save_blocking([partition_of(project)], &is_over)?;
-            engine.links_of(project, &question, &|| cancelled.load(Ordering::Acquire))
-        })
-        .await
+        let engine = self.clone();
+        self.scans
+            .run_for_export(project, move |cancelled| {
+                let began = Stopwatch::now();
+                let is_over = || cancelled.load(Ordering::Acquire) || began.elapsed() > SAVE_TIMEOUT;
+                engine.save_blocking([partition_of(project)], &is_over)?;
+                engine.links_of(project, &question, &|| cancelled.load(Ordering::Acquire))
+            })
+            .await
     }
 
     /// Reads the links of a project of this machine that are saved, until `is_over`. Blocks.
@@ -73,7 +75,7 @@ impl Engine {
         is_over: &dyn Fn() -> bool,
     ) -> Result<SubjectLinks, AskError> {
         let partition = partition_of(project);
-        let place = self.inner.shards.ask_partition(partition, move |shard| Ok(shard.store_of(partition)))?;
+        let place = self.questions.shards.ask_partition(partition, move |shard| Ok(shard.store_of(partition)))?;
         let (store, stored_as) = place.ok_or(AskError::NoAnswer)?;
         saved_links((&*store, stored_as), project, question, is_over).map_err(AskError::Lost)
     }

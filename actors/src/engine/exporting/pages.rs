@@ -11,7 +11,7 @@ use headcount_storage::codec;
 
 use super::questions::{SubjectEvents, SubjectEventsQuestion};
 use crate::engine::handle::Engine;
-use crate::engine::scan::SubjectSink;
+use crate::scans::SubjectSink;
 use crate::shard::AskError;
 
 /// About how many bytes of events a page has.
@@ -60,7 +60,7 @@ impl Engine {
         let SubjectEventsQuestion { users, others, after, until } = question;
         let ids = users.into_iter().chain(others).collect();
         let page = Page { ids, events: Vec::new(), bytes: 0, began: OnceLock::new() };
-        let (page, reached) = self.collect_part(project, (after, until), page).await?;
+        let (page, reached) = self.scans.collect_part(project, (after, until), page).await?;
         Ok(SubjectEvents { events: page.events, reached })
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
 use headcount_storage::files::File;
 use serde::Serialize;
 
-use crate::engine::scan::{SortedRecords, SpillDir, SpillWriter};
+use crate::scans::{SortedRecords, SpillDir, SpillWriter};
 
 const BUFFER_BYTES: usize = 64 << 10;
 

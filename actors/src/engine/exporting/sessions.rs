@@ -12,7 +12,7 @@ use headcount_domain::money::Amount;
 use headcount_domain::time::Instant;
 
 use super::rows::{Number, SessionRow, Shown};
-use crate::engine::scan::RecordSorter;
+use crate::scans::RecordSorter;
 
 /// The identities of a subject, as they are shown, by number.
 pub(super) type PublicIds = [String];

@@ -1,8 +1,8 @@
 //! The end of artifacts: their time is over, or they have somebody who was erased, or a project that was deleted.
 
-use std::io;
 use std::time::Duration;
 
+use headcount_control::RegistryError;
 use headcount_domain::ids::OrganizationId;
 
 use crate::engine::handle::Engine;
@@ -10,7 +10,11 @@ use crate::privacy::{ArtifactGone, PrivacyFailure, PrivacyKeys, PrivacyRequest};
 
 impl Engine {
     /// Has the exports about erased identities fail, or lose their artifacts. So do others whose artifacts have one of their ids.
-    pub(in crate::engine) fn withdraw_exports(&self, organization: OrganizationId, erased: &PrivacyKeys) -> io::Result<()> {
+    pub(in crate::engine) fn withdraw_exports(
+        &self,
+        organization: OrganizationId,
+        erased: &PrivacyKeys,
+    ) -> Result<(), RegistryError> {
         let _alone = self.inner.privacy.jobs.alone();
         let now = self.clock().now();
         for request in self.inner.privacy.exports(organization) {
@@ -29,7 +33,7 @@ impl Engine {
     }
 
     /// Removes the artifacts whose time is over, and those of deleted projects. Returns the time until the next one is due.
-    pub(in crate::engine) fn expire_exports(&self) -> io::Result<Option<Duration>> {
+    pub(in crate::engine) fn expire_exports(&self) -> Result<Option<Duration>, RegistryError> {
         let now = self.known_now();
         let mut next: Option<i64> = None;
         let mut kept = self.inner.privacy.artifacts();
@@ -54,7 +58,7 @@ impl Engine {
     }
 
     /// Removes a file, then notes it: a request that is not noted is found again, also by the next start.
-    fn remove_artifact(&self, request: &PrivacyRequest, gone: ArtifactGone) -> io::Result<()> {
+    fn remove_artifact(&self, request: &PrivacyRequest, gone: ArtifactGone) -> Result<(), RegistryError> {
         self.inner.privacy.artifacts.remove(&request.id)?;
         let now = self.clock().now();
         self.inner.privacy.change(&request.id, |request| request.lose_artifact(now, gone))

@@ -19,8 +19,8 @@ use super::parts::{List, Numbered, SpilledText};
 use super::rows::{CompanyRow, EventRow, GroupRow, OrderRow, Shown};
 use super::sessions::SessionMaker;
 use crate::engine::handle::Engine;
-use crate::engine::scan::{RecordSorter, SortedRecords};
 use crate::privacy::{Artifact, ArtifactWriter, PrivacySubject};
+use crate::scans::{RecordSorter, SortedRecords};
 
 /// The format, as the artifact names it.
 const FORMAT: &str = "headcount.export.v1";
@@ -32,9 +32,8 @@ const BYTES_TOGETHER: usize = 1 << 20;
 const MAX_KNOWN_COMPANIES: usize = 4_096;
 /// How many groups are asked about at a time.
 const GROUPS_A_QUESTION: usize = 256;
-/// How often it is said how far the export is, and how often to all members of a cluster.
-const PROGRESS_EVERY: Duration = Duration::from_secs(1);
-const SHARED_PROGRESS_EVERY: Duration = Duration::from_secs(15);
+/// How often the request says how far the export is.
+const PROGRESS_EVERY: Duration = Duration::from_secs(5);
 
 /// What an artifact is made of and for.
 pub(super) struct Making<'m> {
@@ -70,7 +69,7 @@ fn shown(subject: &PrivacySubject) -> serde_json::Value {
 
 impl Making<'_> {
     fn sorter(&self) -> RecordSorter {
-        RecordSorter::new(self.engine.scratch(), self.sort_bytes / 4)
+        RecordSorter::new(self.engine.scans.scratch(), self.sort_bytes / 4)
     }
 
     /// Writes the artifact. Returns it, and the number of identities.
@@ -92,7 +91,7 @@ impl Making<'_> {
         let parts = [anonymous_ids, emails, traits].map(Numbered::new);
         let [anonymous_ids, emails, traits] = parts;
         let parts = IdentityParts { anonymous_ids, emails, traits };
-        let identities = write_identities(&owners, &public_ids, parts, self.engine.scratch())?;
+        let identities = write_identities(&owners, &public_ids, parts, self.engine.scans.scratch())?;
         write!(out, "{{\"format\":\"{FORMAT}\",\n\"subject\":{},\n\"identity\":", shown(subject))?;
         let (bytes, identity_count) = (identities.list.len(), identities.count);
         let mut list = identities.list.finish()?;
@@ -105,7 +104,7 @@ impl Making<'_> {
         out.write_all(b"],\n\"events\":[")?;
         let mut parts = Parts {
             sessions: SessionMaker::new(self.sorter()),
-            orders: SpilledText::new(self.engine.scratch())?,
+            orders: SpilledText::new(self.engine.scans.scratch())?,
             order_count: 0,
             companies: KeyCounts::new(self.sorter()),
             groups: KeyCounts::new(self.sorter()),
@@ -132,7 +131,6 @@ impl Making<'_> {
     ) -> Result<(), AttemptError> {
         (self.progress)(0, total);
         let (mut done, mut noted) = (0, Stopwatch::now());
-        let every = if self.engine.owners().is_alone() { PROGRESS_EVERY } else { SHARED_PROGRESS_EVERY };
         let mut list = List::new(out);
         loop {
             self.course.check()?;
@@ -147,7 +145,7 @@ impl Making<'_> {
             }
             self.write_together(&together, owners, parts, &mut list)?;
             done += together.len() as u64;
-            if noted.elapsed() >= every {
+            if noted.elapsed() >= PROGRESS_EVERY {
                 (self.progress)(done, total);
                 noted = Stopwatch::now();
             }

@@ -100,21 +100,25 @@ impl Engine {
     pub(super) async fn partition_end(&self, question: PartitionEndQuestion) -> Result<PartitionEnd, AskError> {
         // Done before the projects with bases are read.
         self.hold_first_bases(question.partition).await?;
-        self.run_for_backup(move |engine, cancelled| {
-            engine.check_knows(question.applied)?;
-            let last = engine.inner.history.last_position(question.partition);
-            Ok(PartitionEnd { last, with_bases: engine.projects_with_bases(question.partition, cancelled)? })
-        })
-        .await
+        let engine = self.clone();
+        self.scans
+            .run_for_backup(move |cancelled| {
+                engine.check_knows(question.applied)?;
+                let last = engine.inner.history.last_position(question.partition);
+                Ok(PartitionEnd { last, with_bases: engine.projects_with_bases(question.partition, cancelled)? })
+            })
+            .await
     }
 
     /// Answers a question for events of a partition on this machine.
     pub(super) async fn partition_events(&self, question: PartitionEventsQuestion) -> Result<PartitionEvents, AskError> {
-        self.run_for_backup(move |engine, cancelled| {
-            engine.check_knows(question.applied)?;
-            engine.read_partition(&question, cancelled)
-        })
-        .await
+        let engine = self.clone();
+        self.scans
+            .run_for_backup(move |cancelled| {
+                engine.check_knows(question.applied)?;
+                engine.read_partition(&question, cancelled)
+            })
+            .await
     }
 
     /// Checks that this machine has applied a record of the control log, so that it leaves out

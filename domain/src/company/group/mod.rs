@@ -11,11 +11,9 @@
 
 mod pages;
 mod record;
-mod sums;
 #[cfg(test)]
 mod tests;
 mod window;
 
-pub use pages::{GroupPage, LoadGroupPage};
+pub use pages::{GroupPage, GroupSums, LoadGroupPage, MemberDay};
 pub use record::{CompanyById, FormerMembers, Group};
-pub use sums::{GroupSums, MemberDay};

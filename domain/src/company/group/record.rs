@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::pages::{ActiveDay, Alias, DaySums, GroupPage, LoadGroupPage, Membership};
-use super::sums::{GroupSums, MemberDay};
+use super::pages::{ActiveDay, Alias, DaySums, GroupPage, GroupSums, LoadGroupPage, MemberDay, Membership};
 use crate::cache::paged::{
     Item as _, Paged, SortKey, day_sort_key, first_in_day, insert_tight, last_in_day, place_by_spread, place_near_end,
     record_sort_key, sort_key_in_day,

@@ -1,14 +1,14 @@
-//! The event that a message maps to.
+//! The event that a message maps to: its metadata are the properties or traits as sent, except a few keys, and its money
+//! depends on the name.
 
 use std::borrow::Cow;
 
 use super::context::{Context, object};
 use super::message::{Call, Envelope, Message};
-use super::values::{JsonField, text};
-use super::{metadata, money};
+use super::values::{JsonField, given, text};
 use crate::intake::json_fields::{JsonFields, text_of};
 use crate::intake::placeholder::is_placeholder;
-use crate::intake::repairs::instant;
+use crate::intake::repairs::{amount, instant};
 use crate::intake::submission::{Invalid, MAX_TEXT_BYTES, Raw, Submission, Text, TextField};
 use crate::intake::warning::Warning;
 
@@ -119,8 +119,8 @@ impl<'a> Mapped<'a> {
     /// with another `messageId`.
     fn add_order(&mut self, properties: &JsonFields<'a>) {
         let Some(name) = self.name.as_deref() else { return };
-        let order_id = text(properties.get("order_id")).filter(|id| money::is_order(name) && is_order_id(id));
-        self.value = money::money(name, properties.get("revenue"), properties.get("total"));
+        let order_id = text(properties.get("order_id")).filter(|id| is_order(name) && is_order_id(id));
+        self.value = money(name, properties.get("revenue"), properties.get("total"));
         if self.value.is_some() {
             self.add_field("currency", TextField::Currency, properties.get("currency"));
         }
@@ -219,12 +219,89 @@ fn metadata<'a>(message: &Message<'a>, call: Call, properties: &JsonFields<'a>) 
         (name, field)
     };
     match call {
-        Call::Track => metadata::with_fields(message.get("properties"), &[]),
-        Call::Page | Call::Screen => {
-            metadata::with_fields(message.get("properties"), &[unless_known("name"), unless_known("category")])
-        }
-        Call::Identify => metadata::with_fields(message.get("traits"), &[]),
-        Call::Group => metadata::of_group(message.get("traits")),
+        Call::Track => with_fields(message.get("properties"), &[]),
+        Call::Page | Call::Screen => with_fields(message.get("properties"), &[unless_known("name"), unless_known("category")]),
+        Call::Identify => with_fields(message.get("traits"), &[]),
+        Call::Group => metadata_of_group(message.get("traits")),
         Call::Alias => None,
     }
+}
+
+/// The key of a group's own e-mail address. `email` would be the user's.
+const GROUP_EMAIL: &str = "group_email";
+
+/// Prepends fields to properties. Properties that are not an object stay unchanged.
+fn with_fields<'a>(properties: JsonField<'a>, further: &[(&str, JsonField<'a>)]) -> Option<Cow<'a, str>> {
+    let further: Vec<String> = further.iter().filter_map(|(name, field)| Some(format!("\"{name}\":{}", (*field)?))).collect();
+    let inner = properties.unwrap_or("{}").strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    match inner {
+        Some(inner) if !further.is_empty() => {
+            let separator = if inner.trim().is_empty() { "" } else { "," };
+            Some(format!("{{{}{separator}{inner}}}", further.join(",")).into())
+        }
+        _ => properties.map(Cow::Borrowed),
+    }
+}
+
+/// Renames the e-mail address in a group's traits, which would otherwise be taken for the user's.
+fn metadata_of_group<'a>(traits: JsonField<'a>) -> Option<Cow<'a, str>> {
+    let json = traits?;
+    let fields = JsonFields::read(json).ok().filter(|fields| fields.0.iter().any(|(name, _)| name == "email"));
+    let Some(JsonFields(fields)) = fields else { return Some(json.into()) };
+    let renamed = |(name, value): (Cow<'_, str>, &str)| {
+        let name = if name == "email" { GROUP_EMAIL } else { &*name };
+        format!("{}:{value}", serde_json::Value::from(name))
+    };
+    Some(format!("{{{}}}", fields.into_iter().map(renamed).collect::<Vec<_>>().join(",")).into())
+}
+
+/// The meaning of an event's money by its name, from Segment's specification of e-commerce events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// `Order Completed`: without a `revenue`, its `total` counts.
+    Order,
+    /// `Order Refunded`: the refunded amount.
+    Refund,
+    /// An event with an expected or already counted amount. It must not count again.
+    Estimate,
+    /// Any other event.
+    Other,
+}
+
+impl Kind {
+    fn of(event: &str) -> Self {
+        let words: Vec<String> =
+            event.split([' ', '_']).filter(|word| !word.is_empty()).map(str::to_ascii_lowercase).take(4).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match words[..] {
+            ["order", "completed"] => Self::Order,
+            ["order", "refunded"] => Self::Refund,
+            ["product" | "cart" | "checkout", _, ..]
+            | ["payment", "info", "entered"]
+            | ["order", "updated" | "cancelled" | "canceled"]
+            | ["started", "order"] => Self::Estimate,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Returns the JSON of an event's money and the name of its property, from the event's name and its
+/// properties `revenue` and `total`. An invalid amount is returned unchanged.
+pub(super) fn money<'a>(event: &str, revenue: JsonField<'a>, total: JsonField<'a>) -> Option<(Cow<'a, str>, &'static str)> {
+    let kind = Kind::of(event);
+    let (field, name) = match kind {
+        Kind::Estimate => return None,
+        Kind::Order | Kind::Refund if given(revenue).is_none() => (total, "properties.total"),
+        _ => (revenue, "properties.revenue"),
+    };
+    let json = given(field)?;
+    match amount(json) {
+        Ok(amount) if kind == Kind::Refund && amount.is_positive() => Some(((-amount).to_string().into(), name)),
+        _ => Some((json.into(), name)),
+    }
+}
+
+/// Whether an event of this name is an order, which its `order_id` identifies.
+fn is_order(event: &str) -> bool {
+    Kind::of(event) == Kind::Order
 }

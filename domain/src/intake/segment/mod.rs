@@ -5,8 +5,6 @@
 mod context;
 mod mapped;
 mod message;
-mod metadata;
-mod money;
 #[cfg(test)]
 mod tests;
 mod values;

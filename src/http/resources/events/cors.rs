@@ -1,11 +1,10 @@
 //! CORS for ingestion: the pages that may send events. Other paths send no CORS headers.
 
 use actix_web::http::header::{self, HeaderValue};
+use headcount_api::call::{Answer, at_once};
+use headcount_api::endpoint::*;
+use headcount_api::respond::error::CORS_EXPOSED_HEADERS;
 use headcount_control::ProjectConfig;
-
-use crate::http::call::{Answer, at_once};
-use crate::http::endpoint::*;
-use crate::http::respond::error::CORS_EXPOSED_HEADERS;
 
 const METHODS: HeaderValue = HeaderValue::from_static("POST, GET");
 const HEADERS: HeaderValue = HeaderValue::from_static("content-type, content-encoding, x-service-pk, x-request-id");

@@ -9,6 +9,11 @@ use actix_web::web::Data;
 use headcount_actors::admission_gate::Permit;
 use headcount_actors::ingest::{MAX_BATCH_EVENTS, Origin, Prepared, Refusal};
 use headcount_actors::{Engine, Tracker};
+use headcount_api::endpoint::*;
+use headcount_api::extract::body::{self, BodyContent, Media};
+use headcount_api::extract::query::QueryString;
+use headcount_api::forward::travel::Travel;
+use headcount_api::forward::{Upload, forward, way};
 use headcount_control::{ProjectConfig, PublicKey};
 use headcount_domain::agent::Hints;
 use headcount_domain::ids::ProjectId;
@@ -23,11 +28,6 @@ use serde_json::value::RawValue;
 use super::answer::{BatchAnswer, EventWarning, TrackAnswer};
 use super::cors;
 use super::rate_limit::Allowance;
-use crate::http::endpoint::*;
-use crate::http::extract::body::{self, BodyContent, Media};
-use crate::http::extract::query::QueryString;
-use crate::http::forward::travel::Travel;
-use crate::http::forward::{Upload, forward, way};
 
 /// The largest row of an export: it has an event and what was decided about it.
 pub(crate) const IMPORT_LIMIT_BYTES: usize = 2 * body::EVENT_LIMIT_BYTES;

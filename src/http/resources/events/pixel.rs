@@ -3,13 +3,13 @@
 use actix_web::http::header::{self, HeaderValue};
 use base64::Engine as _;
 use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
+use headcount_api::endpoint::*;
+use headcount_api::extract::body::{self, BodyContent};
+use headcount_api::extract::query::QueryString;
 use headcount_domain::intake::admission::Sender;
 
 use super::cors;
 use super::ingest::{EventDestination, by_public_key, public_key, record_event, tracker};
-use crate::http::endpoint::*;
-use crate::http::extract::body::{self, BodyContent};
-use crate::http::extract::query::QueryString;
 
 /// A 1×1 transparent GIF.
 const PIXEL: &[u8] = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\x00\x00\x00!\xf9\x04\x01\x00\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;";

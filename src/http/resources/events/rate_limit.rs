@@ -2,10 +2,9 @@
 //!
 //! Servers that send with a token have the limit of the token, which counts requests. Programs that embed the engine have none.
 
+use headcount_api::endpoint::*;
+use headcount_api::rate_limit::{counted, headers, now};
 use headcount_control::{Limiter, PublicKey};
-
-use crate::http::endpoint::*;
-use crate::http::respond::rate_limit::{counted, headers, now};
 
 /// What a sender may send: within the limits of its key and of the project, as long as the key is there. Tokens have none of these.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,8 @@
 //! `POST /i`, `/track`, `/i/batch`, and the same for servers.
 
 use headcount_actors::ingest::MAX_BATCH_EVENTS;
+use headcount_api::endpoint::*;
+use headcount_api::openapi::event::EventShape;
 use serde_json::json;
 use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
@@ -8,8 +10,6 @@ use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Ref, Schema};
 
 use super::answer::{BatchAnswer, TrackAnswer};
 use super::ingest::{BodyKind, from_public, from_server};
-use crate::http::endpoint::*;
-use crate::http::openapi::event::EventShape;
 
 /// The schema of a batch, which is read event by event.
 pub(crate) struct BatchShape;

@@ -3,6 +3,9 @@
 use std::hash::Hasher as _;
 
 use headcount_actors::ExplainError;
+use headcount_api::client_end::while_client_waits;
+use headcount_api::endpoint::*;
+use headcount_api::extract::filters::{self, FilterShape};
 use headcount_domain::figures::{AttributedTo, ExplainQuestion, ExplainedFigure, Explanation};
 use headcount_domain::filter::Filter;
 use headcount_domain::intake::event::Position;
@@ -13,9 +16,6 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::cursor::ExplainCursor;
 use super::rows::{ContributingEvent, DimensionName, EntityLevelName, FigureName, TouchModelName, UncountedEvent};
-use crate::http::client_end::while_client_waits;
-use crate::http::endpoint::*;
-use crate::http::extract::filters::{self, FilterShape};
 
 /// The most events of each list on a page, and how many there are unless a question says another number.
 const MAX_EVENTS: usize = 500;
@@ -220,13 +220,13 @@ pub(crate) async fn explain(
     let cursor = body.cursor(hash)?;
     let window = match &cursor {
         Some(cursor) => {
-            state.engine.check_explain_place(project, &cursor.place).await.map_err(refused)?;
+            state.engine.scans.check_explain_place(project, &cursor.place).await.map_err(refused)?;
             cursor.window
         }
         None => question.event_window(body.start_date.as_deref(), body.end_date.as_deref()).await?,
     };
     let mut variant = Xxh3::new();
-    variant.write_u64(state.engine.explain_state(project).await?);
+    variant.write_u64(state.engine.scans.explain_state(project).await?);
     variant.write_u8(has_money.into());
     if cursor.is_none() {
         variant.write_i64(question.calendar.now().0.div_euclid(CONFIRMED_MS));
@@ -238,7 +238,7 @@ pub(crate) async fn explain(
     };
     let place = cursor.map(|cursor| cursor.place);
     let asked = ExplainQuestion { figure, attributed, window, predicate, limit: body.limit, place };
-    let explanation = async { state.engine.explain(project, asked).await.map_err(refused) };
+    let explanation = async { state.engine.scans.explain(project, asked).await.map_err(refused) };
     let explanation = while_client_waits(&request, explanation).await?;
     tag.json(&shown(explanation, &question, (hash, window), has_money))
 }

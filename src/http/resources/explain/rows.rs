@@ -1,5 +1,6 @@
 //! The names in questions and explanations, and the rows of explanations.
 
+use headcount_api::endpoint::*;
 use headcount_domain::figures::{ExplainedEvent, ExplainedFigure, Reason};
 use headcount_domain::ids::event_id;
 use headcount_domain::intake::event::Position;
@@ -9,8 +10,6 @@ use headcount_domain::queries::{Dimension, EntityLevel, TouchModel};
 use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
-
-use crate::http::endpoint::*;
 
 /// Why an event contributes.
 const CONTRIBUTIONS: [Reason; 6] =

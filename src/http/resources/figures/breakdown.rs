@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use headcount_api::endpoint::*;
+use headcount_api::extract::filters::{self, FilterShape};
+use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::figures::{Breakdown, BreakdownQuestion, BreakdownRow, ComparedWindows, EventFigures, OrderBy, Search};
 use headcount_domain::filter::Filter;
 use headcount_domain::intake::fields::Field;
@@ -10,9 +13,6 @@ use headcount_domain::time::Window;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use super::compare::{Compare, CompareShape};
-use crate::http::endpoint::*;
-use crate::http::extract::filters::{self, FilterShape};
-use crate::http::extract::share_rules::named_by_filters;
 use crate::http::resources::aggregate::{GroupValue, read_limit};
 use crate::http::resources::revenue::{UnconvertedMoney, unconverted};
 
@@ -242,7 +242,7 @@ pub(crate) async fn breakdown(ApiCall { state, request, payload }: ApiCall, aske
     };
     let reply = async |window| {
         let windows = compare.event_windows(&question, window).await?;
-        let breakdown = state.engine.breakdown(question.subject.project, asked(windows));
+        let breakdown = state.engine.scans.breakdown(question.subject.project, asked(windows));
         question.reply(windows.depends(), breakdown, |breakdown| answer(breakdown, windows)).await
     };
     question.in_event_window((start_date.as_deref(), end_date.as_deref()), reply).await

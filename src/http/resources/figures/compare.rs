@@ -1,12 +1,11 @@
 //! The window that figures are compared with.
 
+use headcount_api::endpoint::*;
 use headcount_domain::figures::ComparedWindows;
 use headcount_domain::time::Window;
 use utoipa::openapi::schema::{
     AdditionalProperties, KnownFormat, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
 };
-
-use crate::http::endpoint::*;
 
 const PREVIOUS_PERIOD: &str = "previous_period";
 const PREVIOUS_YEAR: &str = "previous_year";

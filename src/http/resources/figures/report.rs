@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use headcount_api::endpoint::*;
+use headcount_api::extract::filters::{self, FilterShape};
+use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::figures::{ComparedWindows, EventFigures, Report, ReportQuery, ReportQuestion, Series};
 use headcount_domain::filter::{Filter, Predicate};
 use headcount_domain::names::NamedValues;
@@ -9,9 +12,6 @@ use headcount_domain::time::{Bucket, BucketStart, Buckets, Interval, MAX_HOURLY_
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use super::compare::{Compare, CompareShape};
-use crate::http::endpoint::*;
-use crate::http::extract::filters::{self, FilterShape};
-use crate::http::extract::share_rules::named_by_filters;
 use crate::http::resources::revenue::{UnconvertedMoney, unconverted};
 
 json_body! {
@@ -291,5 +291,5 @@ async fn report_in(
         return question.reply_to(ReportQuery { windows, interval }, answer).await;
     };
     let asked = ReportQuestion { windows, interval, predicate };
-    question.reply(windows.depends(), state.engine.report(question.subject.project, asked), answer).await
+    question.reply(windows.depends(), state.engine.scans.report(question.subject.project, asked), answer).await
 }

@@ -9,6 +9,8 @@ use actix_web::body::{BodySize, MessageBody};
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::web::Bytes;
 use headcount_actors::{AskError, ExportSink};
+use headcount_api::client_end::while_client_waits;
+use headcount_api::endpoint::*;
 use headcount_archive::export::{ExportFormat, RowEncoder};
 use headcount_archive::row::{Currencies, Row};
 use headcount_domain::intake::event::{Event, Position};
@@ -16,8 +18,6 @@ use headcount_domain::versions::Depends;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::parameters::{Conditions, SentDates};
-use crate::http::client_end::while_client_waits;
-use crate::http::endpoint::*;
 
 /// The size from which on encoded rows are passed on.
 const PART_BYTES: usize = 64 << 10;
@@ -76,7 +76,7 @@ pub(crate) async fn export(ApiCall { state, request, .. }: ApiCall, caller: Proj
     actix_web::rt::spawn(async move {
         // Dropped with the receiver: a client that is gone ends the export.
         let exported = tokio::select! {
-            exported = engine.export_events(project, window, predicate, writer) => exported,
+            exported = engine.scans.export_events(project, window, predicate, writer) => exported,
             () = sender.closed() => return,
         };
         for part in end(exported) {

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use headcount_actors::{AskError, EventsPage, PageOrder, PageQuestion};
+use headcount_api::endpoint::*;
 use headcount_domain::facts::Moment;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
@@ -12,7 +13,6 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::parameters::{AfterPosition, Conditions, SentCursor, SentDates};
 use super::row::EventRow;
-use crate::http::endpoint::*;
 
 query_parameters! {
     /// The events that are listed.
@@ -25,10 +25,10 @@ query_parameters! {
         /// `next` of the page before, with the same other parameters. The first page's window and its last position hold for all pages: later
         /// events are in none of them. It has no life span, but after a restore, and once a day of its window is not kept any more, it is refused:
         /// `cursor_expired`.
-        cursor: Option<SentCursor>,
+        cursor: SentCursor,
         /// Only events after this position, in the order of recording. To read on, give the `position` of the last event, or, where there is
         /// none, that of the answer. Not together with `cursor`.
-        after_position: Option<AfterPosition>,
+        after_position: AfterPosition,
     }
 }
 
@@ -61,7 +61,8 @@ pub(crate) struct EventsAnswer {
 )]
 pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<EventsParameters>::read(&state, &request, caller)?;
-    let EventsParameters { dates, conditions, limit, cursor, after_position } = &question.parameters;
+    let EventsParameters { dates, conditions, limit, cursor: SentCursor(cursor), after_position: AfterPosition(after_position) } =
+        &question.parameters;
     let project = question.subject.project;
     let [event_name, filters] = &conditions.sent;
     let asked = [&dates.start, &dates.end, event_name, filters].map(Option::as_deref);
@@ -84,14 +85,14 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Projec
         predicate: conditions.predicate.clone(),
         window,
         order: match after_position {
-            Some(AfterPosition(after)) => PageOrder::Recorded { after: *after },
+            Some(after) => PageOrder::Recorded { after: *after },
             None => PageOrder::LatestFirst { before: cursor.map(|cursor| cursor.last) },
         },
         limit: limit.rows(),
         until: cursor.map(|cursor| cursor.until),
     };
     let answer = async {
-        let page = state.engine.events_page(project, asked).await?;
+        let page = state.engine.scans.events_page(project, asked).await?;
         let next = next(&page, window.filter(|_| after_position.is_none()), hash, start_number);
         let position = page.until;
         let rows = page.events.into_iter().map(|paged| EventRow::of(paged, policy)).collect::<Result<Vec<_>, _>>();
@@ -122,11 +123,11 @@ fn expired(error: ApiError) -> ApiError {
     ApiError::new(ErrorCode::CursorExpired, message).with_param("cursor")
 }
 
-fn read_cursor(sent: &SentCursor, question: u64, after_position: Option<AfterPosition>) -> Result<Cursor, ApiError> {
+fn read_cursor(sent: &str, question: u64, after_position: Option<Position>) -> Result<Cursor, ApiError> {
     if after_position.is_some() {
         return Err(ApiError::parameter("cursor", "`cursor` and `after_position` can't be given together"));
     }
-    let cursor = Cursor::parse(&sent.0).ok_or_else(|| ApiError::parameter("cursor", "`cursor` is not one of an answer"))?;
+    let cursor = Cursor::parse(sent).ok_or_else(|| ApiError::parameter("cursor", "`cursor` is not one of an answer"))?;
     if cursor.question != question {
         let message = "`cursor` is of another question: repeat the parameters of the first page";
         return Err(ApiError::parameter("cursor", message));

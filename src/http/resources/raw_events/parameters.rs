@@ -1,14 +1,13 @@
 //! The query parameters of lists and exports of events.
 
+use headcount_api::endpoint::*;
+use headcount_api::extract::filters;
+use headcount_api::extract::query::{Parameter, QueryString};
 use headcount_domain::filter::Predicate;
 use headcount_domain::intake::event::Position;
 use utoipa::openapi::Required;
 use utoipa::openapi::path::Parameter as Documented;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
-
-use crate::http::endpoint::*;
-use crate::http::extract::filters;
-use crate::http::extract::query::{Parameter, QueryString};
 
 /// The longest list of filters, in bytes.
 const MAX_FILTERS_BYTES: usize = 16 << 10;
@@ -32,11 +31,11 @@ pub(crate) struct Conditions {
 
 /// A position after which events are wanted.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct AfterPosition(pub(crate) Position);
+pub(crate) struct AfterPosition(pub(crate) Option<Position>);
 
 /// A cursor, as it was sent.
 #[derive(Debug, Clone)]
-pub(crate) struct SentCursor(pub(crate) String);
+pub(crate) struct SentCursor(pub(crate) Option<String>);
 
 fn owned(query: &QueryString, name: &str) -> Option<String> {
     query.text(name).map(str::to_owned)
@@ -105,13 +104,13 @@ impl Parameter for Conditions {
     }
 }
 
-impl Parameter for Option<AfterPosition> {
+impl Parameter for AfterPosition {
     fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self, ApiError> {
-        let Some(text) = query.text(name) else { return Ok(None) };
+        let Some(text) = query.text(name) else { return Ok(Self(None)) };
         let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let position = text.parse().ok().filter(|position: &Position| is_digits && i64::try_from(*position).is_ok());
         let wrong = || ApiError::parameter(name, format!("`{name}` must be a position: an integer from 0 on"));
-        position.map(|position| Some(AfterPosition(position))).ok_or_else(wrong)
+        position.map(|position| Self(Some(position))).ok_or_else(wrong)
     }
 
     fn document(name: &'static str, description: &str) -> Vec<Documented> {
@@ -120,9 +119,9 @@ impl Parameter for Option<AfterPosition> {
     }
 }
 
-impl Parameter for Option<SentCursor> {
+impl Parameter for SentCursor {
     fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self, ApiError> {
-        Ok(owned(query, name).map(SentCursor))
+        Ok(Self(owned(query, name)))
     }
 
     fn document(name: &'static str, description: &str) -> Vec<Documented> {

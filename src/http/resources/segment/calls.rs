@@ -5,6 +5,10 @@ use actix_web::http::{Method, header};
 use headcount_actors::admission_gate::Permit;
 use headcount_actors::ingest::{Prepared, Refusal};
 use headcount_actors::{SegmentRequest, Tracker};
+use headcount_api::endpoint::*;
+use headcount_api::extract::body::{self, BodyContent, Media};
+use headcount_api::openapi::segment::{MessageBatchShape, MessageShape};
+use headcount_api::routes::Router;
 use headcount_domain::intake::admission::Sender;
 use headcount_domain::intake::json_fields::readable;
 use headcount_domain::intake::policy::Policy;
@@ -12,13 +16,9 @@ use headcount_domain::intake::segment::{Batch, Call, Envelope};
 use headcount_domain::intake::submission::Invalid;
 
 use super::write_key;
-use crate::http::endpoint::*;
-use crate::http::extract::body::{self, BodyContent, Media};
-use crate::http::openapi::segment::{MessageBatchShape, MessageShape};
 use crate::http::resources::events::answer::{BatchAnswer, BatchError, BatchWarning, EventWarning};
 use crate::http::resources::events::cors;
 use crate::http::resources::events::ingest::{EventDestination, by_public_key, origin, tracker};
-use crate::http::routes::Router;
 
 /// What a call answers.
 #[derive(Debug, Serialize, ToSchema)]

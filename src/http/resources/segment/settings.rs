@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use actix_web::http::header::{self, HeaderValue};
+use headcount_api::endpoint::*;
+use headcount_api::extract::body::{self, BodyContent};
 
 use super::calls::SegmentAnswer;
-use crate::http::endpoint::*;
-use crate::http::extract::body::{self, BodyContent};
 use crate::http::resources::events::cors;
 
 /// The path, also for its preflights.

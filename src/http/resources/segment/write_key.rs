@@ -3,11 +3,11 @@
 use actix_web::http::header;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use headcount_api::endpoint::*;
 use headcount_control::PublicKey;
 use headcount_domain::intake::json_fields::readable;
 use headcount_domain::intake::segment::write_key;
 
-use crate::http::endpoint::*;
 use crate::http::resources::events::ingest::known_key;
 
 /// Returns the key of the header. `None`: there is no header, or one without a user.

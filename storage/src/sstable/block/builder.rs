@@ -1,7 +1,6 @@
 use std::borrow::Cow;
 
-use super::encoding::Encoding;
-use super::{numbers, prefix};
+use super::{Encoding, numbers, prefix};
 use crate::sstable::error::TableError;
 
 /// Encodes the pairs of a block.

@@ -1,9 +1,8 @@
 use std::ops::Range;
 
-use super::encoding::Encoding;
 use super::numbers::{self, NumbersReader};
-use super::pair::EncodedPair;
 use super::prefix::{self, PrefixReader};
+use super::{EncodedPair, Encoding};
 use crate::sstable::error::TableError;
 use crate::sstable::key::compare_keys;
 

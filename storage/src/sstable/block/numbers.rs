@@ -11,7 +11,7 @@
 
 use std::cmp::Ordering;
 
-use super::pair::EncodedPair;
+use super::EncodedPair;
 use crate::sstable::error::TableError;
 use crate::sstable::key::compare_keys;
 

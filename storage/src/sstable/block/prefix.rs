@@ -10,7 +10,7 @@
 
 use std::ops::Range;
 
-use super::pair::EncodedPair;
+use super::EncodedPair;
 use crate::sstable::error::TableError;
 
 /// Appends a pair to a block, whose last key is `last`, or empty at the beginning.

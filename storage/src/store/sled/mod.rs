@@ -7,7 +7,6 @@
 //! loses part of a batch, it is reported as damage, and never gives a wrong figure.
 
 mod database;
-mod guard;
 mod handle;
 mod seals;
 mod state;

@@ -1,0 +1,56 @@
+//! The first days of projects whose figures still change.
+
+use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::time::{Day, Window};
+
+use super::Questions;
+use crate::shard::AskError;
+
+impl Questions {
+    /// Returns the first day of a project whose figures still change; `None` if it has no floor.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn floor(&self, project: ProjectId) -> Result<Option<Day>, AskError> {
+        match self.known_floor(project) {
+            None if !self.versions.contains_key(&project) => self.ask_shard(project, move |shard| shard.floor(project)).await,
+            known => Ok(known),
+        }
+    }
+
+    /// Returns the floors of projects of an organization, on whichever nodes they are.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn floors(&self, organization: OrganizationId, projects: &[ProjectId]) -> Result<Vec<Option<Day>>, AskError> {
+        if !self.owners.is_alone() {
+            let versions = self.versions_everywhere(organization, projects).await?;
+            return Ok(versions.into_iter().map(|version| version.floor).collect());
+        }
+        let mut floors = Vec::with_capacity(projects.len());
+        for project in projects {
+            floors.push(self.floor(*project).await?);
+        }
+        Ok(floors)
+    }
+
+    /// The floor of a project that is loaded.
+    pub(crate) fn known_floor(&self, project: ProjectId) -> Option<Day> {
+        self.floors.get(project)
+    }
+
+    /// Returns the latest floor of an organization's projects after the start of a window, from which on answers about it are complete; `None` if
+    /// they are complete. The projects have been asked about it.
+    ///
+    /// # Errors
+    /// Another node, which has some of the projects, gives no answer.
+    pub async fn complete_from(&self, organization: OrganizationId, window: Window) -> Result<Option<Day>, AskError> {
+        let projects = self.projects_of(organization);
+        let latest = |floors: &mut dyn Iterator<Item = Day>| floors.filter(|floor| *floor > window.start).max();
+        if self.owners.is_alone() {
+            return Ok(latest(&mut projects.iter().filter_map(|project| self.known_floor(*project))));
+        }
+        let versions = self.versions_everywhere(organization, &projects).await?;
+        Ok(latest(&mut versions.iter().filter_map(|version| version.floor)))
+    }
+}

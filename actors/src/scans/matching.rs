@@ -1,0 +1,85 @@
+//! Which events of a scan match a predicate, conditions on their sessions included.
+
+use std::io;
+
+use headcount_domain::filter::Predicate;
+use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::intake::fields::Entry;
+use headcount_domain::time::Window;
+
+use super::decided::{flags, visit_matching};
+use super::error::ScanError;
+use super::events::Scan;
+use super::record_sort::{RecordSorter, SortedRecords};
+use super::sessions::Sessions;
+
+/// The events that match a predicate, for a pass in the order of positions.
+pub(super) struct Matching<'p> {
+    window: Option<Window>,
+    predicate: &'p Predicate,
+    /// The positions of the matching events, if the predicate has conditions on sessions.
+    found: Option<Positions>,
+}
+
+impl<'p> Matching<'p> {
+    /// Prepares to match events. Costs a pass over the project's events if the predicate has conditions on sessions.
+    pub(super) fn new(
+        scan: &Scan<'_>,
+        window: Option<Window>,
+        predicate: &'p Predicate,
+        sort_bytes: usize,
+    ) -> Result<Self, ScanError> {
+        let found = predicate.needs_session().then(|| find(scan, window, predicate, sort_bytes)).transpose()?;
+        Ok(Self { window, predicate, found })
+    }
+
+    /// Whether an event matches. Positions must rise from call to call.
+    pub(super) fn has(&mut self, position: Position, event: &Event) -> io::Result<bool> {
+        match &mut self.found {
+            Some(positions) => positions.has(position),
+            None => Ok(is_on_day(self.window, event) && self.predicate.matches_event(event)),
+        }
+    }
+}
+
+fn is_on_day(window: Option<Window>, event: &Event) -> bool {
+    window.is_none_or(|window| window.contains(event.day))
+}
+
+/// Returns the positions of matching events in matching sessions. An event without ids has no session.
+fn find(scan: &Scan<'_>, window: Option<Window>, predicate: &Predicate, sort_bytes: usize) -> Result<Positions, ScanError> {
+    let scratch = scan.scratch();
+    let mut sessions = Sessions::new(scan, sort_bytes);
+    let mut found = RecordSorter::new(scratch, sort_bytes);
+    scan.visit_events(&mut |position, event| {
+        let keys = sessions.keys(position, event)?;
+        let matches = is_on_day(window, event) && predicate.matches_event(event);
+        let Some(named) = keys.named() else {
+            return if matches && predicate.matches_entry(None) { found.push(&[&position.to_be_bytes()]) } else { Ok(()) };
+        };
+        let flags = flags(predicate, &Entry::of(event), event.has_source(), matches);
+        // Only events that match carry their position.
+        let mut carried = [flags; 1 + size_of::<Position>()];
+        carried[1..].copy_from_slice(&position.to_be_bytes());
+        let at = (event.time.0, event.interactive);
+        sessions.add(named, position, at, if matches { &carried } else { &carried[..1] })
+    })?;
+    visit_matching(sessions, scan, (predicate, None), sort_bytes, &mut |_, position| found.push(&[position]))?;
+    Ok(Positions { sorted: found.finish()?, next: Some(0) })
+}
+
+/// Positions in order.
+struct Positions {
+    sorted: SortedRecords,
+    /// The first position that was not passed yet; `None` at the end.
+    next: Option<Position>,
+}
+
+impl Positions {
+    fn has(&mut self, position: Position) -> io::Result<bool> {
+        while self.next.is_some_and(|next| next < position) {
+            self.next = self.sorted.next()?.map(|record| record.try_into().map_or(0, Position::from_be_bytes));
+        }
+        Ok(self.next == Some(position))
+    }
+}

@@ -1,0 +1,301 @@
+//! The events of a pass over sessions: what each carries, read by column where events are sealed.
+
+use std::io;
+
+use headcount_archive::error::ArchiveError;
+use headcount_archive::schema::INTERACTIVE;
+use headcount_domain::aggregate::GroupKey;
+use headcount_domain::figures::CountedMoney;
+use headcount_domain::filter::{Filter, Predicate};
+use headcount_domain::identity::IdentityLink;
+use headcount_domain::ids::{KeyHasher, RecordKey};
+use headcount_domain::intake::event::{Event, Position, is_pageview};
+use headcount_domain::intake::fields::{BuiltIn, Decider, Field, Scalar, SessionField};
+use headcount_domain::time::{Buckets, Day, Instant};
+
+use super::super::error::ScanError;
+use super::super::events::{Scan, Tally, TallyError};
+use super::super::group_ids::GroupIds;
+use super::super::sealed_group::{PropertyColumn, SealedGroup};
+use super::super::session_events::is_source;
+use super::super::sessions::Sessions;
+use super::carried::Carried;
+use super::detail::{DetailColumns, WantedDetails};
+
+/// What is asked of each event and its session.
+pub(in super::super) struct VisitQuestion<'q> {
+    /// The window, and the one that it is compared with, each with its buckets.
+    pub(in super::super) windows: [Option<Buckets>; 2],
+    pub(in super::super) predicate: &'q Predicate,
+    /// The properties whose values rows are of. All belong to the event, or one event of the session decides them all.
+    pub(in super::super) dimensions: &'q [Field],
+    /// The details that events carry in the place of values.
+    pub(in super::super) details: Option<WantedDetails<'q>>,
+}
+
+impl VisitQuestion<'_> {
+    /// Which event of a session decides the values; `None`: each event has its own.
+    pub(super) fn decided_by(&self) -> Option<Decider> {
+        self.dimensions.first().and_then(Field::decider)
+    }
+
+    /// The key of events without a session, if the values belong to it.
+    pub(super) fn null_key(&self) -> Vec<u8> {
+        let mut key = Vec::new();
+        self.dimensions.iter().for_each(|_| write_value(&Scalar::Null, &mut key));
+        key
+    }
+
+    fn buckets_of(&self, day: Day, time_ms: i64) -> [Option<u16>; 2] {
+        let bucket = |window: &Option<Buckets>| u16::try_from(window.as_ref()?.of(day, Instant(time_ms))?).ok();
+        [bucket(&self.windows[0]), bucket(&self.windows[1])]
+    }
+
+    /// Whether an event needs its key.
+    fn is_keyed(&self, event: &Carried<'_>) -> bool {
+        if self.details.is_some_and(|details| details.touches.is_some()) {
+            return true;
+        }
+        match self.decided_by() {
+            None => event.may_count(),
+            // Any event can be the entry.
+            Some(Decider::Source) => true,
+            Some(Decider::FirstPage | Decider::LastPage) => event.has_page,
+        }
+    }
+}
+
+/// Appends a value to a key: its length, then its [`GroupKey`].
+pub(super) fn write_value(value: &Scalar<'_>, to: &mut Vec<u8>) {
+    let start = to.len();
+    to.extend_from_slice(&[0; 4]);
+    GroupKey::write(value, to);
+    let length = u32::try_from(to.len() - start - 4).unwrap_or(u32::MAX);
+    to[start..start + 4].copy_from_slice(&length.to_le_bytes());
+}
+
+/// Returns the values of a key, each as a [`GroupKey`].
+pub(super) fn values_of(mut key: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let (length, rest) = key.split_first_chunk::<4>()?;
+        let (value, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        key = rest;
+        Some(value)
+    })
+}
+
+/// Receives what events without ids carry, which are in no session.
+pub(super) type LoneVisitor<'v> = dyn FnMut(&[u8]) -> io::Result<()> + 'v;
+
+/// Adds all events to `sessions`, with what they carry, after their links were recorded there.
+///
+/// Those after the windows are needed too: a session has no longest duration, and counts as a whole.
+pub(super) fn add_events<'s>(
+    scan: &Scan<'s>,
+    question: &VisitQuestion<'_>,
+    sessions: &mut Sessions<'s>,
+    alone: &mut LoneVisitor<'_>,
+) -> Result<(), ScanError> {
+    let reader = VisitReader { hasher: scan.hasher(), question };
+    let read = |group: &SealedGroup<'_>| reader.read(group);
+    scan.tally(0, None, &read, &mut VisitTally { reader: &reader, sessions, alone, carried: Vec::new() })
+}
+
+struct VisitReader<'r> {
+    hasher: &'r KeyHasher,
+    question: &'r VisitQuestion<'r>,
+}
+
+/// The links and events of a row group.
+#[derive(Default)]
+struct ReadVisits {
+    links: Vec<IdentityLink>,
+    events: Vec<ReadVisit>,
+    /// What the events carry.
+    bytes: Vec<u8>,
+}
+
+struct ReadVisit {
+    order: Position,
+    /// Its time, and whether it is interactive.
+    at: (i64, bool),
+    named: Option<RecordKey>,
+    /// The end of what it carries.
+    end: usize,
+}
+
+/// Whether all of some filters hold, by row.
+struct RowTests(Vec<(Filter, PropertyColumn)>);
+
+impl RowTests {
+    fn read(group: &SealedGroup<'_>, predicate: &Predicate, decider: Decider) -> Result<Self, ArchiveError> {
+        let column = |filter: &Filter| Ok((filter.clone(), group.decided(filter.field())?));
+        predicate.decided_by(decider).map(column).collect::<Result<_, ArchiveError>>().map(Self)
+    }
+
+    fn of_rows(&self) -> impl FnMut(usize) -> bool {
+        let mut tests: Vec<_> = self.0.iter().map(|(filter, column)| column.tests(|value| filter.holds(value))).collect();
+        move |row| tests.iter_mut().all(|test| test(row))
+    }
+}
+
+/// The values of a property as keys, each made once.
+struct RowKeys {
+    column: PropertyColumn,
+    known: Vec<Option<Box<[u8]>>>,
+}
+
+impl RowKeys {
+    fn write(&mut self, row: usize, to: &mut Vec<u8>) {
+        let code = self.column.codes()[row];
+        let key = self.known[code as usize].get_or_insert_with(|| {
+            let mut key = Vec::new();
+            write_value(&self.column.value(code), &mut key);
+            key.into()
+        });
+        to.extend_from_slice(key);
+    }
+}
+
+impl VisitReader<'_> {
+    /// Returns for each row whether it is in a window and matches.
+    fn matching(&self, group: &SealedGroup<'_>, is_in_window: impl FnMut(usize) -> bool) -> Result<Vec<bool>, ArchiveError> {
+        let mut matches = vec![false; group.rows()];
+        let mut rows = group.counted()?;
+        rows.retain(is_in_window);
+        group.retain_matching(&mut rows, self.question.predicate)?;
+        rows.for_each(|row| matches[row] = true);
+        Ok(matches)
+    }
+
+    fn keys(&self, group: &SealedGroup<'_>) -> Result<Vec<RowKeys>, ArchiveError> {
+        let keys = |field: &Field| {
+            let column = if field.of_session() { group.decided(field)? } else { group.property(field)? };
+            Ok(RowKeys { known: vec![None; column.count()], column })
+        };
+        self.question.dimensions.iter().map(keys).collect()
+    }
+
+    fn read(&self, group: &SealedGroup<'_>) -> Result<ReadVisits, TallyError> {
+        let (question, rows) = (self.question, group.counted()?);
+        let mut ids = GroupIds::read(group, self.hasher)?;
+        let mut read = ReadVisits { links: ids.links(group, &rows), ..ReadVisits::default() };
+        if rows.is_empty() {
+            return Ok(read);
+        }
+        let (times, visitors, days) = (group.times()?, group.visitors()?, group.days()?);
+        let day_of = |row: usize| days.as_ref().map_or_else(|day| *day, |days| days[row]);
+        let matching = self.matching(group, |row| question.buckets_of(day_of(row), times[row]).iter().any(Option::is_some))?;
+        let names = group.property(&Field::BuiltIn(BuiltIn::Name))?;
+        let mut is_pageview = names.tests(|name| matches!(name, Scalar::Text(name) if is_pageview(name)));
+        let urls = group.decided(&Field::Session(SessionField::ExitUrl))?;
+        let mut has_url = urls.tests(|url| *url != Scalar::Null);
+        let sources = group.decided(&Field::Session(SessionField::Source))?;
+        let mut has_source = sources.tests(is_source);
+        let tests = |decider| RowTests::read(group, question.predicate, decider);
+        let (first, source, last) = (tests(Decider::FirstPage)?, tests(Decider::Source)?, tests(Decider::LastPage)?);
+        let (mut first_matches, mut source_matches, mut last_matches) = (first.of_rows(), source.of_rows(), last.of_rows());
+        let interactive = group.booleans(INTERACTIVE)?;
+        let (mut keys, money, mut key) = (self.keys(group)?, group.money()?, Vec::new());
+        let mut details = question.details.map(|wanted| DetailColumns::read(group, wanted, self.hasher)).transpose()?;
+        rows.for_each(|row| {
+            let matches = matching[row] && details.as_ref().is_none_or(|details| details.chooses(row, money.as_ref()));
+            let mut carried = Carried {
+                matches,
+                is_pageview: matches && is_pageview(row),
+                has_page: has_url(row),
+                has_source: has_source(row),
+                first_page_matches: first_matches(row),
+                source_matches: source_matches(row),
+                last_page_matches: last_matches(row),
+                buckets: question.buckets_of(day_of(row), times[row]),
+                money: money.as_ref().filter(|_| matches).and_then(|money| money.of(row)),
+                key: &[],
+            };
+            key.clear();
+            if question.is_keyed(&carried) {
+                keys.iter_mut().for_each(|column| column.write(row, &mut key));
+                if let Some(details) = &mut details {
+                    details.write(row, times[row], carried.may_count(), money.as_ref(), &mut key);
+                }
+            }
+            carried.key = &key;
+            let named = ids.named(row).or_else(|| visitors[row].map(|visitor| self.hasher.visitor(visitor)));
+            if named.is_some() || carried.may_count() {
+                carried.write(&mut read.bytes);
+                let (order, at, end) = (group.order_of(row), (times[row], interactive[row]), read.bytes.len());
+                read.events.push(ReadVisit { order, at, named, end });
+            }
+        });
+        Ok(read)
+    }
+
+    /// Writes what an event of the log carries.
+    fn write(&self, position: Position, event: &Event, to: &mut Vec<u8>) {
+        let VisitQuestion { predicate, dimensions, details, .. } = self.question;
+        let buckets = self.question.buckets_of(event.day, event.time.0);
+        let is_chosen = |details: &WantedDetails<'_>| details.chooses(event);
+        let matches =
+            buckets.iter().any(Option::is_some) && details.as_ref().is_none_or(is_chosen) && predicate.matches_event(event);
+        let holds = |decider| predicate.decided_by(decider).all(|filter| filter.holds(&filter.field().decided_by(event)));
+        let mut carried = Carried {
+            matches,
+            is_pageview: matches && event.is_pageview(),
+            has_page: event.has_page(),
+            has_source: event.has_source(),
+            first_page_matches: holds(Decider::FirstPage),
+            source_matches: holds(Decider::Source),
+            last_page_matches: holds(Decider::LastPage),
+            buckets,
+            money: CountedMoney::of(event).filter(|_| matches),
+            key: &[],
+        };
+        let mut key = Vec::new();
+        if self.question.is_keyed(&carried) {
+            for field in *dimensions {
+                let value = if field.of_session() { field.decided_by(event) } else { field.value(event, None) };
+                write_value(&value, &mut key);
+            }
+            if let Some(details) = details {
+                details.write(event, position, carried.may_count(), self.hasher, &mut key);
+            }
+        }
+        carried.key = &key;
+        carried.write(to);
+    }
+}
+
+struct VisitTally<'t, 's> {
+    reader: &'t VisitReader<'t>,
+    sessions: &'t mut Sessions<'s>,
+    alone: &'t mut LoneVisitor<'t>,
+    carried: Vec<u8>,
+}
+
+impl Tally<ReadVisits> for VisitTally<'_, '_> {
+    fn group(&mut self, read: ReadVisits) -> Result<(), ScanError> {
+        read.links.into_iter().try_for_each(|link| self.sessions.link(link))?;
+        let mut start = 0;
+        for ReadVisit { order, at, named, end } in read.events {
+            let carried = &read.bytes[start..end];
+            start = end;
+            match named {
+                Some(named) => self.sessions.add(named, order, at, carried)?,
+                None => (self.alone)(carried)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, position: Position, event: &Event) -> Result<(), ScanError> {
+        let keys = self.sessions.keys(position, event)?;
+        self.carried.clear();
+        self.reader.write(position, event, &mut self.carried);
+        match keys.named() {
+            Some(named) => self.sessions.add(named, position, (event.time.0, event.interactive), &self.carried)?,
+            None if Carried::read(&self.carried).may_count() => (self.alone)(&self.carried)?,
+            None => {}
+        }
+        Ok(())
+    }
+}

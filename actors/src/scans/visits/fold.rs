@@ -1,0 +1,247 @@
+//! The pass: session by session, each with its chosen events once it is known whether they are chosen.
+
+use std::io;
+
+use headcount_domain::filter::Filter;
+use headcount_domain::ids::RecordKey;
+use headcount_domain::intake::fields::{BuiltIn, Decider, Entry, Field, Scalar};
+
+use super::super::error::ScanError;
+use super::super::events::Scan;
+use super::super::session_buffer::SessionBuffer;
+use super::super::sessions::{InSession, SessionPlace, Sessions};
+use super::carried::Carried;
+use super::events::{VisitQuestion, add_events, write_value};
+
+/// The identity of an event that is counted.
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct CountedIdentity {
+    pub(in super::super) key: RecordKey,
+    /// Rises from identity to identity. The events of an identity follow each other.
+    pub(in super::super) number: u64,
+}
+
+/// A session that matches what is asked of it.
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct CountedSession {
+    pub(in super::super) number: u64,
+    /// The bucket of each window in which it began.
+    pub(in super::super) began: [Option<u16>; 2],
+    pub(in super::super) is_bounce: bool,
+    pub(in super::super) duration_ms: u64,
+}
+
+/// Whose a counted event is, and the session that has it or that it is attached to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in super::super) struct CountedOwner<'s> {
+    /// `None` if the event has no ids.
+    pub(in super::super) identity: Option<CountedIdentity>,
+    pub(in super::super) session: Option<&'s CountedSession>,
+}
+
+/// Counts chosen events, and the sessions that hold them.
+pub(in super::super) trait VisitCounts {
+    /// Sees any event of an identity, whether or not it is chosen.
+    fn met(&mut self, _identity: RecordKey, _event: &InSession<'_>, _key: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Counts a chosen event, which is in a window. Of one instant, interactive events come first.
+    fn event(&mut self, of: CountedOwner<'_>, event: &Carried<'_>, key: &[u8]) -> io::Result<()>;
+
+    /// Counts a session, after its events. `holds` says in which windows it holds a chosen event.
+    fn session(&mut self, session: &CountedSession, holds: [bool; 2], key: &[u8]) -> io::Result<()>;
+}
+
+/// Counts what `question` asks for, in sorts of `sort_bytes`.
+pub(in super::super) fn visit(
+    scan: &Scan<'_>,
+    question: &VisitQuestion<'_>,
+    sort_bytes: usize,
+    counts: &mut dyn VisitCounts,
+) -> Result<(), ScanError> {
+    let mut sessions = Sessions::new(scan, sort_bytes);
+    let null_key = question.null_key();
+    let is_of_session = question.decided_by().is_some();
+    let chooses_alone = OfSession::of_null(question).matches();
+    add_events(scan, question, &mut sessions, &mut |carried| {
+        let event = Carried::read(carried);
+        let key = if is_of_session { &null_key } else { event.key };
+        if chooses_alone { counts.event(CountedOwner::default(), &event, key) } else { Ok(()) }
+    })?;
+    let buffer = SessionBuffer::new(scan.scratch(), sort_bytes);
+    let mut open = SessionFold::new(question, counts, buffer);
+    sessions.visit(scan, &mut |event| open.add(&event))?;
+    Ok(open.end()?)
+}
+
+/// Whether the session matches what is asked of it, as far as its events decided that.
+#[derive(Debug, Clone, Copy)]
+struct OfSession {
+    first_page: bool,
+    source: bool,
+    last_page: bool,
+    /// Whether the first page and the source are decided.
+    has_page: bool,
+    has_source: bool,
+}
+
+impl OfSession {
+    /// What holds if no event decides anything.
+    fn of_null(question: &VisitQuestion<'_>) -> Self {
+        let holds = |decider| question.predicate.decided_by(decider).all(|filter| filter.holds(&Scalar::Null));
+        Self {
+            first_page: holds(Decider::FirstPage),
+            source: holds(Decider::Source),
+            last_page: holds(Decider::LastPage),
+            has_page: false,
+            has_source: false,
+        }
+    }
+
+    fn matches(self) -> bool {
+        self.first_page && self.source && self.last_page
+    }
+}
+
+/// The session that is being read.
+struct SessionFold<'v> {
+    question: &'v VisitQuestion<'v>,
+    counts: &'v mut dyn VisitCounts,
+    identity: Option<CountedIdentity>,
+    /// Whether there is a session; else there are only events that are attached to none.
+    is_session: bool,
+    session: CountedSession,
+    first_ms: i64,
+    last_ms: i64,
+    /// The number of interactive events.
+    events: u64,
+    /// What holds if no event decides anything.
+    of_null: OfSession,
+    of_session: OfSession,
+    /// The values that belong to the session.
+    key: Vec<u8>,
+    null_key: Vec<u8>,
+    /// The events that are chosen if the session is.
+    chosen: SessionBuffer,
+}
+
+impl<'v> SessionFold<'v> {
+    fn new(question: &'v VisitQuestion<'v>, counts: &'v mut dyn VisitCounts, chosen: SessionBuffer) -> Self {
+        let of_null = OfSession::of_null(question);
+        Self {
+            question,
+            counts,
+            identity: None,
+            is_session: false,
+            session: CountedSession { number: 0, began: [None; 2], is_bounce: false, duration_ms: 0 },
+            first_ms: 0,
+            last_ms: 0,
+            events: 0,
+            of_null,
+            of_session: of_null,
+            key: Vec::new(),
+            null_key: question.null_key(),
+            chosen,
+        }
+    }
+
+    fn add(&mut self, event: &InSession<'_>) -> io::Result<()> {
+        let carried = Carried::read(event.carried);
+        if event.place != SessionPlace::GoesOn {
+            self.end()?;
+            self.begin(event, &carried);
+        }
+        self.counts.met(event.identity, event, carried.key)?;
+        if event.is_interactive {
+            self.events += 1;
+            self.last_ms = event.time_ms;
+            self.decide(&carried);
+        }
+        if carried.may_count() { self.chosen.push(event.carried) } else { Ok(()) }
+    }
+
+    /// Begins a session, or events without one.
+    fn begin(&mut self, event: &InSession<'_>, carried: &Carried<'_>) {
+        if self.identity.is_none_or(|identity| identity.key != event.identity) {
+            let number = self.identity.map_or(0, |identity| identity.number) + 1;
+            self.identity = Some(CountedIdentity { key: event.identity, number });
+        }
+        self.is_session = event.place == SessionPlace::Begins;
+        self.session.number += u64::from(self.is_session);
+        (self.first_ms, self.last_ms, self.events) = (event.time_ms, event.time_ms, 0);
+        (self.session.began, self.of_session) = (carried.buckets, self.of_null);
+        self.key.clear();
+        self.key.extend_from_slice(&self.null_key);
+        match &event.earlier_entry {
+            Some(entry) => self.begin_below_floor(entry),
+            // Unless a later event has a source, the entry decides.
+            None if self.is_session => {
+                self.of_session.source = carried.source_matches;
+                self.set_key(Decider::Source, carried);
+            }
+            None => {}
+        }
+    }
+
+    /// Begins a session whose entry is not kept: it began before the windows, and only its channel and its exit are known.
+    fn begin_below_floor(&mut self, entry: &Entry) {
+        let value = |field: &Field| match field {
+            Field::BuiltIn(BuiltIn::AcquisitionChannel) => field.value_of_session(Some(entry)),
+            _ => Scalar::Null,
+        };
+        let holds = |filter: &Filter| filter.holds(&value(filter.field()));
+        self.session.began = [None; 2];
+        self.of_session.source = self.question.predicate.decided_by(Decider::Source).all(holds);
+        (self.of_session.has_page, self.of_session.has_source) = (true, true);
+        if self.question.decided_by() == Some(Decider::Source) {
+            self.key.clear();
+            self.question.dimensions.iter().for_each(|field| write_value(&value(field), &mut self.key));
+        }
+    }
+
+    /// Takes what an interactive event decides.
+    fn decide(&mut self, event: &Carried<'_>) {
+        if event.has_page {
+            self.of_session.last_page = event.last_page_matches;
+            self.set_key(Decider::LastPage, event);
+            if !std::mem::replace(&mut self.of_session.has_page, true) {
+                self.of_session.first_page = event.first_page_matches;
+                self.set_key(Decider::FirstPage, event);
+            }
+        }
+        if event.has_source && !std::mem::replace(&mut self.of_session.has_source, true) {
+            self.of_session.source = event.source_matches;
+            self.set_key(Decider::Source, event);
+        }
+    }
+
+    /// Sets the values that an event decides, if rows are of such.
+    fn set_key(&mut self, decider: Decider, event: &Carried<'_>) {
+        if self.question.decided_by() == Some(decider) {
+            self.key.clear();
+            self.key.extend_from_slice(event.key);
+        }
+    }
+
+    /// Counts the session, if there is one and it matches, and its events.
+    fn end(&mut self) -> io::Result<()> {
+        if !self.of_session.matches() {
+            self.chosen.clear();
+            return Ok(());
+        }
+        self.session.is_bounce = self.events == 1;
+        self.session.duration_ms = u64::try_from(self.last_ms.saturating_sub(self.first_ms)).unwrap_or_default();
+        let Self { identity, is_session, session, counts, key, chosen, question, .. } = self;
+        let is_of_session = question.decided_by().is_some();
+        let (session, key) = (&*session, &key[..]);
+        let of = CountedOwner { identity: *identity, session: Some(session).filter(|_| *is_session) };
+        let mut holds = [false; 2];
+        chosen.drain(|carried| {
+            let event = Carried::read(carried);
+            (0..2).for_each(|window| holds[window] |= event.buckets[window].is_some());
+            counts.event(of, &event, if is_of_session { key } else { event.key })
+        })?;
+        if holds == [false; 2] || !*is_session { Ok(()) } else { counts.session(session, holds, key) }
+    }
+}

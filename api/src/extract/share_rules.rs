@@ -1,0 +1,87 @@
+//! What the readers of a share may ask: figures of its project. Never of people or companies, and of money only if the share shows it.
+//!
+//! A share may ask only a [`SharedQuestion`], and the fields of the question are checked as they were parsed.
+
+use headcount_control::{Scope, Share};
+use headcount_domain::filter::Filter;
+use headcount_domain::intake::fields::{BuiltIn, Field};
+
+use crate::respond::code::ErrorCode;
+use crate::respond::error::ApiError;
+
+/// A field that a question names, and the parameter that names it.
+pub type NamedField = (String, Field);
+
+/// The parameters of a question that readers of shares may ask.
+pub trait SharedQuestion {
+    /// Returns every field that the question names. An implementation lists all parameters, so that a new one is not forgotten.
+    fn named_fields(&self) -> Vec<NamedField>;
+}
+
+/// Returns the fields that filters name.
+pub fn named_by_filters(filters: &[Filter]) -> Vec<NamedField> {
+    let named = |(place, filter): (usize, &Filter)| (format!("filters[{place}].field"), filter.field().clone());
+    filters.iter().enumerate().map(named).collect()
+}
+
+fn forbidden(message: impl Into<String>) -> ApiError {
+    ApiError::new(ErrorCode::ShareForbidden, message)
+}
+
+/// The answer to whatever is no [`SharedQuestion`].
+pub(crate) fn not_for_shares() -> ApiError {
+    forbidden("a share shows figures of its project, and nothing else")
+}
+
+/// Checks that a share shows what needs this scope.
+pub(crate) fn check_scope(share: &Share, scope: Scope) -> Result<(), ApiError> {
+    match scope {
+        Scope::RevenueRead if !share.revenue => Err(forbidden("the share doesn't show money")),
+        Scope::RevenueRead | Scope::AnalyticsRead => Ok(()),
+        _ => Err(not_for_shares()),
+    }
+}
+
+/// Checks that a share may show the fields that a question names.
+pub(crate) fn check_fields(question: &impl SharedQuestion) -> Result<(), ApiError> {
+    match question.named_fields().into_iter().find(|(_, field)| may_name_somebody(field)) {
+        None => Ok(()),
+        Some((param, field)) => {
+            let message = format!("a share doesn't show {field}, which may name people or companies");
+            Err(forbidden(message).with_param(param))
+        }
+    }
+}
+
+/// Whether the values of a field may name a person or a company. Metadata may hold anything: addresses, names, amounts.
+fn may_name_somebody(field: &Field) -> bool {
+    match field {
+        Field::Metadata(_) | Field::BuiltIn(BuiltIn::UserId | BuiltIn::GroupId) => true,
+        Field::BuiltIn(
+            BuiltIn::Name
+            | BuiltIn::Browser
+            | BuiltIn::BrowserVersion
+            | BuiltIn::Os
+            | BuiltIn::Device
+            | BuiltIn::LocationCountry
+            | BuiltIn::Language
+            | BuiltIn::Screen
+            | BuiltIn::Hostname
+            | BuiltIn::Url
+            | BuiltIn::Path
+            | BuiltIn::EntryUrl
+            | BuiltIn::Referrer
+            | BuiltIn::UtmSource
+            | BuiltIn::UtmMedium
+            | BuiltIn::UtmCampaign
+            | BuiltIn::UtmTerm
+            | BuiltIn::UtmContent
+            | BuiltIn::AcquisitionChannel
+            | BuiltIn::Channel
+            | BuiltIn::Currency
+            | BuiltIn::GroupType
+            | BuiltIn::ConsentSource,
+        )
+        | Field::Session(_) => false,
+    }
+}

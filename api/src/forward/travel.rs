@@ -1,0 +1,61 @@
+//! Which node answers an operation, as the table of endpoints says, and where that is. `tests/forwarding_table.rs` has the rule.
+
+use std::sync::Arc;
+
+use headcount_actors::admission_gate::Holder;
+
+/// What an operation that travels does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Travel {
+    /// It records something: what was sent and not answered may be recorded.
+    Records,
+    /// It reads.
+    Reads,
+    /// It reads, and the answer takes as long as the client reads.
+    ReadsForLong,
+    /// The same, and the answer has no end: it says what is new.
+    Follows,
+}
+
+impl Travel {
+    /// Whether it reads.
+    pub fn reads(self) -> bool {
+        self != Self::Records
+    }
+}
+
+/// Where the requests of an endpoint are answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Destination {
+    /// By the node that they reach.
+    Here,
+    /// By the owner of the project that the public key or the body names: the handler finds it.
+    ByHandler,
+    /// By the owner of the project in the path.
+    ProjectOwner(Travel),
+    /// By the owner of the project of the webhook in the path.
+    WebhookOwner(Travel),
+    /// By the home of the caller's organization.
+    Home(Travel),
+}
+
+impl Destination {
+    /// What an operation does that travels.
+    pub fn travel(self) -> Option<Travel> {
+        match self {
+            Self::Here | Self::ByHandler => None,
+            Self::ProjectOwner(travel) | Self::WebhookOwner(travel) | Self::Home(travel) => Some(travel),
+        }
+    }
+}
+
+/// The node that a request goes to.
+#[derive(Debug, Clone)]
+pub struct OwnerNode {
+    /// The partition that it owns.
+    pub(super) partition: u16,
+    /// Its address.
+    pub(super) address: Arc<str>,
+    /// Whose share of bytes and places the request takes: its project, or its organization.
+    pub(super) holder: Holder,
+}

@@ -1,0 +1,65 @@
+//! The node that a request of a project goes to.
+
+use actix_web::HttpRequest;
+use headcount_actors::admission_gate::Holder;
+use headcount_common::{NOT_HERE, Owner, home_of, partition_of};
+use headcount_domain::ids::ProjectId;
+
+use super::travel::{Destination, OwnerNode};
+use crate::app::AppState;
+use crate::extract::auth;
+use crate::request_metrics::Forwarded;
+use crate::respond::error::ApiError;
+
+/// Returns the node that a request of a project goes to. `None`: it is answered here.
+///
+/// A request that came from another node goes no further: the two may each take the other for the owner.
+pub fn way(state: &AppState, request: &HttpRequest, project: ProjectId) -> Result<Option<OwnerNode>, ApiError> {
+    way_to(state, request, partition_of(project), Holder::Project(project))
+}
+
+/// The same for whatever goes to the owner of a partition.
+fn way_to(state: &AppState, request: &HttpRequest, partition: u16, holder: Holder) -> Result<Option<OwnerNode>, ApiError> {
+    let owners = state.engine.owners();
+    if owners.is_alone() {
+        return Ok(None);
+    }
+    match owners.of(partition) {
+        Owner::Here => Ok(None),
+        Owner::There(address) if state.first_node(request).is_none() => Ok(Some(OwnerNode { partition, address, holder })),
+        Owner::There(_) | Owner::Nowhere => {
+            state.request_metrics.count_forwarded(Forwarded::NoOwner);
+            Err(ApiError::overloaded(NOT_HERE))
+        }
+    }
+}
+
+/// Returns the node that a request to an endpoint goes to. `None`: it is answered here.
+pub(crate) fn way_of(state: &AppState, request: &HttpRequest, destination: Destination) -> Result<Option<OwnerNode>, ApiError> {
+    let named = |parameter| request.match_info().query(parameter);
+    match destination {
+        Destination::Here | Destination::ByHandler => Ok(None),
+        Destination::ProjectOwner(_) => {
+            let Ok(project) = named("project_id").parse() else { return Ok(None) };
+            match way(state, request, project) {
+                Ok(None) => Ok(None),
+                // For whom the project does not exist, this node says so in the same words as the owner, whether or not there is one.
+                _ if !auth::is_visible(state, request, project) => Ok(None),
+                way => way,
+            }
+        }
+        _ if state.engine.owners().is_alone() => Ok(None),
+        Destination::WebhookOwner(_) => {
+            let project = named("webhook_id").parse().ok().and_then(|id| state.engine.project_of_webhook(&id));
+            match project.filter(|project| auth::is_visible(state, request, *project)) {
+                Some(project) => way(state, request, project),
+                None => Ok(None),
+            }
+        }
+        Destination::Home(_) => match auth::organization_of(state, request) {
+            Some(organization) => way_to(state, request, home_of(organization), Holder::Organization(organization)),
+            // To whom is nobody, this node says so.
+            None => Ok(None),
+        },
+    }
+}

@@ -1,0 +1,32 @@
+//! How an endpoint is written: `extract` reads requests, `respond` shapes the answers, and `endpoint` is what the file of an endpoint imports.
+//!
+//! `dispatch` brings a request to its handler: `forward` sends it to the node that owns its project, and `extract/auth.rs` decides 401 and 403.
+//! `middleware` surrounds every request. The program has the table of endpoints, and passes it to `routes`.
+
+#![forbid(unsafe_code)]
+
+pub mod app;
+pub mod call;
+pub mod client_end;
+pub mod dispatch;
+pub mod endpoint;
+pub mod extra_paths;
+pub mod extract;
+pub mod first_node;
+pub mod forward;
+pub mod management;
+pub mod middleware;
+pub mod min_position;
+pub mod node;
+pub mod node_client;
+pub mod openapi;
+pub mod page_policy;
+pub mod proxied;
+pub mod rate_limit;
+pub mod request_id;
+pub mod request_metrics;
+pub mod respond;
+pub mod routes;
+pub mod share_streams;
+pub mod sign_in_limit;
+pub mod turns;

@@ -1,0 +1,66 @@
+//! The frame of the management endpoints: the organization, its members, its projects, their public keys, and API tokens.
+//!
+//! They need a token of role owner or admin with the scope `admin`, except for `POST /organizations`, which needs the root token.
+
+use actix_web::http::header;
+use actix_web::web;
+use headcount_actors::Engine;
+use headcount_control::{Author, Registry, RegistryError, Role};
+use headcount_domain::ids::{OrganizationId, ProjectId};
+
+use crate::endpoint::*;
+
+/// Returns what an operation without parameters on a project is about, and its author.
+pub fn of_project(
+    state: &AppState,
+    request: &HttpRequest,
+    caller: &ProjectCaller,
+) -> Result<(OrganizationId, ProjectId, Author), ApiError> {
+    NoParameters::check(request)?;
+    Ok((caller.config.policy.organization, caller.project, caller.caller.author(state, request)))
+}
+
+/// Reads a field with a role.
+pub fn role(fields: &Fields<'_>, name: &str) -> Result<Role, ApiError> {
+    optional_role(fields, name)?.ok_or_else(|| ApiError::missing(name))
+}
+
+/// Reads a field with a role, if it is present.
+pub fn optional_role(fields: &Fields<'_>, name: &str) -> Result<Option<Role>, ApiError> {
+    let Some(role) = fields.optional::<String>(name, "a string")? else { return Ok(None) };
+    role.parse().map(Some).map_err(|error| ApiError::parameter(name, format!("{role:?} {error}")))
+}
+
+/// Makes a change on a thread that may wait for the disk. It is of the time at which it is made.
+pub async fn change<T: Send + 'static>(
+    state: &AppState,
+    author: Author,
+    work: impl FnOnce(&Registry, Author) -> Result<T, RegistryError> + Send + 'static,
+) -> Result<T, ApiError> {
+    on_engine(state, move |engine| work(engine.registry(), Author { at: engine.clock().now(), ..author })).await
+}
+
+/// Makes a change that is more than one of the control data, on a thread that may wait for the disk.
+pub async fn on_engine<T: Send + 'static>(
+    state: &AppState,
+    work: impl FnOnce(&Engine) -> Result<T, RegistryError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let engine = state.engine.clone();
+    match web::block(move || work(&engine)).await {
+        Ok(result) => Ok(result?),
+        Err(error) => {
+            tracing::error!(%error, "a change of the control data was cut short");
+            Err(ApiError::internal())
+        }
+    }
+}
+
+/// Returns 200 with `answer`, which must not be stored: it holds a secret.
+pub fn unstored(answer: &impl Serialize) -> HttpResponse {
+    HttpResponse::Ok().insert_header((header::CACHE_CONTROL, "no-store")).json(answer)
+}
+
+/// Returns 201 with `answer`, which must not be stored: it may hold a secret.
+pub fn created(answer: &impl Serialize) -> HttpResponse {
+    HttpResponse::Created().insert_header((header::CACHE_CONTROL, "no-store")).json(answer)
+}

@@ -1,0 +1,77 @@
+//! `POST /node/ask`: what other nodes ask about projects of this one. It is not part of the interface, and looks like no path to whoever is no node.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use actix_web::http::header::HeaderName;
+use actix_web::http::{Method, StatusCode};
+use headcount_actors::admission_gate::Gate;
+use headcount_common::nodes::{AskNodeError, MAX_REQUEST_BYTES};
+use headcount_domain::ids::OrganizationId;
+
+use crate::endpoint::*;
+use crate::extract::body;
+use crate::turns::Turns;
+
+/// The path.
+pub const ASK_PATH: &str = "/node/ask";
+/// The header that carries what only nodes know.
+pub const NODE_TOKEN: HeaderName = HeaderName::from_static("headcount-node-token");
+/// The status of an answer that says why there is none, in a text of a code, a space and details.
+pub(crate) const NO_ANSWER: StatusCode = StatusCode::CONFLICT;
+
+/// The header with the id of the organization that is asked about; 0, or none, if it is no single one.
+pub const ORGANIZATION: HeaderName = HeaderName::from_static("headcount-organization");
+
+/// How many questions of other nodes are read and answered at once: each may be large, and so may its answer. An organization may have a quarter of them.
+const MAX_AT_ONCE: usize = 32;
+/// How long a question waits for its turn.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+
+static TURNS: LazyLock<Turns> = LazyLock::new(|| Turns::new(MAX_AT_ONCE));
+/// The bytes of all questions of other nodes. One may have all of them.
+static BODIES: LazyLock<Gate> = LazyLock::new(|| Gate::new(MAX_REQUEST_BYTES));
+
+/// Answers a question of another node.
+pub async fn ask(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
+    if request.method() != Method::POST || !is_node(&state, &request) {
+        return Err(ApiError::not_found("path"));
+    }
+    let Some(_turn) = TURNS.wait(organization(&request), MAX_WAIT).await else {
+        return Ok(no_answer(&AskNodeError::Busy));
+    };
+    let Ok(permit) = BODIES.take_for([None, None], body::FIRST_BYTES) else {
+        return Ok(no_answer(&AskNodeError::Busy));
+    };
+    let (question, _permit) = body::read(&request, payload, permit, MAX_REQUEST_BYTES).await?;
+    Ok(match state.engine.answer_remote(&question).await {
+        Ok(answer) => HttpResponse::Ok().content_type("application/octet-stream").body(answer),
+        Err(error) => no_answer(&error),
+    })
+}
+
+fn no_answer(error: &AskNodeError) -> HttpResponse {
+    HttpResponse::build(NO_ANSWER).content_type("text/plain").body(refusal(error))
+}
+
+/// The organization that a question is about, as its sender says. A version before this header says nothing.
+fn organization(request: &HttpRequest) -> OrganizationId {
+    let id = request.headers().get(ORGANIZATION).and_then(|id| id.to_str().ok()?.parse().ok());
+    OrganizationId(id.unwrap_or(0))
+}
+
+/// Whether the sender is another node.
+fn is_node(state: &AppState, request: &HttpRequest) -> bool {
+    let Some(shown) = request.headers().get(NODE_TOKEN) else { return false };
+    !state.engine.owners().is_alone() && shown.to_str().is_ok_and(|shown| state.engine.node_token().is(shown))
+}
+
+fn refusal(error: &AskNodeError) -> String {
+    format!("{} {}", error.code(), error.details())
+}
+
+/// Reads what [`ask`] answered instead of an answer.
+pub fn refused(text: &str) -> AskNodeError {
+    let (code, details) = text.split_once(' ').unwrap_or((text, ""));
+    AskNodeError::of_code(code, details)
+}

@@ -1,0 +1,21 @@
+//! The parts of the OpenAPI document that are not made from the endpoints.
+
+pub mod event;
+pub mod modifiers;
+pub mod responses;
+pub mod segment;
+
+/// Gives a type a schema that is written by hand.
+#[macro_export]
+macro_rules! own_schema {
+    ($type:ty, $schema:expr) => {
+        impl utoipa::PartialSchema for $type {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+                $schema
+            }
+        }
+
+        impl utoipa::ToSchema for $type {}
+    };
+}
+pub use own_schema;

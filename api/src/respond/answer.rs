@@ -1,0 +1,117 @@
+//! Answers that consist of what the engine returns, in JSON's types.
+//!
+//! [`answer!`](crate::respond::answer::answer) declares the fields of an answer once: the struct that it defines documents them,
+//! and takes each from the field of the same name of the engine's value.
+
+use std::borrow::Cow;
+
+use headcount_domain::money::Amount;
+use headcount_domain::time::Instant;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type};
+
+use crate::openapi::own_schema;
+
+/// A time, written as an RFC 3339 date and time in UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timestamp(Instant);
+
+impl From<Instant> for Timestamp {
+    fn from(time: Instant) -> Self {
+        Self(time)
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+own_schema!(Timestamp, {
+    let format = SchemaFormat::KnownFormat(KnownFormat::DateTime);
+    ObjectBuilder::new().schema_type(Type::String).format(Some(format)).into()
+});
+
+/// An answer about an organization, which has no days that a project no longer keeps.
+#[derive(Debug, Serialize)]
+pub struct Completed<A> {
+    #[serde(flatten)]
+    /// The answer.
+    pub answer: A,
+    /// From this day on, all projects keep their events. `None`: they keep those of all days of the window.
+    pub complete_from: Option<String>,
+}
+
+/// One closed object with the properties of both.
+impl<A: utoipa::ToSchema> utoipa::PartialSchema for Completed<A> {
+    fn schema() -> RefOr<Schema> {
+        let mut schema = A::schema();
+        if let RefOr::T(Schema::Object(object)) = &mut schema {
+            let day = ObjectBuilder::new()
+                .schema_type([Type::String, Type::Null].into_iter().collect::<SchemaType>())
+                .format(Some(SchemaFormat::KnownFormat(KnownFormat::Date)))
+                .description(Some(
+                    "From this day on, all projects keep their events; null if they keep those of all days of the window.",
+                ));
+            object.properties.insert("complete_from".to_owned(), day.into());
+            object.required.push("complete_from".to_owned());
+        }
+        schema
+    }
+}
+
+impl<A: utoipa::ToSchema> utoipa::ToSchema for Completed<A> {
+    fn name() -> Cow<'static, str> {
+        format!("Completed{}", A::name()).into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        A::schemas(schemas);
+    }
+}
+
+/// Defines an answer, and how it is made of a value of the engine.
+#[macro_export]
+macro_rules! answer {
+    (
+        $(#[$summary:meta])+
+        $visibility:vis struct $name:ident from $source:ty {
+            $($(#[$attribute:meta])* $field:ident: $type:ty,)*
+        }
+    ) => {
+        $(#[$summary])+
+        #[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+        $visibility struct $name {
+            $($(#[$attribute])* $field: $type,)*
+        }
+
+        impl From<$source> for $name {
+            fn from(value: $source) -> Self {
+                Self { $($field: value.$field.into(),)* }
+            }
+        }
+    };
+}
+pub use answer;
+
+/// An amount, written without the noise of binary fractions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decimal(pub Amount);
+
+impl From<Amount> for Decimal {
+    fn from(amount: Amount) -> Self {
+        Self(amount)
+    }
+}
+
+impl Serialize for Decimal {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw = RawValue::from_string(self.0.to_string()).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+own_schema!(Decimal, ObjectBuilder::new().schema_type(SchemaType::Type(Type::Number)).into());
