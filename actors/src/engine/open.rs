@@ -174,7 +174,7 @@ fn open_letters(dir: &Path, shared: Option<Arc<dyn SharedLetters>>) -> Result<De
     opened.map_err(|error| OpenError::Directory(format!("{} could not be read: {error}", path.display())))
 }
 
-/// Checks that the log does not end before what the store reflects.
+/// Checks that the log reaches the position that the store reflects.
 fn check_log_is_whole(shards: &[Shard], history: &dyn History) -> Result<(), OpenError> {
     for (partition, reflected) in shards.iter().flat_map(Shard::reflected) {
         let last = history.last_position(partition);
