@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::http::header::HeaderName;
+use headcount_api::command::client::ServerPlace;
 use headcount_api::node_client::NodeClient;
 use ipnet::IpNet;
 use serde::Serialize;
@@ -204,6 +205,11 @@ pub struct InForce<'a> {
 }
 
 impl Settings {
+    /// Where the server on the data directory is.
+    pub(crate) fn server_place(&self) -> ServerPlace<'_> {
+        ServerPlace { data_dir: &self.data_dir, listen: &self.listen }
+    }
+
     /// Resolves every setting. `variable` reads the environment.
     ///
     /// # Errors

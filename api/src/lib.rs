@@ -1,13 +1,19 @@
-//! How an endpoint is written: `extract` reads requests, `respond` shapes the answers, and `endpoint` is what the file of an endpoint imports.
+//! How an endpoint and a command are written.
+//!
+//! For an endpoint, `extract` reads requests, `respond` shapes the answers, and `endpoint` is what the file of an endpoint imports.
 //!
 //! `dispatch` brings a request to its handler: `forward` sends it to the node that owns its project, and `extract/auth.rs` decides 401 and 403.
 //! `middleware` surrounds every request. The program has the table of endpoints, and passes it to `routes`.
+//!
+//! `command` has the client of a server, and how management commands send their requests and print the answers.
 
 #![forbid(unsafe_code)]
 
 pub mod app;
+pub mod blocking;
 pub mod call;
 pub mod client_end;
+pub mod command;
 pub mod dispatch;
 pub mod endpoint;
 pub mod extra_paths;

@@ -3,11 +3,11 @@
 //! They need a token of role owner or admin with the scope `admin`, except for `POST /organizations`, which needs the root token.
 
 use actix_web::http::header;
-use actix_web::web;
 use headcount_actors::Engine;
 use headcount_control::{Author, Registry, RegistryError, Role};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 
+use crate::blocking;
 use crate::endpoint::*;
 
 /// Returns what an operation without parameters on a project is about, and its author.
@@ -46,13 +46,7 @@ pub async fn on_engine<T: Send + 'static>(
     work: impl FnOnce(&Engine) -> Result<T, RegistryError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let engine = state.engine.clone();
-    match web::block(move || work(&engine)).await {
-        Ok(result) => Ok(result?),
-        Err(error) => {
-            tracing::error!(%error, "a change of the control data was cut short");
-            Err(ApiError::internal())
-        }
-    }
+    Ok(blocking::run(move || work(&engine)).await??)
 }
 
 /// Returns 200 with `answer`, which must not be stored: it holds a secret.

@@ -80,7 +80,7 @@ impl Manifest {
     ///
     /// # Errors
     /// Same as [`Manifest::new`].
-    pub fn with_files(&self, sealed_until: Position, files: Vec<FileEntry>) -> Result<Self, String> {
+    pub(crate) fn with_files(&self, sealed_until: Position, files: Vec<FileEntry>) -> Result<Self, String> {
         let Self { floors, base, .. } = self.clone();
         Ok(Self { floors, base, ..Self::new(self.project, sealed_until, files)? })
     }

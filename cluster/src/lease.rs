@@ -260,7 +260,7 @@ impl Candidate {
     ///
     /// # Errors
     /// Returns [`LeaseError::Unavailable`].
-    pub async fn take_seen(&self, sighting: &Sighting) -> Result<Option<Lease>, LeaseError> {
+    pub(crate) async fn take_seen(&self, sighting: &Sighting) -> Result<Option<Lease>, LeaseError> {
         if !sighting.is_free {
             return Ok(None);
         }
@@ -282,8 +282,7 @@ impl Candidate {
 
     /// Returns the time until the lease becomes free, unless it is renewed before. `None` if the
     /// candidate has seen no holder.
-    #[must_use]
-    pub fn free_in(&self) -> Option<Duration> {
+    pub(crate) fn free_in(&self) -> Option<Duration> {
         let (_, since) = self.seen?;
         (since + self.leases.timing.taken_after).checked_sub(boot_time())
     }

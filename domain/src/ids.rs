@@ -252,8 +252,7 @@ impl KeyHasher {
     }
 
     /// Returns the key of a company's public name.
-    #[must_use]
-    pub fn public_company(&self, name: PublicCompany) -> RecordKey {
+    pub(crate) fn public_company(&self, name: PublicCompany) -> RecordKey {
         self.hash(8, 0, &name.0.to_le_bytes())
     }
 
@@ -342,7 +341,7 @@ impl PublicCompany {
     ///
     /// # Errors
     /// [`IdError`] if the text is not such an id.
-    pub fn from_id(id: &str, organization: OrganizationId) -> Result<Self, IdError> {
+    pub(crate) fn from_id(id: &str, organization: OrganizationId) -> Result<Self, IdError> {
         let digits = id.strip_prefix("co_").filter(|digits| digits.len() == 22).ok_or(IdError)?;
         from_base62(digits).map(|hash| Self(hash ^ Self::mask(organization))).ok_or(IdError)
     }

@@ -23,8 +23,7 @@ pub fn cut_chars(text: &str, max_chars: usize) -> &str {
 }
 
 /// Trims the text; `None` if nothing remains, so that empty strings count as absent.
-#[must_use]
-pub fn non_empty(text: &str) -> Option<&str> {
+pub(crate) fn non_empty(text: &str) -> Option<&str> {
     Some(trimmed(text)).filter(|text| !text.is_empty())
 }
 
@@ -38,8 +37,7 @@ pub(crate) fn trimmed(text: &str) -> &str {
 }
 
 /// Returns a URL without its query and fragment, trimmed: the form in which pages are counted.
-#[must_use]
-pub fn page_url(url: &str) -> String {
+pub(crate) fn page_url(url: &str) -> String {
     page(url).to_owned()
 }
 
@@ -50,8 +48,7 @@ pub fn page(url: &str) -> &str {
 }
 
 /// Returns [`page_url`] without userinfo: it identifies the page, but no visitor.
-#[must_use]
-pub fn page_without_userinfo(url: &str) -> String {
+pub(crate) fn page_without_userinfo(url: &str) -> String {
     let page = page(url);
     let userinfo = split_authority(page).and_then(|(authority, path)| {
         let host = authority.rfind('@')? + 1;
@@ -84,8 +81,7 @@ pub(crate) fn written_path(url: &str) -> &str {
 
 /// Returns the host of an absolute URL (`https://…` or `//…`), lower-cased, without userinfo, port
 /// and trailing dot. `None` if the URL is relative or has no valid host.
-#[must_use]
-pub fn host_of(url: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn host_of(url: &str) -> Option<Cow<'_, str>> {
     let (authority, _) = split_authority(before_query(url))?;
     read_host(authority)
 }
@@ -97,15 +93,14 @@ pub(crate) fn named_host(text: &str) -> Option<Cow<'_, str>> {
 }
 
 /// Returns a referrer that contains only `host`, in the form that [`referring_host`] reads.
-#[must_use]
-pub fn host_as_referrer(host: &str) -> String {
+pub(crate) fn host_as_referrer(host: &str) -> String {
     // A host without slashes needs a dot, and a leading `www.` is never read as part of it.
     let spellings = [host.to_owned(), format!("//{host}"), format!("//www.{host}")];
     spellings.into_iter().find(|spelling| referring_host(spelling).as_deref() == Some(host)).unwrap_or_default()
 }
 
 /// Returns the parameters of a URL's query in order: their names and values, to be [decoded](decode_param).
-pub fn query_params(url: &str) -> impl Iterator<Item = (&str, &str)> {
+pub(crate) fn query_params(url: &str) -> impl Iterator<Item = (&str, &str)> {
     let before_fragment = memchr::memchr(b'#', url.as_bytes()).map_or(url, |end| &url[..end]);
     let query = memchr::memchr(b'?', before_fragment.as_bytes()).map_or("", |before| &before_fragment[before + 1..]);
     let params = query.trim_end().split('&').filter(|param| !param.is_empty());
@@ -114,8 +109,7 @@ pub fn query_params(url: &str) -> impl Iterator<Item = (&str, &str)> {
 
 /// Decodes a name or a value of [`query_params`]: `+` is a space, percent escapes are UTF-8, and
 /// invalid UTF-8 becomes U+FFFD.
-#[must_use]
-pub fn decode_param(text: &str) -> Cow<'_, str> {
+pub(crate) fn decode_param(text: &str) -> Cow<'_, str> {
     if memchr::memchr2(b'+', b'%', text.as_bytes()).is_none() {
         return Cow::Borrowed(text);
     }

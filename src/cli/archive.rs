@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use headcount_actors::Engine;
+use headcount_api::command::client::{Client, is_held};
+use headcount_api::command::failure::Failure;
+use headcount_api::command::output::print;
 use serde::{Deserialize, Serialize};
 
-use super::client::{Client, is_held};
-use super::failure::Failure;
-use super::output::print;
 use super::runtime::runtime;
 use crate::config::Settings;
 
@@ -46,7 +46,7 @@ struct SealSummary {
 pub(crate) fn run(settings: &Settings, args: &ArchiveArgs) -> Result<ExitCode, Failure> {
     let ArchiveCommand::Seal(SealArgs { json }) = &args.command;
     let summary = if is_held(&settings.data_dir)? {
-        Client::operator(settings)?.post("/admin/archive/seal", b"")?
+        Client::operator(&settings.server_place())?.post("/admin/archive/seal", b"")?
     } else {
         crate::open_files::raise()?;
         runtime()?.block_on(seal(settings))?

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use headcount_actors::backup::{self, BackupSnapshot, TakenErasures};
+use headcount_api::command::client::{Client, OperatorFlags, is_held};
+use headcount_api::command::failure::Failure;
+use headcount_api::command::output::print;
 use headcount_common::clock::{Clock, SystemClock};
 use headcount_storage::backup::{Backup, BackupFolder, BackupManifest, unpack};
 use serde::Serialize;
 
-use super::client::{Client, OperatorFlags, is_held};
-use super::failure::Failure;
-use super::output::print;
 use crate::config::Settings;
 
 /// The flags of `backup`.
@@ -101,7 +101,7 @@ pub(crate) fn run(settings: &Settings, args: &BackupArgs) -> Result<ExitCode, Fa
     let is_incremental = previous.is_some();
     let mut folder = BackupFolder::create(&args.dir, previous)?;
     let manifest = if through_server {
-        let stream = Client::operator_of(&args.server, settings)?.post_for_stream("/admin/backup")?;
+        let stream = Client::operator_of(&args.server, &settings.server_place())?.post_for_stream("/admin/backup")?;
         unpack(stream, &mut folder)?
     } else {
         BackupSnapshot::of_directory(&settings.data_dir, SystemClock.now())?.write(&mut folder)?

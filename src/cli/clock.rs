@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use headcount_actors::{ClockState, Engine};
+use headcount_api::command::client::{Client, is_held};
+use headcount_api::command::failure::Failure;
+use headcount_api::command::output::print;
 use headcount_domain::time::Day;
 use serde_json::{Value, json};
 
-use super::client::{Client, is_held};
-use super::failure::Failure;
-use super::output::print;
 use super::runtime::runtime;
 use crate::config::Settings;
 use crate::http::resources::clock::ClockAnswer;
@@ -60,7 +60,7 @@ pub(crate) fn run(settings: &Settings, args: &ClockArgs) -> Result<ExitCode, Fai
         ClockCommand::Confirm(ConfirmArgs { today, json }) => (Some(*today), *json),
     };
     let answer: Value = if is_held(&settings.data_dir)? {
-        let client = Client::operator(settings)?;
+        let client = Client::operator(&settings.server_place())?;
         match today {
             None => client.get(PATH)?,
             Some(today) => client.post_once(PATH, &serde_json::to_vec(&json!({"today": today.to_string()}))?)?,

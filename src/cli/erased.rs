@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use headcount_actors::{ErasedFinding, ErasedSearch, search_erased};
+use headcount_api::command::client::is_held;
+use headcount_api::command::failure::Failure;
+use headcount_api::command::output::print;
 use serde::Serialize;
 
-use super::client::is_held;
-use super::failure::Failure;
-use super::output::print;
 use super::runtime::{runtime, stop_signal};
 use crate::config::Settings;
 

@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use headcount_actors::{Engine, ExportSink};
+use headcount_api::command::client::{Client, ServerFlags, is_held, pick};
+use headcount_api::command::failure::Failure;
+use headcount_api::command::saved_output::SavedOutput;
 use headcount_archive::error::ArchiveError;
 use headcount_archive::export::{ExportFormat, RowEncoder};
 use headcount_archive::row::{Currencies, Row};
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::Window;
 
-use super::client::{Client, ServerFlags, is_held, pick};
-use super::failure::Failure;
 use super::runtime::{runtime, stop_signal};
-use super::saved_output::SavedOutput;
 use crate::config::Settings;
 use crate::http::resources::raw_events::parameters::predicate;
 
@@ -63,7 +63,7 @@ pub(crate) fn run(settings: &Settings, args: &ExportArgs) -> Result<ExitCode, Fa
 }
 
 fn through_server(settings: &Settings, args: &ExportArgs, output: &mut SavedOutput) -> Result<(), Failure> {
-    let client = Client::new(&args.server, settings)?;
+    let client = Client::new(&args.server, &settings.server_place())?;
     let project = client.project(args.project.as_deref())?;
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.append_pair("format", &args.format.to_string());

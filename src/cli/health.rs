@@ -3,10 +3,11 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use super::client;
-use super::failure::Failure;
+use headcount_api::command::client;
+use headcount_api::command::failure::Failure;
+use headcount_api::command::output::print_line;
+
 use super::flags::duration;
-use super::output::print_line;
 use crate::config::Settings;
 
 /// The flags of `health`.
@@ -22,7 +23,7 @@ pub(crate) struct HealthArgs {
 
 /// Runs the command. Fails with the server's reason if it is not ready.
 pub(crate) fn run(settings: &Settings, args: &HealthArgs) -> Result<ExitCode, Failure> {
-    client::check_ready(args.url.as_deref(), settings, args.timeout)?;
+    client::check_ready(args.url.as_deref(), &settings.server_place(), args.timeout)?;
     print_line("ready")?;
     Ok(ExitCode::SUCCESS)
 }

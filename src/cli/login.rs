@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use headcount_actors::Engine;
+use headcount_api::command::client::{Client, ServerFlags, is_held};
+use headcount_api::command::failure::Failure;
+use headcount_api::command::output::print;
 use headcount_control::{Principal, SIGN_IN_CODE_SECONDS};
 use serde::{Deserialize, Serialize};
 
-use super::client::{Client, ServerFlags, is_held};
-use super::failure::Failure;
-use super::output::print;
 use crate::config::Settings;
 
 /// The flags of `login`.
@@ -34,7 +34,7 @@ pub(crate) fn run(settings: &Settings, args: &LoginArgs) -> Result<ExitCode, Fai
     if args.server.url.is_none() && !is_held(&settings.data_dir)? {
         return Err(Failure(format!("no server runs on {}: `headcount serve` starts one", settings.data_dir.display())));
     }
-    let sign_in: SignIn = Client::new(&args.server, settings)?.post_once("/session/codes", b"{}")?;
+    let sign_in: SignIn = Client::new(&args.server, &settings.server_place())?.post_once("/session/codes", b"{}")?;
     print(args.json, &sign_in, || describe(&sign_in.url))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -5,15 +5,12 @@
 
 mod archive;
 mod backup;
-mod client;
 mod clock;
 #[cfg(feature = "cluster")]
 mod cluster;
-mod credentials;
 mod demo;
 mod erased;
 mod export;
-mod failure;
 mod flags;
 mod health;
 mod import;
@@ -25,11 +22,9 @@ mod no_node;
 #[cfg(feature = "cluster")]
 mod node;
 mod openapi;
-mod output;
 mod reference;
 mod reindex;
 mod runtime;
-mod saved_output;
 mod serve;
 mod service_manager;
 mod show;
@@ -41,12 +36,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use headcount_api::command::ManageArgs;
+use headcount_api::command::failure::Failure;
 
 use headcount_storage::private::{self, Narrowed};
 
 use crate::config::{Flags, Settings, unknown_variables};
 use crate::telemetry;
-use failure::Failure;
 
 /// Self-hosted product and web analytics, revenue and account intelligence in one process.
 #[derive(Debug, Parser)]
@@ -91,21 +87,21 @@ enum Command {
     /// Show the server's clock, and confirm it after a long downtime
     Clock(clock::ClockArgs),
     /// Show and change the organization, or create another one
-    Organization(manage::ManageArgs<manage::OrganizationCommand>),
+    Organization(ManageArgs<manage::OrganizationCommand>),
     /// List, create, show, change and delete the members of the organization
-    Member(manage::ManageArgs<manage::MemberCommand>),
+    Member(ManageArgs<manage::MemberCommand>),
     /// List, create, show, change and delete projects
-    Project(manage::ManageArgs<manage::ProjectCommand>),
+    Project(ManageArgs<manage::ProjectCommand>),
     /// List, create, show, change and delete the public keys of a project
-    Key(manage::ManageArgs<manage::KeyCommand>),
+    Key(ManageArgs<manage::KeyCommand>),
     /// List, create and revoke the shares of a project
-    Share(manage::ManageArgs<manage::ShareCommand>),
+    Share(ManageArgs<manage::ShareCommand>),
     /// List, create, show and revoke API tokens
-    Token(manage::ManageArgs<manage::TokenCommand>),
+    Token(ManageArgs<manage::TokenCommand>),
     /// List, create, show, change and delete webhooks, with their deliveries and secrets
-    Webhook(manage::ManageArgs<manage::WebhookCommand>),
+    Webhook(ManageArgs<manage::WebhookCommand>),
     /// Export and erase the data of people, opt them in again, and list the requests
-    Privacy(manage::ManageArgs<manage::PrivacyCommand>),
+    Privacy(ManageArgs<manage::PrivacyCommand>),
     /// List the changes of the organization and who made them, newest first
     AuditLog(manage::AuditLogArgs),
     /// Change the timezone of an organization's days, on the data directory of a stopped server

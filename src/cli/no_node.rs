@@ -5,8 +5,8 @@ use std::convert::Infallible;
 use std::path::Path;
 
 use headcount_actors::{Engine, Membership};
+use headcount_api::command::failure::Failure;
 
-use super::failure::Failure;
 use crate::config::Settings;
 
 /// A cluster that this build never joins.

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use headcount_actors::{Engine, Membership};
+use headcount_api::command::failure::Failure;
 use headcount_cluster::files::{Bucket, SharedFiles};
 use headcount_cluster::lease::Holder;
 use headcount_cluster::node::{self, MemberLog, Node, NodeError, NodeParts, NodeTiming};
 use headcount_cluster::{AgreedLevels, ClusterRecord, Connection, Levels, boot_id, node_id};
 use tokio::task::JoinSet;
 
-use super::failure::Failure;
 use super::threads::ThreadedRuntime;
 use crate::config::Settings;
 

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use super::failure::Failure;
+use headcount_api::command::failure::Failure;
+
 use crate::http::endpoints;
 
 /// Runs the command.

@@ -6,8 +6,7 @@ use std::process::ExitCode;
 
 use clap::Command;
 use clap_complete::Shell;
-
-use super::failure::Failure;
+use headcount_api::command::failure::Failure;
 
 /// The flags of `completions`.
 #[derive(Debug, clap::Args)]

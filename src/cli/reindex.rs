@@ -3,15 +3,15 @@
 use std::process::ExitCode;
 
 use headcount_actors::{Reindexed, reindex};
+use headcount_api::command::client::is_held;
+use headcount_api::command::failure::Failure;
+use headcount_api::command::output::print;
 use headcount_common::clock::{Clock as _, SystemClock};
 use headcount_control::{Actor, ActorKind, Author, Registry};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Timezone;
 use serde::Serialize;
 
-use super::client::is_held;
-use super::failure::Failure;
-use super::output::print;
 use super::runtime::runtime;
 use crate::config::Settings;
 

@@ -2,10 +2,9 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use headcount_api::command::failure::Failure;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
-
-use super::failure::Failure;
 
 /// Creates a runtime on the calling thread.
 pub(crate) fn runtime() -> Result<Runtime, Failure> {

@@ -6,17 +6,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use headcount_actors::{Engine, EngineConfig, Membership};
+use headcount_api::command::client;
+use headcount_api::command::failure::Failure;
+use headcount_api::command::output::print_line;
 
-use super::failure::Failure;
 use super::init::{self, FirstArgs};
 #[cfg(not(feature = "cluster"))]
 use super::no_node::NoCluster as Joining;
 #[cfg(feature = "cluster")]
 use super::node::Joining;
-use super::output::print_line;
 use super::runtime::{runtime, stop_signal};
 use super::service_manager::ServiceManager;
-use super::{client, import, login};
+use super::{import, login};
 use crate::config::Settings;
 use crate::open_files;
 use crate::server::{RunningServer, Server};

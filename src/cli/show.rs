@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use super::failure::Failure;
-use super::output::print;
+use headcount_api::command::failure::Failure;
+use headcount_api::command::output::print;
+
 use crate::config::Settings;
 
 /// The flags of `config`.

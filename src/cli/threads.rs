@@ -1,8 +1,7 @@
 //! Multi-threaded runtimes for connections to brokers.
 
+use headcount_api::command::failure::Failure;
 use tokio::runtime::{Builder, Handle, Runtime};
-
-use super::failure::Failure;
 
 /// Creates a runtime with its own threads. Its tasks continue while the calling thread blocks.
 pub(crate) fn threaded_runtime() -> Result<Runtime, Failure> {

@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use headcount_actors::verify::VerifyReport;
 use headcount_actors::verify_directory;
+use headcount_api::command::client::{Client, OperatorFlags, is_held};
+use headcount_api::command::failure::Failure;
+use headcount_api::command::output::print;
 use headcount_storage::backup::{Backup, BackupError};
 use serde::Deserialize;
 
-use super::client::{Client, OperatorFlags, is_held};
 use super::erased::ErasedFlags;
-use super::failure::Failure;
-use super::output::print;
 use super::runtime::{runtime, stop_signal};
 use crate::config::Settings;
 use crate::http::resources::verifications::{UnverifiedPartitionAnswer, VerifyAnswer};
@@ -82,7 +82,7 @@ fn verify(settings: &Settings, args: &VerifyArgs) -> Result<VerifyAnswer, Failur
     }
     let path = format!("/admin/verify?quick={}", args.quick);
     let mut answer = Vec::new();
-    let mut stream = Client::operator_of(&args.server, settings)?.post_for_stream(&path)?;
+    let mut stream = Client::operator_of(&args.server, &settings.server_place())?.post_for_stream(&path)?;
     std::io::Read::read_to_end(&mut stream, &mut answer).map_err(|error| Failure::new("the answer was cut off", error))?;
     if let Ok(NotVerified { error }) = serde_json::from_slice(&answer) {
         return Err(Failure(error.message));

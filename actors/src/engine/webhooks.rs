@@ -6,7 +6,6 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
 
 use super::handle::Engine;
-use super::open::last_position;
 use crate::webhooks::{
     DeliveryPage, DeliveryQuery, NewWebhook, Rotation, Webhook, WebhookPage, WebhookPatch, WebhookQuery, WebhookReplay,
 };
@@ -124,12 +123,8 @@ impl Engine {
         self.inner.webhooks.replay(self.registry(), (organization, id), (from, to), &by.into())
     }
 
-    /// The last position that a notification of a project can have now. In a cluster, positions
-    /// belong to a partition.
+    /// The last position that a notification of a project can have now.
     fn last_position_for(&self, project: ProjectId) -> Result<Position, RegistryError> {
-        if self.owners().is_alone() {
-            return Ok(last_position(&*self.inner.history));
-        }
         self.check_is_here(project)?;
         Ok(self.inner.history.last_position(partition_of(project)))
     }

@@ -23,15 +23,8 @@ impl Questions {
     /// # Errors
     /// See [`AskError`].
     pub async fn floors(&self, organization: OrganizationId, projects: &[ProjectId]) -> Result<Vec<Option<Day>>, AskError> {
-        if !self.owners.is_alone() {
-            let versions = self.versions_everywhere(organization, projects).await?;
-            return Ok(versions.into_iter().map(|version| version.floor).collect());
-        }
-        let mut floors = Vec::with_capacity(projects.len());
-        for project in projects {
-            floors.push(self.floor(*project).await?);
-        }
-        Ok(floors)
+        let versions = self.versions_everywhere(organization, projects).await?;
+        Ok(versions.into_iter().map(|version| version.floor).collect())
     }
 
     /// The floor of a project that is loaded.
@@ -47,11 +40,7 @@ impl Questions {
     /// Another node with some of the projects gives no answer.
     pub async fn complete_from(&self, organization: OrganizationId, window: Window) -> Result<Option<Day>, AskError> {
         let projects = self.projects_of(organization);
-        let latest = |floors: &mut dyn Iterator<Item = Day>| floors.filter(|floor| *floor > window.start).max();
-        if self.owners.is_alone() {
-            return Ok(latest(&mut projects.iter().filter_map(|project| self.known_floor(*project))));
-        }
         let versions = self.versions_everywhere(organization, &projects).await?;
-        Ok(latest(&mut versions.iter().filter_map(|version| version.floor)))
+        Ok(versions.iter().filter_map(|version| version.floor).filter(|floor| *floor > window.start).max())
     }
 }

@@ -6,7 +6,6 @@ use std::hash::Hasher as _;
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_domain::queries::{Projects, Query, Travels};
-use headcount_domain::versions::Depends;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Questions;
@@ -21,8 +20,8 @@ pub struct OrganizationProjects<'e> {
     projects: Vec<ProjectId>,
     /// Groups of projects asked with one message, by index.
     together: Vec<Vec<usize>>,
-    /// The projects on other nodes, if there are any.
-    elsewhere: Option<Result<ByNode, AskError>>,
+    /// The projects on other nodes.
+    elsewhere: Result<ByNode, AskError>,
 }
 
 /// The maximum number of projects asked with one message, so that a shard can do other work in
@@ -31,15 +30,11 @@ const TOGETHER: usize = 16;
 
 impl<'e> OrganizationProjects<'e> {
     fn new(questions: &'e Questions, organization: OrganizationId, projects: Vec<ProjectId>) -> Self {
-        if questions.owners.is_alone() {
-            let together = questions.group_by_shard(&projects, 0..projects.len());
-            return Self { questions, organization, projects, together, elsewhere: None };
-        }
         let (together, elsewhere) = match questions.places(&projects).known() {
             Ok(places) => (questions.group_by_shard(&projects, places.here.into_iter()), Ok(places.there)),
             Err(error) => (Vec::new(), Err(error)),
         };
-        Self { questions, organization, projects, together, elsewhere: Some(elsewhere) }
+        Self { questions, organization, projects, together, elsewhere }
     }
 }
 
@@ -59,10 +54,7 @@ impl Projects for OrganizationProjects<'_> {
     }
 
     async fn scatter<Q: Travels>(&self, question: Q) -> Result<Vec<Q::Partial>, AskError> {
-        let Some(elsewhere) = &self.elsewhere else {
-            return Ok(in_order(self.questions.ask_grouped(&self.projects, &self.together, &question).await?));
-        };
-        let there = elsewhere.as_ref().map_err(AskError::clone)?;
+        let there = self.elsewhere.as_ref().map_err(AskError::clone)?;
         let asked = self.questions.ask_elsewhere((Q::TAG, question.clone()), self.organization, &self.projects, there);
         let here = self.questions.ask_grouped(&self.projects, &self.together, &question);
         let (mut parts, others) = tokio::try_join!(here, asked)?;
@@ -121,11 +113,11 @@ impl Questions {
     }
 
     /// Returns a value that changes exactly when an answer about an organization may have changed:
-    /// the incarnation of the data, and a hash of the organization's projects with their versions.
+    /// a hash of the organization's projects with their incarnations and versions.
     ///
     /// # Errors
     /// See [`AskError`].
-    pub async fn organization_version(&self, organization: OrganizationId) -> Result<(u128, u128), AskError> {
+    pub async fn organization_version(&self, organization: OrganizationId) -> Result<u128, AskError> {
         let projects = self.projects_of(organization);
         let mut hash = Xxh3::new();
         let mut add = |project: ProjectId, of: u128, version: Position| {
@@ -136,18 +128,10 @@ impl Questions {
                 hash.write_u64(version);
             }
         };
-        if !self.owners.is_alone() {
-            for (project, version) in projects.iter().zip(self.versions_everywhere(organization, &projects).await?) {
-                add(*project, version.incarnation, version.position);
-            }
-            // Each node has its own incarnation. The hash includes those of the owners.
-            return Ok((0, hash.digest128()));
+        for (project, version) in projects.iter().zip(self.versions_everywhere(organization, &projects).await?) {
+            add(*project, version.incarnation, version.position);
         }
-        for project in projects {
-            let (of, version) = self.version(project, &Depends::Everything).await?;
-            add(project, of, version);
-        }
-        Ok((self.incarnation, hash.digest128()))
+        Ok(hash.digest128())
     }
 
     /// The projects of an organization, for queries about it:

@@ -54,5 +54,5 @@ pub(crate) use record_sort::{RecordSorter, SortedRecords};
 pub(crate) use shared::ScanSettings;
 pub use shared::Scans;
 pub(crate) use spill_dir::{SpillDir, SpillWriter};
-pub(crate) use subject::SubjectSink;
+pub(crate) use subject::SubjectPage;
 pub use views::ViewFigures;

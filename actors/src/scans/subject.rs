@@ -1,13 +1,16 @@
 //! The events of one person in a project: found by the columns of ids, so that most of the archive is not decoded.
 
+use std::collections::HashSet;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_archive::error::ArchiveError;
 use headcount_domain::identity::SentKeys;
 use headcount_domain::ids::{ProjectId, RecordKey};
-use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::intake::event::{EVENT_VERSION, Event, Position};
+use headcount_storage::codec;
 
 use super::error::ScanError;
 use super::events::{Batch, Scan, TallyError};
@@ -17,69 +20,65 @@ use super::shared::Scans;
 use crate::history::{HistoryPart, HistoryPiece, SealedColumns};
 use crate::shard::AskError;
 
-/// Says whose events are wanted, and takes them.
-pub(crate) trait SubjectSink: Send + 'static {
-    /// Whether the events that name this id are wanted.
-    fn wants(&self, project: ProjectId, named: RecordKey) -> bool;
+/// About how many bytes of events a page has.
+const PAGE_BYTES: usize = 4 << 20;
+/// How long events are read for a page: an answer has to come in time, whether or not it has any.
+const PAGE_TIME: Duration = Duration::from_secs(10);
 
-    /// Whether the pass goes on. If not, it has no result.
-    fn goes_on(&self) -> bool;
+/// Some events of a subject, encoded as they are recorded.
+pub(crate) struct SubjectPage {
+    pub(crate) events: Vec<(Position, Vec<u8>)>,
+    /// The page has all events up to this position.
+    pub(crate) reached: Position,
+}
 
-    /// Whether the pass ends before its end: enough was taken, or it has lasted for long enough.
+/// Takes the events of a page.
+struct PageSink {
+    ids: HashSet<RecordKey>,
+    events: Vec<(Position, Vec<u8>)>,
+    bytes: usize,
+    began: Stopwatch,
+}
+
+impl PageSink {
     fn is_enough(&self) -> bool {
-        false
+        self.bytes >= PAGE_BYTES || self.began.elapsed() >= PAGE_TIME
     }
 
-    /// Takes an event.
-    ///
-    /// # Errors
-    /// It can't be kept: the pass ends.
-    fn take(&mut self, position: Position, event: Box<Event>) -> io::Result<()>;
+    fn take(&mut self, position: Position, event: &Event) -> io::Result<()> {
+        let encoded = codec::encode(EVENT_VERSION, event).map_err(io::Error::other)?;
+        self.bytes += encoded.len();
+        self.events.push((position, encoded));
+        Ok(())
+    }
 }
 
 impl Scans {
-    /// Passes the wanted events of a project up to a position to `sink`, in order, and returns it. Those that were set aside, duplicates, and those below
-    /// the project's floor are left out.
+    /// Returns events of a project that name one of `ids`: in order those after one position and up to another, until the page is full. Events that were set aside,
+    /// duplicates, and events below the project's floor are left out. Takes a turn of scans for exports.
     ///
     /// # Errors
     /// See [`AskError`].
-    pub(crate) async fn collect_subject<S: SubjectSink>(
-        &self,
-        project: ProjectId,
-        until: Position,
-        mut sink: S,
-    ) -> Result<S, AskError> {
-        self.scan_with((), project, move |mut scan, _| {
-            scan.until = scan.until.min(until);
-            scan.visit_subject(0, &mut sink)?;
-            Ok(sink)
-        })
-        .await
-    }
-
-    /// As [`Self::collect_subject`], for events after a position, until the sink has enough. Returns the position up to which it has all. Takes a turn of scans for other nodes.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub(crate) async fn collect_part<S: SubjectSink>(
+    pub(crate) async fn subject_page(
         &self,
         project: ProjectId,
         (after, until): (Position, Position),
-        mut sink: S,
-    ) -> Result<(S, Position), AskError> {
+        ids: HashSet<RecordKey>,
+    ) -> Result<SubjectPage, AskError> {
         let turn = self.node_turns.questions.take(self.questions.organization_of(project)).await?;
         self.scan_with(turn, project, move |mut scan, _| {
             if scan.until < until {
                 return Err(AskError::NoAnswer.into());
             }
             scan.until = until;
+            let mut sink = PageSink { ids, events: Vec::new(), bytes: 0, began: Stopwatch::now() };
             let reached = scan.visit_subject(after, &mut sink)?;
-            Ok((sink, reached))
+            Ok(SubjectPage { events: sink.events, reached })
         })
         .await
     }
 
-    /// Runs a part of an export that asks the shards, on a thread of its own. Takes a turn of scans for other nodes. Dropping the future ends it.
+    /// Runs a part of an export that asks the shards, on a thread of its own. Takes a turn of scans for exports. Dropping the future ends it.
     pub(crate) async fn run_for_export<R: Send + 'static>(
         &self,
         project: ProjectId,
@@ -101,7 +100,7 @@ impl Scans {
 
 impl Scan<'_> {
     /// Returns the position up to which the sink has all events after `after`.
-    fn visit_subject<S: SubjectSink>(&self, after: Position, sink: &mut S) -> Result<Position, ScanError> {
+    fn visit_subject(&self, after: Position, sink: &mut PageSink) -> Result<Position, ScanError> {
         let wanted = self.wanted(after, None);
         let mut pass = SubjectPass { scan: self, sink, reached: after, seen: after };
         let mut batch = Batch::default();
@@ -115,24 +114,19 @@ impl Scan<'_> {
     }
 }
 
-struct SubjectPass<'p, 's, S> {
+struct SubjectPass<'p, 's> {
     scan: &'p Scan<'s>,
-    sink: &'p mut S,
+    sink: &'p mut PageSink,
     /// The sink has all events up to this position.
     reached: Position,
     /// The last position that was read.
     seen: Position,
 }
 
-impl<S: SubjectSink> SubjectPass<'_, '_, S> {
-    fn check_goes_on(&self) -> Result<(), ScanError> {
-        self.scan.check_goes_on()?;
-        if self.sink.goes_on() { Ok(()) } else { Err(ScanError::Cancelled) }
-    }
-
+impl SubjectPass<'_, '_> {
     /// Takes a part, and breaks off when the sink has enough.
     fn take(&mut self, part: HistoryPart<'_>, batch: &mut Batch) -> Result<ControlFlow<()>, TallyError> {
-        self.check_goes_on()?;
+        self.scan.check_goes_on()?;
         match part {
             HistoryPart::Columns(groups) => {
                 for columns in groups {
@@ -156,7 +150,7 @@ impl<S: SubjectSink> SubjectPass<'_, '_, S> {
         let last = piece.events.last().map(|(position, _)| *position);
         let hasher = scan.hasher();
         let named = |event: &Event| SentKeys::of(&event.who, hasher).named();
-        piece.events.retain(|(_, event)| named(event).is_some_and(|named| sink.wants(scan.project, named)));
+        piece.events.retain(|(_, event)| named(event).is_some_and(|named| sink.ids.contains(&named)));
         let visit = &mut |position, event| self.pass_on(position, event);
         if scan.take(piece, batch, visit)?.is_break() {
             return Ok(ControlFlow::Break(()));
@@ -182,14 +176,14 @@ impl<S: SubjectSink> SubjectPass<'_, '_, S> {
         let mut rows = Vec::new();
         counted.retain(|row| {
             let named = ids.named(row).or_else(|| visitors[row].map(|visitor| hasher.visitor(visitor)));
-            named.is_some_and(|named| self.sink.wants(self.scan.project, named))
+            named.is_some_and(|named| self.sink.ids.contains(&named))
         });
         counted.for_each(|row| rows.push(u32::try_from(row).unwrap_or(u32::MAX)));
         Ok(rows)
     }
 
     fn take_group(&mut self, columns: SealedColumns<'_>) -> Result<ControlFlow<()>, TallyError> {
-        self.check_goes_on()?;
+        self.scan.check_goes_on()?;
         let rows = self.rows(&self.scan.group(columns))?;
         if rows.is_empty() {
             return Ok(ControlFlow::Continue(()));
@@ -207,7 +201,7 @@ impl<S: SubjectSink> SubjectPass<'_, '_, S> {
         let mut events = vec![(position, event)];
         self.scan.scans.erasures.filter(&mut events);
         for (position, event) in events.into_iter().filter(|(_, event)| !event.is_remainder()) {
-            self.sink.take(position, event)?;
+            self.sink.take(position, &event)?;
         }
         self.reached = position;
         Ok(if self.sink.is_enough() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })

@@ -55,10 +55,7 @@ impl Scans {
         // One turn for all projects: what is collected is in memory until the end.
         let turn = Arc::new(self.turns.take(Some(organization)).await?);
         let projects = self.questions.projects_of(organization);
-        let active = match self.questions.owners.is_alone() {
-            true => self.collect_active(&turn, projects, window).await?,
-            false => self.collect_everywhere(&turn, organization, projects, window).await?,
-        };
+        let active = self.collect_everywhere(&turn, organization, projects, window).await?;
         let Some(active) = active else { return Ok(ranking.finish()) };
         self.run_scan(turn, move |scans, cancelled, _| scans.rank(cancelled, organization, active, ranking)).await
     }

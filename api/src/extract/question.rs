@@ -94,7 +94,7 @@ impl QuestionSubject for Arc<Organization> {
 
     /// Answers about an organization have figures of all time, so any event can change them.
     async fn version(&self, state: &AppState, _: &Depends) -> Result<(u128, u128), AskError> {
-        state.engine.organization_version(self.id).await
+        Ok((0, state.engine.organization_version(self.id).await?))
     }
 }
 

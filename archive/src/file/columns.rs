@@ -27,20 +27,19 @@ pub struct GroupReader<'f> {
     group: usize,
 }
 
-/// A column of texts: a code for each row, and the value of each code.
+/// A column of texts: a code for each row, and the value of each code. Equal values may have several codes.
 #[derive(Debug)]
 pub struct TextColumn {
     codes: Vec<u32>,
     /// `None` if no row has a value.
     values: Option<StringArray>,
-    is_coded: bool,
 }
 
 impl TextColumn {
     /// Creates a column of `rows` rows without values.
     #[must_use]
     pub fn empty(rows: usize) -> Self {
-        Self { codes: vec![0; rows], values: None, is_coded: true }
+        Self { codes: vec![0; rows], values: None }
     }
 
     /// The codes of the rows. [`TextColumn::null`] stands for a missing value.
@@ -61,12 +60,6 @@ impl TextColumn {
         let values = self.values.as_ref()?;
         let at = code as usize;
         (at < values.len() && values.is_valid(at)).then(|| values.value(at))
-    }
-
-    /// Whether equal values have equal codes. Otherwise each row has its own code.
-    #[must_use]
-    pub fn is_coded(&self) -> bool {
-        self.is_coded
     }
 }
 
@@ -142,7 +135,7 @@ impl GroupReader<'_> {
         let (column, chunk) = self.chunk(name)?;
         let rows = self.rows();
         if chunk.statistics().and_then(Statistics::null_count_opt) == Some(rows as u64) {
-            return Ok(TextColumn { codes: vec![0; rows], values: None, is_coded: true });
+            return Ok(TextColumn::empty(rows));
         }
         let is_coded = chunk.page_encoding_stats_mask().is_some_and(|mask| mask.is_only(Encoding::RLE_DICTIONARY));
         let array = self.file.read_column(self.group, column, is_coded)?;
@@ -153,7 +146,7 @@ impl GroupReader<'_> {
             let values = array.as_string_opt::<i32>().ok_or_else(|| self.wrong(name))?;
             let null = u32::try_from(rows).unwrap_or(u32::MAX);
             let codes = (0..null).map(|row| if values.is_valid(row as usize) { row } else { null }).collect();
-            return Ok(TextColumn { codes, values: Some(values.clone()), is_coded });
+            return Ok(TextColumn { codes, values: Some(values.clone()) });
         }
         let coded = array.as_dictionary_opt::<Int32Type>().ok_or_else(|| self.wrong(name))?;
         let values = coded.values().as_string_opt::<i32>().ok_or_else(|| self.wrong(name))?;
@@ -171,7 +164,7 @@ impl GroupReader<'_> {
         if codes.iter().any(|code| *code > null) {
             return Err(self.wrong(name));
         }
-        Ok(TextColumn { codes, values: Some(values.clone()), is_coded })
+        Ok(TextColumn { codes, values: Some(values.clone()) })
     }
 
     /// Reads a column of 16 bytes.

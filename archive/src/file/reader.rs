@@ -141,7 +141,7 @@ impl ArchiveFile {
     }
 
     /// Adds the number of rows with each of the file's metadata paths, from the footer.
-    pub fn count_paths(&self, counts: &mut PathCounts) {
+    pub(crate) fn count_paths(&self, counts: &mut PathCounts) {
         for group in self.metadata.metadata().row_groups() {
             for column in group.columns() {
                 let nulls = column.statistics().and_then(Statistics::null_count_opt).unwrap_or_default();

@@ -57,7 +57,7 @@ impl LogReader {
     ///
     /// # Errors
     /// Returns [`LogError::Broken`], [`LogError::Missing`] or [`LogError::Unavailable`].
-    pub async fn last_end(&self) -> Result<LogEnd, LogError> {
+    pub(crate) async fn last_end(&self) -> Result<LogEnd, LogError> {
         let (first, last) = self.ask_bounds().await?;
         if last < first {
             return Ok(LogEnd { sequence: last, ..LogEnd::default() });

@@ -50,7 +50,11 @@ impl Bot<'_> {
     const UNNAMED: Self = Self { name: None, version: None };
 }
 
-/// The bot of the agent, if any.
+/// The bot of the agent, if any. Feed readers that fetch for many users are crawlers; apps in which a person reads are not.
+///
+/// Automated browsers (`HeadlessChrome`, Playwright) are bots. HTTP clients (curl, python-requests,
+/// no agent at all) are not, because servers send events with them. Phones and apps with names that
+/// sound like bots are not, either.
 pub(super) fn of(agent: &str) -> Option<Bot<'_>> {
     if is_made_up(agent) {
         return Some(Bot::UNNAMED);

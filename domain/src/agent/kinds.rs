@@ -15,7 +15,7 @@ named_values! {
         Mobile = "mobile",
         /// A tablet: an iPad that identifies itself, or an Android browser without "Mobile" in its agent.
         Tablet = "tablet",
-        /// A crawler, monitor or previewer, see [`is_bot`](super::is_bot).
+        /// A crawler, monitor or previewer.
         Bot = "bot",
         /// A television, a console, a program or an unknown device.
         #[default]

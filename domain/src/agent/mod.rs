@@ -44,16 +44,5 @@ pub fn parse_with(user_agent: &str, hints: &Hints<'_>) -> Agent {
     agent
 }
 
-/// Whether a user agent belongs to a crawler, monitor or previewer. Feed readers that fetch for
-/// many users are crawlers; apps in which a person reads are not.
-///
-/// Automated browsers (`HeadlessChrome`, Playwright) are bots. HTTP clients (curl, python-requests,
-/// no agent at all) are not, because servers send events with them. Phones and apps with names that
-/// sound like bots are not, either.
-#[must_use]
-pub fn is_bot(user_agent: &str) -> bool {
-    bots::of(text::cut_bytes(user_agent.trim(), MAX_AGENT_BYTES)).is_some()
-}
-
 #[cfg(test)]
 mod tests;

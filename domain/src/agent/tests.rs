@@ -6,6 +6,10 @@ use compact_str::CompactString;
 use super::*;
 use proptest::prelude::*;
 
+fn is_bot(user_agent: &str) -> bool {
+    parse(user_agent).device == Device::Bot
+}
+
 fn summary(user_agent: &str) -> String {
     let agent = parse(user_agent);
     let text = |part: Option<CompactString>| part.unwrap_or_else(|| "-".into());

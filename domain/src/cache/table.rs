@@ -140,7 +140,7 @@ impl<T: Record> Table<T> {
     ///
     /// # Errors
     /// Returns whatever error `load` returns.
-    pub fn get_to_load<F>(&mut self, key: RecordKey, load: F) -> Result<Option<&mut T>, Fault>
+    pub(crate) fn get_to_load<F>(&mut self, key: RecordKey, load: F) -> Result<Option<&mut T>, Fault>
     where
         F: FnOnce() -> Result<Option<T>, Fault>,
     {
@@ -249,8 +249,7 @@ impl<T: Record> Table<T> {
     }
 
     /// Returns the stored type in one line: key space, name and version.
-    #[must_use]
-    pub fn stored_type(&self) -> String {
+    pub(crate) fn stored_type(&self) -> String {
         format!("record {} {} version {}", T::SPACE, T::NAME, T::VERSION)
     }
 
@@ -368,8 +367,7 @@ impl<T: Record> Table<T> {
     }
 
     /// Whether some records of the checkpoint were not passed yet.
-    #[must_use]
-    pub fn has_frozen(&self) -> bool {
+    pub(crate) fn has_frozen(&self) -> bool {
         !self.spilled.is_empty() || !self.frozen.is_empty()
     }
 

@@ -245,7 +245,7 @@ impl Packed {
 
     /// Passes the last four bytes of some rows' keys, as a number, and their first columns to
     /// `visit`. Faster than reading whole rows.
-    pub fn visit_numbers(&self, range: Range<usize>, mut visit: impl FnMut(u32, u128)) {
+    pub(crate) fn visit_numbers(&self, range: Range<usize>, mut visit: impl FnMut(u32, u128)) {
         let (stride, suffix) = (self.stride(), self.suffix_len());
         let in_rows = suffix.min(4);
         let shared = self.prefix().get(usize::from(self.key_len.saturating_sub(4))..).unwrap_or_default();

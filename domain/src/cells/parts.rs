@@ -144,7 +144,7 @@ impl Parts {
 
     /// Adds `by` to the first column of a row, a signed number, if the row exists and keeps its
     /// length and is not removed. Returns the value before; `None` if nothing changed.
-    pub fn add_in_place(&mut self, key: &KeyBytes, by: i64) -> Option<Columns> {
+    pub(crate) fn add_in_place(&mut self, key: &KeyBytes, by: i64) -> Option<Columns> {
         let number = self.index.part_of(key)?;
         let part = self.slots.get_mut(number as usize)?.part.as_mut()?;
         let at = part.find(key).ok()?;
@@ -258,7 +258,7 @@ impl Parts {
     }
 
     /// [`Packed::visit_numbers`] for the rows from `first` to `last`, both included.
-    pub fn visit_numbers(&self, first: &KeyBytes, last: &KeyBytes, mut visit: impl FnMut(u32, u128)) {
+    pub(crate) fn visit_numbers(&self, first: &KeyBytes, last: &KeyBytes, mut visit: impl FnMut(u32, u128)) {
         for part in self.parts_between(first, last) {
             part.visit_numbers(part.between(first, last), &mut visit);
         }

@@ -114,7 +114,7 @@ impl<K: Key, V: Value> Cells<K, V> {
     /// Passes the number at the end of the key, and the value, of all rows whose keys begin with
     /// `key` to `visit`. Faster than [`Cells::under`], for keys that end with a `u32` and values of
     /// one column.
-    pub fn visit_numbers<P: Key>(&self, key: P, mut visit: impl FnMut(u32, V)) {
+    pub(crate) fn visit_numbers<P: Key>(&self, key: P, mut visit: impl FnMut(u32, V)) {
         let (first, last) = (packed(key, 0), packed(key, u8::MAX));
         self.parts.visit_numbers(&first, &last, |number, column| visit(number, V::from_columns(&[column, 0, 0, 0])));
     }
@@ -193,19 +193,17 @@ impl<K, V> Cells<K, V> {
     }
 
     /// Creates empty rows with a journal of changes. With `dated`, keys begin with a day.
-    #[must_use]
-    pub fn with_journal(limits: &Limits, dated: bool) -> Self {
+    pub(crate) fn with_journal(limits: &Limits, dated: bool) -> Self {
         Self { journal: Some(Journal::new(dated)), ..Self::without_journal(limits, dated) }
     }
 
     /// Creates empty rows without a journal of changes. With `dated`, keys begin with a day.
-    #[must_use]
-    pub fn without_journal(limits: &Limits, dated: bool) -> Self {
+    pub(crate) fn without_journal(limits: &Limits, dated: bool) -> Self {
         Self { parts: Parts::new(limits.part_bytes), journal: None, dated, floor: [0; i32::BYTES], kind: PhantomData }
     }
 
     /// Freezes the rows of the days before `first`, if keys begin with a day.
-    pub fn set_floor(&mut self, first: Option<Day>) {
+    pub(crate) fn set_floor(&mut self, first: Option<Day>) {
         self.floor = [0; i32::BYTES];
         if let Some(first) = first.filter(|_| self.dated) {
             first.0.pack(&mut self.floor);

@@ -41,8 +41,7 @@ impl ByCurrency {
     }
 
     /// Returns revenue and orders, by currency.
-    #[must_use]
-    pub fn to_map(&self) -> BTreeMap<Currency, (Amount, i64)> {
+    pub(crate) fn to_map(&self) -> BTreeMap<Currency, (Amount, i64)> {
         self.iter().map(|(currency, revenue, orders)| (currency, (revenue, orders))).collect()
     }
 

@@ -12,8 +12,7 @@ use crate::time::{CohortInterval, Day, Instant};
 impl Facts {
     /// Returns the range of adding or taking out `sums` on `day`. A day that becomes active or
     /// inactive also changes the gap of the next active day.
-    #[must_use]
-    pub fn change_of_day(&self, day: Day, sums: &Sums, sign: Sign) -> DirtyRange {
+    pub(crate) fn change_of_day(&self, day: Day, sums: &Sums, sign: Sign) -> DirtyRange {
         let number = day_sort_key(day);
         let there = self.days.get(number).map_or(0, |entry| entry.sums.events);
         let new_day = match sign {
@@ -36,8 +35,7 @@ impl Facts {
     }
 
     /// Returns the range of replacing the sessions `joined` by `session`, their merge.
-    #[must_use]
-    pub fn change_of_sessions(&self, joined: &[Session], session: &Session) -> DirtyRange {
+    pub(crate) fn change_of_sessions(&self, joined: &[Session], session: &Session) -> DirtyRange {
         let entries = || joined.iter().map(|session| session.at);
         let (from, to) = (entries().fold(session.at, Moment::min), entries().fold(session.at, Moment::max));
         DirtyRange { sessions: Times { from, to }, ..DirtyRange::NONE }
@@ -46,8 +44,7 @@ impl Facts {
     /// Returns the range of adding or taking out a touch: the orders from it to the next touch. By
     /// first touch, it includes all orders if the first touch changes and the orders are not
     /// deferred. Without orders, no rollup changes.
-    #[must_use]
-    pub fn change_of_touch(&self, at: Moment, sign: Sign) -> DirtyRange {
+    pub(crate) fn change_of_touch(&self, at: Moment, sign: Sign) -> DirtyRange {
         if self.orders.is_empty() && self.deferred_key.is_none() && self.order_runs.is_none() {
             return DirtyRange::NONE;
         }

@@ -111,8 +111,7 @@ pub struct Sums {
 
 impl Sums {
     /// Returns the part that accounts store: the sums that can be taken out again.
-    #[must_use]
-    pub fn of_account(&self) -> Sums {
+    pub(crate) fn of_account(&self) -> Sums {
         Sums { events: self.events, pageviews: 0, seen: SeenOnDay::NEVER, money: self.money.clone() }
     }
 

@@ -121,8 +121,7 @@ impl DirtyRange {
     };
 
     /// The range of adding or removing an order.
-    #[must_use]
-    pub fn of_order(at: Moment) -> Self {
+    pub(crate) fn of_order(at: Moment) -> Self {
         let orders = Times { from: at, to: at };
         Self { orders, orders_by_first: orders, ..Self::NONE }
     }

@@ -62,8 +62,7 @@ impl Facts {
     }
 
     /// Returns the last active day before `day`.
-    #[must_use]
-    pub fn active_before(&self, day: Day) -> Option<Day> {
+    pub(crate) fn active_before(&self, day: Day) -> Option<Day> {
         self.days.before(day_sort_key(day)).and_then(|number| i32::try_from(number).ok()).map(Day)
     }
 
@@ -73,7 +72,7 @@ impl Facts {
     }
 
     /// Returns the days of `span` by named group, in order of day.
-    pub fn named_days(&self, span: Span) -> impl Iterator<Item = (Day, Option<GroupRef>, &Sums)> {
+    pub(crate) fn named_days(&self, span: Span) -> impl Iterator<Item = (Day, Option<GroupRef>, &Sums)> {
         let mut alone = self.days(span).filter(|entry| !entry.several).peekable();
         let mut several = self.named.range(first_in_day(span.first), last_in_day(span.last)).peekable();
         std::iter::from_fn(move || {
@@ -91,8 +90,7 @@ impl Facts {
     }
 
     /// Returns all money ever.
-    #[must_use]
-    pub fn total_money(&self) -> Option<&MoneySums> {
+    pub(crate) fn total_money(&self) -> Option<&MoneySums> {
         self.money.as_deref()
     }
 
@@ -107,7 +105,7 @@ impl Facts {
     }
 
     /// Returns the counts of the days of `span`.
-    pub fn daily_counts(&self, span: Span) -> impl Iterator<Item = DailyCount> {
+    pub(crate) fn daily_counts(&self, span: Span) -> impl Iterator<Item = DailyCount> {
         self.daily_counts.range(first_in_day(span.first), last_in_day(span.last)).copied()
     }
 
@@ -124,14 +122,13 @@ impl Facts {
 
     /// Returns the key under which its orders are counted by first touch, if they are deferred.
     /// Their touch is stored once under this key, so a new first touch moves no order.
-    #[must_use]
-    pub fn deferred_key(&self) -> Option<RecordKey> {
+    pub(crate) fn deferred_key(&self) -> Option<RecordKey> {
         self.deferred_key.as_deref().copied()
     }
 
     /// Defers the attribution of the orders permanently under `key`, if `change` moves all of them
     /// and they are many.
-    pub fn defer_attribution(&mut self, key: RecordKey, change: DirtyRange, limits: &Limits) {
+    pub(crate) fn defer_attribution(&mut self, key: RecordKey, change: DirtyRange, limits: &Limits) {
         let is_many = || self.orders.len() > limits.max_inline_orders;
         if change.first_touch && self.deferred_key.is_none() && is_many() {
             self.deferred_key = Some(Box::new(key));
@@ -139,8 +136,7 @@ impl Facts {
     }
 
     /// Returns the last touch at or before `time`.
-    #[must_use]
-    pub fn touch_at(&self, time: Instant) -> Option<Touch> {
+    pub(crate) fn touch_at(&self, time: Instant) -> Option<Touch> {
         // Most orders belong to an entity without any touch, or come after its last touch.
         self.first_touch.filter(|first| first.at.time <= time)?;
         lists::touch_at(&self.touches, time).map(|found| found.touch)
@@ -152,7 +148,7 @@ impl Facts {
     }
 
     /// Adds or takes out `sums` on `day`, of events that name this group, or none.
-    pub fn add_day(&mut self, day: Day, named: Option<GroupRef>, sums: &Sums, sign: Sign, limits: &Limits) {
+    pub(crate) fn add_day(&mut self, day: Day, named: Option<GroupRef>, sums: &Sums, sign: Sign, limits: &Limits) {
         day::add_money(&mut self.money, sums.money.as_deref(), sign);
         let number = day_sort_key(day);
         let Some(known) = self.days.get(number) else {
@@ -195,17 +191,17 @@ impl Facts {
     }
 
     /// Adds an order or a refund.
-    pub fn add_order(&mut self, order: Order, limits: &Limits) {
+    pub(crate) fn add_order(&mut self, order: Order, limits: &Limits) {
         self.orders.insert(order, limits);
     }
 
     /// Removes the order of the moment `at`.
-    pub fn remove_order(&mut self, at: Moment, limits: &Limits) {
+    pub(crate) fn remove_order(&mut self, at: Moment, limits: &Limits) {
         self.orders.remove(at.sort_key(), limits);
     }
 
     /// Adds to the count of a term on a day.
-    pub fn add_count(&mut self, hit: DailyCount, limits: &Limits) {
+    pub(crate) fn add_count(&mut self, hit: DailyCount, limits: &Limits) {
         let number = hit.sort_key();
         self.daily_counts.change(number, limits, |daily_counts| {
             let at = place_near_end(daily_counts, |other| other.sort_key() < number);
@@ -226,7 +222,7 @@ impl Facts {
     }
 
     /// Removes the touch of the moment `at`.
-    pub fn remove_touch(&mut self, at: Moment, limits: &Limits) {
+    pub(crate) fn remove_touch(&mut self, at: Moment, limits: &Limits) {
         self.touches.remove(at.sort_key(), limits);
         if self.first_touch.is_some_and(|first| first.at == at) {
             self.first_touch = lists::first_touch(&self.touches);
@@ -234,7 +230,7 @@ impl Facts {
     }
 
     /// Replaces the sessions `joined` by their merge.
-    pub fn replace_sessions(&mut self, joined: &[Session], session: Session, limits: &Limits) {
+    pub(crate) fn replace_sessions(&mut self, joined: &[Session], session: Session, limits: &Limits) {
         for former in joined {
             self.sessions.remove(former.at.sort_key(), limits);
         }
@@ -242,8 +238,7 @@ impl Facts {
     }
 
     /// Returns the session that an event of the identity at `time` belongs to, or is attached to.
-    #[must_use]
-    pub fn session_at(&self, time: Instant) -> Option<&Session> {
+    pub(crate) fn session_at(&self, time: Instant) -> Option<&Session> {
         let after = Moment::last_of(time).sort_key().saturating_add(1);
         self.sessions.get(self.sessions.before(after)?).filter(|session| session.attaches(time))
     }
@@ -260,8 +255,7 @@ impl Facts {
 
     /// Whether an interactive event at `at` only extends the last session, as most events do: it
     /// decides neither the source nor the page of the session.
-    #[must_use]
-    pub fn extends_last_session(&self, at: Moment, has_source: bool, has_page: bool) -> bool {
+    pub(crate) fn extends_last_session(&self, at: Moment, has_source: bool, has_page: bool) -> bool {
         let is_first = |known: Option<Moment>| known.is_none_or(|known| at < known);
         self.last_session().is_some_and(|last| {
             let goes_on = at >= last.at && at.time.0 - last.last.0 <= SESSION_GAP_MS;
@@ -276,13 +270,12 @@ impl Facts {
     }
 
     /// Returns the last session if it is in the recent part, where it stays once there.
-    #[must_use]
-    pub fn last_session(&self) -> Option<&Session> {
+    pub(crate) fn last_session(&self) -> Option<&Session> {
         self.sessions.recent().last()
     }
 
     /// Extends the last session by an event at `time`.
-    pub fn extend_last_session(&mut self, time: Instant, limits: &Limits) {
+    pub(crate) fn extend_last_session(&mut self, time: Instant, limits: &Limits) {
         self.sessions.change(SortKey::MAX, limits, |sessions| {
             if let Some(session) = sessions.last_mut() {
                 session.events += 1;
@@ -323,14 +316,13 @@ impl Facts {
     }
 
     /// Whether one of the lists has sealed pages.
-    #[must_use]
-    pub fn has_pages(&self) -> bool {
+    pub(crate) fn has_pages(&self) -> bool {
         let by_day = self.days.has_pages() || self.named.has_pages() || self.daily_counts.has_pages();
         by_day || self.sessions.has_pages() || self.touches.has_pages() || self.orders.has_pages()
     }
 
     /// Evicts saved pages.
-    pub fn shed(&mut self) {
+    pub(crate) fn shed(&mut self) {
         self.days.shed();
         self.named.shed();
         self.sessions.shed();
@@ -340,7 +332,7 @@ impl Facts {
     }
 
     /// Passes the terms outside of sealed pages to `visit`.
-    pub fn recent_terms(&self, visit: &mut dyn FnMut(TermId)) {
+    pub(crate) fn recent_terms(&self, visit: &mut dyn FnMut(TermId)) {
         let touches = self.sessions.recent().iter().filter_map(|session| session.touch);
         let own = self.touches.recent().iter().map(|event| event.touch);
         let touches = touches.chain(own).chain(self.first_touch.map(|first| first.touch));

@@ -21,7 +21,7 @@ impl Facts {
     ///
     /// # Errors
     /// Returns whatever error `page` returns.
-    pub fn load_all(&mut self, mut page: impl LoadFactsPage) -> Result<(), Fault> {
+    pub(crate) fn load_all(&mut self, mut page: impl LoadFactsPage) -> Result<(), Fault> {
         let (first, last) = (SortKey::MIN, SortKey::MAX);
         self.days.load(first, last, &mut page)?;
         self.named.load(first, last, &mut page)?;
@@ -35,7 +35,7 @@ impl Facts {
     ///
     /// # Errors
     /// Returns whatever error `page` returns.
-    pub fn load_days(&mut self, span: Span, page: impl LoadFactsPage) -> Result<(), Fault> {
+    pub(crate) fn load_days(&mut self, span: Span, page: impl LoadFactsPage) -> Result<(), Fault> {
         self.days.load(day_sort_key(span.first), day_sort_key(span.last), page)
     }
 
@@ -43,7 +43,7 @@ impl Facts {
     ///
     /// # Errors
     /// Returns whatever error `page` returns.
-    pub fn load_named(&mut self, span: Span, page: impl LoadFactsPage) -> Result<(), Fault> {
+    pub(crate) fn load_named(&mut self, span: Span, page: impl LoadFactsPage) -> Result<(), Fault> {
         self.named.load(first_in_day(span.first), last_in_day(span.last), page)
     }
 
@@ -51,7 +51,7 @@ impl Facts {
     ///
     /// # Errors
     /// Returns whatever error `page` returns.
-    pub fn load_sessions(&mut self, times: Times, page: impl LoadFactsPage) -> Result<(), Fault> {
+    pub(crate) fn load_sessions(&mut self, times: Times, page: impl LoadFactsPage) -> Result<(), Fault> {
         self.sessions.load(times.from.sort_key(), times.to.sort_key(), page)
     }
 
@@ -59,7 +59,7 @@ impl Facts {
     ///
     /// # Errors
     /// Returns whatever error `page` returns.
-    pub fn load_touch_at(&mut self, time: Instant, page: impl LoadFactsPage) -> Result<(), Fault> {
+    pub(crate) fn load_touch_at(&mut self, time: Instant, page: impl LoadFactsPage) -> Result<(), Fault> {
         // For earlier touches the digests suffice.
         let last = Moment::last_of(time).sort_key();
         self.touches.load(last, last, page)
@@ -69,7 +69,7 @@ impl Facts {
     ///
     /// # Errors
     /// Returns whatever error `page` returns.
-    pub fn load_session_at(&mut self, time: Instant, mut page: impl LoadFactsPage) -> Result<(), Fault> {
+    pub(crate) fn load_session_at(&mut self, time: Instant, mut page: impl LoadFactsPage) -> Result<(), Fault> {
         let after = Moment::last_of(time).sort_key().saturating_add(1);
         self.sessions.load_before(after, &mut page)?;
         self.sessions.before(after).map_or(Ok(()), |entry| self.sessions.load(entry, entry, page))
@@ -79,7 +79,7 @@ impl Facts {
     ///
     /// # Errors
     /// Returns whatever error `page` returns.
-    pub fn load_counts(&mut self, span: Span, page: impl LoadFactsPage) -> Result<(), Fault> {
+    pub(crate) fn load_counts(&mut self, span: Span, page: impl LoadFactsPage) -> Result<(), Fault> {
         self.daily_counts.load(first_in_day(span.first), last_in_day(span.last), page)
     }
 
@@ -87,7 +87,7 @@ impl Facts {
     ///
     /// # Errors
     /// Returns whatever error `page` returns.
-    pub fn load_day(&mut self, day: Day, named: Option<GroupRef>, mut page: impl LoadFactsPage) -> Result<(), Fault> {
+    pub(crate) fn load_day(&mut self, day: Day, named: Option<GroupRef>, mut page: impl LoadFactsPage) -> Result<(), Fault> {
         self.days.load(day_sort_key(day), day_sort_key(day), &mut page)?;
         let Some(known) = self.days.get(day_sort_key(day)) else { return Ok(()) };
         for named in [named, known.named.as_deref().copied()] {
@@ -101,7 +101,7 @@ impl Facts {
     ///
     /// # Errors
     /// Returns whatever error `page` returns.
-    pub fn load_session(&mut self, session: &Session, mut page: impl LoadFactsPage) -> Result<(), Fault> {
+    pub(crate) fn load_session(&mut self, session: &Session, mut page: impl LoadFactsPage) -> Result<(), Fault> {
         let last = Moment::last_of(Instant(session.last.0.saturating_add(SESSION_GAP_MS))).sort_key();
         // One preceding session may meet it, and the session before that one is read.
         let mut first = session.at.sort_key();
@@ -116,7 +116,7 @@ impl Facts {
     ///
     /// # Errors
     /// Returns whatever error `page` returns.
-    pub fn load_touch(&mut self, at: Moment, mut page: impl LoadFactsPage) -> Result<(), Fault> {
+    pub(crate) fn load_touch(&mut self, at: Moment, mut page: impl LoadFactsPage) -> Result<(), Fault> {
         let last = Moment::last_of(at.time).sort_key();
         self.touches.load(at.sort_key(), at.sort_key(), &mut page)?;
         self.touches.load(last, last, page)
@@ -126,7 +126,7 @@ impl Facts {
     ///
     /// # Errors
     /// Returns whatever error `page` returns.
-    pub fn load_order(&mut self, at: Moment, page: impl LoadFactsPage) -> Result<(), Fault> {
+    pub(crate) fn load_order(&mut self, at: Moment, page: impl LoadFactsPage) -> Result<(), Fault> {
         self.orders.load(at.sort_key(), at.sort_key(), page)
     }
 
@@ -134,7 +134,7 @@ impl Facts {
     ///
     /// # Errors
     /// Returns whatever error `page` returns.
-    pub fn load_count(&mut self, hit: &DailyCount, page: impl LoadFactsPage) -> Result<(), Fault> {
+    pub(crate) fn load_count(&mut self, hit: &DailyCount, page: impl LoadFactsPage) -> Result<(), Fault> {
         self.daily_counts.load(hit.sort_key(), hit.sort_key(), page)
     }
 
@@ -143,7 +143,7 @@ impl Facts {
     ///
     /// # Errors
     /// Returns whatever error `page` returns.
-    pub fn load_followed(&mut self, change: DirtyRange, page: impl LoadFactsPage) -> Result<(), Fault> {
+    pub(crate) fn load_followed(&mut self, change: DirtyRange, page: impl LoadFactsPage) -> Result<(), Fault> {
         let Some(first) = self.first_day() else { return Ok(()) };
         let interval = match (change.first_week, change.first_month) {
             (_, true) => CohortInterval::Month,
@@ -159,7 +159,7 @@ impl Facts {
     ///
     /// # Errors
     /// Returns whatever error `page` returns.
-    pub fn load_change(&mut self, change: DirtyRange, mut page: impl LoadFactsPage) -> Result<(), Fault> {
+    pub(crate) fn load_change(&mut self, change: DirtyRange, mut page: impl LoadFactsPage) -> Result<(), Fault> {
         if change.days.first <= change.days.last {
             self.load_days(change.days, &mut page)?;
             self.days.load_before(day_sort_key(change.days.first), &mut page)?;

@@ -54,8 +54,7 @@ impl Facts {
     }
 
     /// Returns the parts of `times` that no run covers.
-    #[must_use]
-    pub fn between_runs(&self, within: Times) -> Vec<Times> {
+    pub(crate) fn between_runs(&self, within: Times) -> Vec<Times> {
         let (mut gaps, mut from) = (Vec::new(), within.from);
         if within.is_empty() {
             return gaps;
@@ -74,7 +73,7 @@ impl Facts {
     }
 
     /// Returns the orders in `times` that are in no run, in order.
-    pub fn inline_orders(&self, times: Times) -> impl Iterator<Item = &Order> {
+    pub(crate) fn inline_orders(&self, times: Times) -> impl Iterator<Item = &Order> {
         // Most entities have no orders.
         let gaps = if self.orders.is_empty() { Vec::new() } else { self.between_runs(times) };
         gaps.into_iter().flat_map(|gap| self.orders(gap))
@@ -92,8 +91,7 @@ impl Facts {
     /// Returns the next change of runs that `change`, a change of touches, requires. A run must not
     /// contain a new touch, and only a few orders outside of runs may change their touch. Requires
     /// [`Facts::load_recut`].
-    #[must_use]
-    pub fn recut(&self, change: DirtyRange, limits: &Limits) -> Option<Recut> {
+    pub(crate) fn recut(&self, change: DirtyRange, limits: &Limits) -> Option<Recut> {
         let most = limits.max_inline_run;
         if change.inline.is_empty() || self.has_few_orders(most) {
             return None;
@@ -127,7 +125,7 @@ impl Facts {
     }
 
     /// Applies the result of [`Facts::recut`]. `owner` is the entity's own key.
-    pub fn apply_recut(&mut self, recut: &Recut, owner: RecordKey) {
+    pub(crate) fn apply_recut(&mut self, recut: &Recut, owner: RecordKey) {
         let runs = self.order_runs.get_or_insert_with(|| Box::new(Runs { owner, next_serial: 0, runs: Vec::new() }));
         if let Some(old) = recut.old {
             runs.runs.retain(|run| run.serial != old.serial);
@@ -144,7 +142,7 @@ impl Facts {
     ///
     /// # Errors
     /// Returns whatever error `page` returns.
-    pub fn load_recut(&mut self, change: DirtyRange, mut page: impl LoadFactsPage) -> Result<(), Fault> {
+    pub(crate) fn load_recut(&mut self, change: DirtyRange, mut page: impl LoadFactsPage) -> Result<(), Fault> {
         if change.inline.is_empty() || self.has_few_orders(0) {
             return Ok(());
         }

@@ -49,8 +49,7 @@ pub struct LaterEvents {
 
 impl Session {
     /// Returns the moment of the first event with a source.
-    #[must_use]
-    pub fn source_at(&self) -> Option<Moment> {
+    pub(crate) fn source_at(&self) -> Option<Moment> {
         self.touch.filter(Touch::has_source)?;
         Some(self.later.as_ref().and_then(|later| later.source).unwrap_or(self.at))
     }
@@ -76,14 +75,12 @@ impl Session {
 
     /// Whether an event at `time` that is not interactive is attached to this session, which began
     /// at or before this time.
-    #[must_use]
-    pub fn attaches(&self, time: Instant) -> bool {
+    pub(crate) fn attaches(&self, time: Instant) -> bool {
         time.0.saturating_sub(self.last.0) <= SESSION_GAP_MS
     }
 
     /// Whether the session has the same fields as `other`.
-    #[must_use]
-    pub fn has_fields_of(&self, other: &Session) -> bool {
+    pub(crate) fn has_fields_of(&self, other: &Session) -> bool {
         (self.at, self.source_at(), self.page_at()) == (other.at, other.source_at(), other.page_at())
     }
 
@@ -138,8 +135,7 @@ impl Touch {
     }
 
     /// Replaces its terms.
-    #[must_use]
-    pub fn with_terms(self, replace: impl Fn(TermId) -> TermId) -> Self {
+    pub(crate) fn with_terms(self, replace: impl Fn(TermId) -> TermId) -> Self {
         let source = self.source().map_or(Self::NO_SOURCE, &replace);
         Self { source, medium: replace(self.medium), campaign: replace(self.campaign) }
     }
@@ -167,8 +163,7 @@ pub struct TouchEvent {
 
 impl TouchEvent {
     /// Returns the touch and its moment.
-    #[must_use]
-    pub fn touch_at(&self) -> TouchAt {
+    pub(crate) fn touch_at(&self) -> TouchAt {
         TouchAt { at: self.at, touch: self.touch }
     }
 }

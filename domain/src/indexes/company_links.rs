@@ -71,7 +71,7 @@ fn of(company: RecordKey) -> Of {
 
 impl Cells<Of, Link> {
     /// Raises the recorded maximum of aliases per domain.
-    pub fn remember_most(&mut self, companies: usize) {
+    pub(crate) fn remember_most(&mut self, companies: usize) {
         let companies = u32::try_from(companies).unwrap_or(u32::MAX);
         if companies > self.most() {
             self.set(MOST, Link::Most(companies));
@@ -89,7 +89,7 @@ impl Cells<Of, Link> {
 
     /// Records a company's domain. The first recorded domain takes effect, from the earliest event
     /// that reports it.
-    pub fn remember(&mut self, company: RecordKey, domain: RecordKey, reported_at: Moment) {
+    pub(crate) fn remember(&mut self, company: RecordKey, domain: RecordKey, reported_at: Moment) {
         let known = self.of(company);
         if known.is_some_and(|known| known.domain != domain || known.reported_at <= reported_at) {
             return;

@@ -85,7 +85,7 @@ impl Cells<GroupNumber, RecordKey> {
     }
 
     /// Unassigns a number. It is never assigned again.
-    pub fn retire(&mut self, (kind, number): GroupNumber) {
+    pub(crate) fn retire(&mut self, (kind, number): GroupNumber) {
         self.set((kind, number), RecordKey(0));
     }
 

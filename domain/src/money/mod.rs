@@ -69,7 +69,7 @@ impl Amount {
     ///
     /// # Errors
     /// Same as [`Amount::parse`], except for the number of decimals.
-    pub fn parse_rounded(json_number_text: &str) -> Result<Amount, AmountError> {
+    pub(crate) fn parse_rounded(json_number_text: &str) -> Result<Amount, AmountError> {
         decimal::parse_rounded(json_number_text, AMOUNT_DECIMALS, MAX_UNITS).map(Amount)
     }
 
@@ -78,7 +78,7 @@ impl Amount {
     ///
     /// # Errors
     /// Same as [`Amount::parse_rounded`].
-    pub fn parse_written(text: &str) -> Result<Amount, AmountError> {
+    pub(crate) fn parse_written(text: &str) -> Result<Amount, AmountError> {
         decimal::parse_written(text, AMOUNT_DECIMALS, MAX_UNITS).map(Amount)
     }
 

@@ -49,8 +49,7 @@ named_values! {
 impl Dimension {
     /// Returns the value of orders without a touch. Orders without a source also lack a medium and
     /// a campaign, and are counted with the orders that lack only these.
-    #[must_use]
-    pub const fn of_direct(self) -> &'static str {
+    pub(crate) const fn of_direct(self) -> &'static str {
         match self {
             Self::Source => DIRECT,
             Self::Medium | Self::Campaign => NONE,

@@ -18,8 +18,7 @@ pub const FIRST: u32 = u32::MAX;
 pub type DayAndGap = (i32, u32);
 
 /// Returns the number of entities active on a day.
-#[must_use]
-pub fn on_the_day(cells: &Cells<DayAndGap, i64>, day: Day) -> u64 {
+pub(crate) fn on_the_day(cells: &Cells<DayAndGap, i64>, day: Day) -> u64 {
     count_of(cells.under(day.0).map(|(_, count)| count).sum())
 }
 

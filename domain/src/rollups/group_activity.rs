@@ -88,7 +88,7 @@ impl Cells<ActiveGroup, i64> {
     }
 
     /// Removes the rows of groups of a type, those of frozen days, too.
-    pub fn remove_groups(&mut self, kind: RecordKey, numbers: &BTreeSet<u32>) {
+    pub(crate) fn remove_groups(&mut self, kind: RecordKey, numbers: &BTreeSet<u32>) {
         let theirs = self.under(kind).map(|(key, _)| key).filter(|(.., number)| numbers.contains(number));
         theirs.collect::<Vec<_>>().into_iter().for_each(|key| self.remove(key));
     }
@@ -125,8 +125,7 @@ impl Cells<ActiveGroup, i64> {
     }
 
     /// Returns the numbers of events of some groups of a type.
-    #[must_use]
-    pub fn sums_of(&self, kind: RecordKey, numbers: &[u32], cover: &Cover) -> Vec<i64> {
+    pub(crate) fn sums_of(&self, kind: RecordKey, numbers: &[u32], cover: &Cover) -> Vec<i64> {
         let of =
             |number: u32, (bucket, sign): &(i32, Sign)| sign.factor() * self.get((kind, *bucket, number)).unwrap_or_default();
         numbers.iter().map(|number| cover.0.iter().map(|block| of(*number, block)).sum()).collect()

@@ -59,8 +59,7 @@ impl KeptSums {
     }
 
     /// Returns the numbers of events of some groups of a type in a window, if they are kept.
-    #[must_use]
-    pub fn sums_of(&self, kind: RecordKey, window: Window, numbers: &[u32]) -> Option<Vec<i64>> {
+    pub(crate) fn sums_of(&self, kind: RecordKey, window: Window, numbers: &[u32]) -> Option<Vec<i64>> {
         let kept = self.windows.iter().find(|kept| kept.is_of(kind, window))?;
         Some(numbers.iter().map(|number| kept.sums.get(*number as usize).copied().unwrap_or_default()).collect())
     }

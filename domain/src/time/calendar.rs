@@ -98,8 +98,7 @@ impl Month {
     }
 
     /// Returns the month of the year, 1–12.
-    #[must_use]
-    pub const fn of_year(self) -> i32 {
+    pub(crate) const fn of_year(self) -> i32 {
         self.0.rem_euclid(12) + 1
     }
 

@@ -47,8 +47,7 @@ impl CohortInterval {
     }
 
     /// Returns the last day for which the cohort of an event on `day` is followed.
-    #[must_use]
-    pub fn last_followed(self, day: Day) -> Day {
+    pub(crate) fn last_followed(self, day: Day) -> Day {
         self.first_day(self.index_of(day).saturating_add(i32::from(Self::FOLLOWED))).plus(-1)
     }
 

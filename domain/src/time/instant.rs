@@ -32,8 +32,7 @@ impl Instant {
 
     /// Parses the text of a JSON number as milliseconds since the epoch. Fractions are rounded
     /// towards the past; numbers out of range saturate.
-    #[must_use]
-    pub fn parse_epoch_ms(json_number_text: &str) -> Option<Instant> {
+    pub(crate) fn parse_epoch_ms(json_number_text: &str) -> Option<Instant> {
         if let Ok(epoch_ms) = json_number_text.parse() {
             // `parse` accepts a plus sign, JSON doesn't.
             return (!json_number_text.starts_with('+')).then_some(Instant(epoch_ms));
@@ -48,8 +47,7 @@ impl Instant {
     }
 
     /// Parses the text of a JSON number as seconds since the epoch; digits beyond milliseconds are dropped.
-    #[must_use]
-    pub fn parse_epoch_seconds(json_number_text: &str) -> Option<Instant> {
+    pub(crate) fn parse_epoch_seconds(json_number_text: &str) -> Option<Instant> {
         let (whole, fraction) = json_number_text.split_once('.').unwrap_or((json_number_text, ""));
         if fraction.bytes().all(|byte| byte.is_ascii_digit()) && whole.parse::<i64>().is_ok() {
             let milliseconds = fraction.get(..3).unwrap_or(fraction);

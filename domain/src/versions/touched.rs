@@ -67,7 +67,7 @@ impl Touched {
     }
 
     /// Touches a figure on all days.
-    pub fn all_days(&mut self, figure: FigureKind) {
+    pub(crate) fn all_days(&mut self, figure: FigureKind) {
         self.whole[figure as usize] = true;
     }
 

@@ -3,12 +3,12 @@
 
 use std::process::ExitCode;
 
+use headcount_api::command::failure::Failure;
+use headcount_api::command::output::print;
 use headcount_cluster::Levels;
 use headcount_cluster::finalize::{Finalized, finalize};
 use headcount_cluster::lease::Timing;
 
-use crate::cli::failure::Failure;
-use crate::cli::output::print;
 use crate::cli::threads::threaded_runtime;
 use crate::config::Settings;
 

@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use headcount_api::command::credentials::{CREDENTIALS_FILE, InitialCredentials};
+use headcount_api::command::failure::Failure;
+use headcount_api::command::output::print;
 use headcount_cluster::ClusterRecord;
 use headcount_common::clock::{Clock, SystemClock};
 use headcount_control::{Actor, ActorKind, Author, Registry};
 use serde::Serialize;
 
 use super::moving;
-use crate::cli::credentials::{CREDENTIALS_FILE, InitialCredentials};
-use crate::cli::failure::Failure;
 use crate::cli::init::{FirstArgs, describe};
-use crate::cli::output::print;
 use crate::cli::threads::threaded_runtime;
 use crate::config::Settings;
 

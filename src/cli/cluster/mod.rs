@@ -12,12 +12,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Subcommand;
+use headcount_api::command::failure::Failure;
+use headcount_api::command::output;
 use headcount_cluster::bench::{self, BenchOptions, Measured};
 use headcount_cluster::check::{Broker, CheckOptions, Report, Trial, check};
 
-use super::failure::Failure;
 use super::flags::duration;
-use super::output;
 use super::runtime::runtime;
 use super::threads::threaded_runtime;
 use crate::config::Settings;

@@ -6,14 +6,13 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use headcount_actors::{LeftBehind, MovingSource};
+use headcount_api::command::failure::Failure;
+use headcount_api::command::output::print;
 use headcount_cluster::ClusterRecord;
 use headcount_cluster::init::{InitOptions, init_from};
 use headcount_cluster::moving::{MoveError, Moved};
 use serde::Serialize;
 use tokio::runtime::Handle;
-
-use crate::cli::failure::Failure;
-use crate::cli::output::print;
 
 /// The interval of progress reports.
 const PROGRESS_EVERY: Duration = Duration::from_secs(5);

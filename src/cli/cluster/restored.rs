@@ -3,11 +3,11 @@
 
 use std::process::ExitCode;
 
+use headcount_api::command::failure::Failure;
+use headcount_api::command::output::print;
 use headcount_cluster::lease::Timing;
 use headcount_cluster::restored::restored;
 
-use crate::cli::failure::Failure;
-use crate::cli::output::print;
 use crate::cli::threads::threaded_runtime;
 use crate::config::Settings;
 

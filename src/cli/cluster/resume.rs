@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
+use headcount_api::command::failure::Failure;
+use headcount_api::command::output::print_line;
 use headcount_cluster::status::resume;
 
-use crate::cli::failure::Failure;
-use crate::cli::output::print_line;
 use crate::cli::threads::threaded_runtime;
 use crate::config::Settings;
 

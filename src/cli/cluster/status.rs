@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
+use headcount_api::command::failure::Failure;
+use headcount_api::command::output::print;
 use headcount_cluster::node::KnownNode;
 use headcount_cluster::status::{Status, status};
 use headcount_cluster::{AgreedLevels, ClusterRecord};
 
-use crate::cli::failure::Failure;
-use crate::cli::output::print;
 use crate::cli::threads::threaded_runtime;
 use crate::config::Settings;
 

@@ -4,11 +4,11 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use headcount_api::command::failure::Failure;
 use headcount_cluster::Credentials;
 use headcount_cluster::check::{CheckOptions, check};
 
 use super::child::{DemoChild, Launch};
-use crate::cli::failure::Failure;
 use crate::cli::runtime::runtime;
 
 /// How many brokers there are.

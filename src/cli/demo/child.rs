@@ -8,9 +8,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use headcount_api::command::failure::Failure;
 use rustix::process::{Pid, Signal, kill_process};
-
-use crate::cli::failure::Failure;
 
 /// How long a process may take to end before it is killed.
 const END_TIMEOUT: Duration = Duration::from_secs(25);

@@ -1,14 +1,14 @@
 //! Records the sample events.
 
 use headcount_actors::Engine;
+use headcount_api::command::credentials::InitialCredentials;
+use headcount_api::command::failure::Failure;
 use headcount_control::OrganizationPatch;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::policy::Rates;
 use headcount_domain::money::{Currency, Rate};
 
 use super::sample;
-use crate::cli::credentials::InitialCredentials;
-use crate::cli::failure::Failure;
 use crate::cli::init;
 use crate::config::Settings;
 

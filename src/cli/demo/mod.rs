@@ -16,12 +16,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use headcount_actors::Engine;
+use headcount_api::command::credentials::InitialCredentials;
+use headcount_api::command::failure::Failure;
+use headcount_api::command::output::print_line;
 use headcount_domain::ids::ProjectId;
 
-use super::credentials::InitialCredentials;
-use super::failure::Failure;
 use super::login;
-use super::output::print_line;
 use super::runtime::{runtime, stop_signal};
 use super::serve::shut_down;
 use crate::config::Settings;

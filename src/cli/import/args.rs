@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use headcount_api::command::client::ServerFlags;
+use headcount_api::command::failure::Failure;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::policy::BotPolicy;
 
@@ -11,8 +13,6 @@ use super::lines::{Opening, Place};
 use super::report::Reporter;
 use super::source_file::SourceFile;
 use super::tables::Tables;
-use crate::cli::client::ServerFlags;
-use crate::cli::failure::Failure;
 use crate::cli::runtime::since_epoch;
 
 /// The flags of `import`.

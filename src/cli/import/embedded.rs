@@ -9,6 +9,7 @@ use std::time::Duration;
 use headcount_actors::admission_gate::Permit;
 use headcount_actors::ingest::{ImportReceipt, Origin, Prepared, Refusal};
 use headcount_actors::{Engine, TrackError};
+use headcount_api::command::failure::Failure;
 use headcount_domain::intake::policy::Policy;
 
 use super::events::{Events, too_large};
@@ -16,7 +17,6 @@ use super::journal::Journal;
 use super::pipeline::Batch;
 use super::read_lines::{ImportedPart, runs};
 use super::session::{EventSink, Session, save_when_idle};
-use crate::cli::failure::Failure;
 
 /// The number of batches in flight: the log writes one while the shard applies another.
 const MAX_UNDER_WAY: usize = 6;

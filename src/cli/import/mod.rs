@@ -33,13 +33,13 @@ mod umami;
 use std::process::ExitCode;
 
 use headcount_actors::Engine;
+use headcount_api::command::client::{Client, is_held, pick};
+use headcount_api::command::failure::Failure;
+use headcount_api::command::output::print;
 
 pub(crate) use args::ImportArgs;
 pub(crate) use journal::recover_progress;
 
-use super::client::{Client, is_held, pick};
-use super::failure::Failure;
-use super::output::print;
 use super::runtime::{runtime, stop_signal};
 use crate::config::Settings;
 use embedded::EmbeddedEngine;
@@ -93,7 +93,7 @@ async fn through_server(settings: &Settings, args: &ImportArgs, stop: impl Futur
         let message = "--bots works only without a running server: stop the server, or set the project's policy `bots`";
         return Err(Failure(message.into()));
     }
-    let client = Client::new(&args.server, settings)?;
+    let client = Client::new(&args.server, &settings.server_place())?;
     let project = client.project(args.project.as_deref())?;
     let data_dir = args.server.url.is_none().then_some(settings.data_dir.as_path());
     tracing::info!(url = client.url(), "importing through the server");

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, sync_channel};
 
+use headcount_api::command::failure::Failure;
 use headcount_storage::background::{self, Tempo};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
@@ -14,7 +15,6 @@ use tokio::sync::mpsc;
 use super::events::{Events, Reading};
 use super::lines::{Block, Blocks, Opening};
 use super::progress::Progress;
-use crate::cli::failure::Failure;
 
 /// The maximum number of waiting blocks, before and after preparation.
 const WAITING: usize = 3;

@@ -4,8 +4,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use headcount_api::command::failure::Failure;
+
 use super::events::RefusedLine;
-use crate::cli::failure::Failure;
 
 /// The file of refused lines. Without a path, it writes nothing.
 pub(crate) struct Refusals {

@@ -1,5 +1,7 @@
 //! Imports through a running server.
 
+use headcount_api::command::client::Client;
+use headcount_api::command::failure::Failure;
 use headcount_domain::ids::ProjectId;
 use serde_json::value::RawValue;
 
@@ -7,8 +9,6 @@ use super::events::{Events, RefusedLine, too_large};
 use super::journal::Journal;
 use super::pipeline::Batch;
 use super::session::{EventSink, Session, save_when_idle};
-use crate::cli::client::Client;
-use crate::cli::failure::Failure;
 use crate::http::resources::events::answer::BatchAnswer;
 
 /// A running server. It gets one batch after another, which keeps their order.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use headcount_api::command::failure::Failure;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
@@ -14,7 +15,6 @@ use super::events::{Events, RefusedLine};
 use super::lines::Place;
 use super::progress::Progress;
 use super::refusals::Refusals;
-use crate::cli::failure::Failure;
 use crate::http::resources::events::answer::BatchAnswer;
 
 /// The maximum number of refused lines, and of lines with future times, that are listed one by one.

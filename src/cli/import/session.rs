@@ -4,6 +4,7 @@ use std::path::Path;
 use std::pin::Pin;
 use std::time::Duration;
 
+use headcount_api::command::failure::Failure;
 use headcount_domain::ids::ProjectId;
 
 use super::args::ImportArgs;
@@ -12,7 +13,6 @@ use super::journal::Journal;
 use super::lines::{Opening, Place};
 use super::pipeline::{self, Batch};
 use super::report::{Reporter, Summary};
-use crate::cli::failure::Failure;
 
 /// The idle time after which the journal is written.
 const IDLE: Duration = Duration::from_millis(100);

@@ -7,13 +7,13 @@ use std::path::Path;
 use clap::Parser;
 use headcount_actors::EngineConfig;
 use headcount_actors::ingest::NewEvent;
+use headcount_api::command::credentials::InitialCredentials;
 use headcount_domain::queries::{RevenueMetricsQuery, UniqueUsersQuery};
 use headcount_domain::time::Window;
 
 use super::journal::Journal;
 use super::lines;
 use super::*;
-use crate::cli::credentials::InitialCredentials;
 use crate::cli::init;
 
 #[derive(Parser)]
@@ -203,7 +203,7 @@ fn through_a_server_everything_is_recorded_once_too() {
         let server = Server::start(engine.clone(), HttpConfig::new("127.0.0.1:0")).unwrap();
         let flags = crate::config::Flags { data_dir: Some(dir.path().join("data").display().to_string()), ..Default::default() };
         let settings = Settings::resolve(&flags, |_| None).unwrap();
-        crate::cli::client::write_address(&settings.data_dir, &server.url());
+        headcount_api::command::client::write_address(&settings.data_dir, &server.url());
         let flags = args(&[file.to_str().unwrap(), "--project", "default"]);
         // The first run is cut short, and the second resumes it.
         let cut = import(&settings, &flags, || Ok(after_a_batch(&engine))).await.unwrap();

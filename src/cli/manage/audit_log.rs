@@ -1,9 +1,9 @@
 //! `headcount audit-log`.
 
-use super::managed_server::ManagedServer;
-use super::request::Reply;
-use super::{CommonFlags, ManagementCommand};
-use crate::cli::failure::Failure;
+use headcount_api::command::failure::Failure;
+use headcount_api::command::managed_server::ManagedServer;
+use headcount_api::command::request::{Reply, asking};
+use headcount_api::command::{CommonFlags, ManagementCommand};
 
 /// The arguments of `audit-log`.
 #[derive(Debug, clap::Args)]
@@ -36,12 +36,6 @@ impl ManagementCommand for AuditLogQuery {
         let Self { action, target_id, limit, starting_after } = self;
         let limit = limit.map(|limit| limit.to_string());
         let parameters = [("action", action), ("target_id", target_id), ("limit", &limit), ("starting_after", starting_after)];
-        let given = parameters.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
-        let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish();
-        Ok(Reply::List {
-            answer: server.client.get(&format!("/audit-log?{query}"))?,
-            list: "entries",
-            columns: &["at", "action", "target", "actor", "id"],
-        })
+        server.list(&asking("/audit-log", parameters), "entries", &["at", "action", "target", "actor", "id"])
     }
 }

@@ -1,9 +1,9 @@
 //! `headcount key`.
 
-use super::ManagementCommand;
-use super::managed_server::ManagedServer;
-use super::request::{Body, Reply, find};
-use crate::cli::failure::Failure;
+use headcount_api::command::ManagementCommand;
+use headcount_api::command::failure::Failure;
+use headcount_api::command::managed_server::ManagedServer;
+use headcount_api::command::request::{Body, Reply};
 
 /// A command about the public keys of a project.
 #[derive(Debug, clap::Args)]
@@ -57,27 +57,18 @@ pub(crate) enum KeyCommand {
 
 impl ManagementCommand for KeyCommand {
     fn send(&self, server: &ManagedServer) -> Result<Reply, Failure> {
-        let client = &server.client;
         let (Self::List { of } | Self::Create { of } | Self::Show { of, .. } | Self::Set { of, .. } | Self::Delete { of, .. }) =
             self;
-        let path = format!("/projects/{}/keys", client.project(of.project.as_deref())?);
+        let path = format!("/projects/{}/keys", server.client.project(of.project.as_deref())?);
         match self {
-            Self::List { .. } => {
-                Ok(Reply::List { answer: client.get(&path)?, list: "keys", columns: &["public_key", "rate_limit", "burst"] })
-            }
-            Self::Create { .. } => client.post_once(&path, b"{}").map(Reply::Object),
-            Self::Show { public_key, .. } => {
-                let answer: Box<serde_json::value::RawValue> = client.get(&path)?;
-                find(&answer, "keys", "public_key", public_key)
-            }
+            Self::List { .. } => server.list(&path, "keys", &["public_key", "rate_limit", "burst"]),
+            Self::Create { .. } => server.create(&path, &Body::default()),
+            Self::Show { public_key, .. } => server.find(&path, "keys", "public_key", public_key),
             Self::Set { public_key, rate_limit, burst, .. } => {
                 let body = Body::default().set("rate_limit", *rate_limit).set("burst", *burst);
-                client.patch(&format!("{path}/{public_key}"), &body.json()?).map(Reply::Object)
+                server.change(&format!("{path}/{public_key}"), &body)
             }
-            Self::Delete { public_key, .. } => {
-                client.delete(&format!("{path}/{public_key}"))?;
-                Ok(Reply::Done(format!("deleted {public_key}")))
-            }
+            Self::Delete { public_key, .. } => server.remove(&format!("{path}/{public_key}"), format!("deleted {public_key}")),
         }
     }
 }

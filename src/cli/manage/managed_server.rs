@@ -1,95 +1,74 @@
 //! The server of a management command.
 
 use headcount_actors::Engine;
+use headcount_api::command::client::{Client, ServerFlags, is_held};
+use headcount_api::command::credentials::InitialCredentials;
+use headcount_api::command::failure::Failure;
+use headcount_api::command::managed_server::ManagedServer;
+use headcount_api::command::{CommonFlags, Rights};
 use headcount_domain::ids::OrganizationId;
 use tokio::runtime::Runtime;
 
-use crate::cli::client::{Client, ServerFlags, is_held};
-use crate::cli::credentials::InitialCredentials;
-use crate::cli::failure::Failure;
 use crate::cli::runtime::runtime;
 use crate::cli::serve::shut_down;
 use crate::config::Settings;
 use crate::open_files;
 use crate::server::{HttpConfig, RunningServer, Server};
 
-/// The rights that a command needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rights {
-    /// The rights of an API token of the organization.
-    Organization,
-    /// The rights of the root token, which creates organizations.
-    Root,
-}
-
-/// A client, and its server if this process runs one.
-pub(crate) struct ManagedServer {
-    pub(super) client: Client,
-    own: Option<OwnServer>,
-}
-
 /// A server on a free port of the loopback address.
-struct OwnServer {
+pub(super) struct OwnServer {
     runtime: Runtime,
     engine: Engine,
     server: RunningServer,
 }
 
-impl ManagedServer {
-    /// Finds the server. If none has the data directory open, starts one.
-    pub(super) fn open(
-        settings: &Settings,
-        flags: &ServerFlags,
-        organization: Option<OrganizationId>,
-        rights: Rights,
-    ) -> Result<Self, Failure> {
-        if flags.url.is_some() || is_held(&settings.data_dir)? {
-            if organization.is_some() {
-                return Err(Failure(
-                    "--organization is only for stopped servers; a running server takes the organization from the token".into(),
-                ));
-            }
-            return Ok(Self { client: client(settings, flags, rights)?, own: None });
+/// Finds the server. If none has the data directory open, starts one.
+pub(super) fn open(
+    settings: &Settings,
+    CommonFlags { organization, server: flags, .. }: &CommonFlags,
+    rights: Rights,
+) -> Result<(ManagedServer, Option<OwnServer>), Failure> {
+    if flags.url.is_some() || is_held(&settings.data_dir)? {
+        if organization.is_some() {
+            return Err(Failure(
+                "--organization is only for stopped servers; a running server takes the organization from the token".into(),
+            ));
         }
-        open_files::raise()?;
-        let runtime = runtime()?;
-        let engine = Engine::open(settings.engine())?;
-        let token = temporary_token(&engine, organization, rights);
-        let listen = HttpConfig { listen: "127.0.0.1:0".into(), workers: 1, ..settings.http() };
-        let started = token.and_then(|token| {
-            let server = Server::start(engine.clone(), listen)?;
-            Ok((Client::with(&server.url(), &token)?, server))
-        });
-        match started {
-            Ok((client, server)) => Ok(Self { client, own: Some(OwnServer { runtime, engine, server }) }),
-            Err(failure) => {
-                runtime.block_on(engine.close());
-                Err(failure)
-            }
+        return Ok((ManagedServer { client: client(settings, flags, rights)?, is_own: false }, None));
+    }
+    open_files::raise()?;
+    let runtime = runtime()?;
+    let engine = Engine::open(settings.engine())?;
+    let token = temporary_token(&engine, *organization, rights);
+    let listen = HttpConfig { listen: "127.0.0.1:0".into(), workers: 1, ..settings.http() };
+    let started = token.and_then(|token| {
+        let server = Server::start(engine.clone(), listen)?;
+        Ok((Client::with(&server.url(), &token)?, server))
+    });
+    match started {
+        Ok((client, server)) => Ok((ManagedServer { client, is_own: true }, Some(OwnServer { runtime, engine, server }))),
+        Err(failure) => {
+            runtime.block_on(engine.close());
+            Err(failure)
         }
     }
+}
 
-    /// Whether this process runs the server, which then ends with the command.
-    pub(super) fn is_own(&self) -> bool {
-        self.own.is_some()
-    }
-
-    /// Stops the server if this process runs it.
+impl OwnServer {
+    /// Stops the server.
     pub(super) fn close(self) {
-        if let Some(OwnServer { runtime, engine, server }) = self.own {
-            runtime.block_on(shut_down(server, engine));
-        }
+        self.runtime.block_on(shut_down(self.server, self.engine));
     }
 }
 
 fn client(settings: &Settings, flags: &ServerFlags, rights: Rights) -> Result<Client, Failure> {
     if rights == Rights::Organization || flags.token.is_some() {
-        return Client::new(flags, settings);
+        return Client::new(flags, &settings.server_place());
     }
     let saved = InitialCredentials::load(&settings.data_dir)?;
     let saved = saved
         .ok_or_else(|| Failure(format!("no root token: pass --token ({} has no saved token)", settings.data_dir.display())))?;
-    Client::new(&ServerFlags { url: flags.url.clone(), token: Some(saved.root_token) }, settings)
+    Client::new(&ServerFlags { url: flags.url.clone(), token: Some(saved.root_token) }, &settings.server_place())
 }
 
 /// Returns a token that is valid in this process only.

@@ -1,9 +1,9 @@
 //! `headcount member`.
 
-use super::ManagementCommand;
-use super::managed_server::ManagedServer;
-use super::request::{Body, Reply};
-use crate::cli::failure::Failure;
+use headcount_api::command::ManagementCommand;
+use headcount_api::command::failure::Failure;
+use headcount_api::command::managed_server::ManagedServer;
+use headcount_api::command::request::{Body, Reply};
 
 /// The path of the members.
 const PATH: &str = "/members";
@@ -51,30 +51,21 @@ pub(crate) enum MemberCommand {
     },
 }
 
-fn body(email: Option<&str>, role: Option<&str>, name: Option<&str>) -> Result<Vec<u8>, Failure> {
-    Body::default().set("email", email).set("role", role).set("name", name).json()
+fn body(email: Option<&str>, role: Option<&str>, name: Option<&str>) -> Body {
+    Body::default().set("email", email).set("role", role).set("name", name)
 }
 
 impl ManagementCommand for MemberCommand {
     fn send(&self, server: &ManagedServer) -> Result<Reply, Failure> {
-        let client = &server.client;
         let path = |id: &str| format!("{PATH}/{id}");
         match self {
-            Self::List => {
-                Ok(Reply::List { answer: client.get(PATH)?, list: "members", columns: &["member_id", "role", "email", "name"] })
-            }
-            Self::Create { email, role, name } => {
-                client.post_once(PATH, &body(Some(email), Some(role), name.as_deref())?).map(Reply::Object)
-            }
-            Self::Show { member_id } => client.get(&path(member_id)).map(Reply::Object),
+            Self::List => server.list(PATH, "members", &["member_id", "role", "email", "name"]),
+            Self::Create { email, role, name } => server.create(PATH, &body(Some(email), Some(role), name.as_deref())),
+            Self::Show { member_id } => server.show(&path(member_id)),
             Self::Set { member_id, email, role, name } => {
-                let body = body(email.as_deref(), role.as_deref(), name.as_deref())?;
-                client.patch(&path(member_id), &body).map(Reply::Object)
+                server.change(&path(member_id), &body(email.as_deref(), role.as_deref(), name.as_deref()))
             }
-            Self::Delete { member_id } => {
-                client.delete(&path(member_id))?;
-                Ok(Reply::Done(format!("removed {member_id} and the member's tokens")))
-            }
+            Self::Delete { member_id } => server.remove(&path(member_id), format!("removed {member_id} and the member's tokens")),
         }
     }
 }

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use headcount_api::command::failure::Failure;
+use headcount_api::command::managed_server::ManagedServer;
+use headcount_api::command::request::{Body, Reply};
+use headcount_api::command::{ManagementCommand, Rights};
 use headcount_domain::money::Rate;
 use serde_json::value::RawValue;
-
-use super::ManagementCommand;
-use super::managed_server::{ManagedServer, Rights};
-use super::request::{Body, Reply};
-use crate::cli::failure::Failure;
 
 /// The path of the organization.
 const PATH: &str = "/organization";
@@ -84,14 +83,10 @@ impl ManagementCommand for OrganizationCommand {
     }
 
     fn send(&self, server: &ManagedServer) -> Result<Reply, Failure> {
-        let client = &server.client;
         match self {
-            Self::Show => client.get(PATH).map(Reply::Object),
-            Self::Set(flags) => client.patch(PATH, &flags.body()?.json()?).map(Reply::Object),
-            Self::Create { name } => {
-                let body = Body::default().set("name", Some(name.as_str()));
-                client.post_once("/organizations", &body.json()?).map(Reply::Object)
-            }
+            Self::Show => server.show(PATH),
+            Self::Set(flags) => server.change(PATH, &flags.body()?),
+            Self::Create { name } => server.create("/organizations", &Body::default().set("name", Some(name.as_str()))),
         }
     }
 }

@@ -3,15 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use headcount_api::command::ManagementCommand;
+use headcount_api::command::failure::Failure;
+use headcount_api::command::managed_server::ManagedServer;
+use headcount_api::command::request::{Body, Reply, asking};
+use headcount_api::command::saved_output::SavedOutput;
+use headcount_api::command::text::unexpected;
 use serde_json::Value;
 use serde_json::value::RawValue;
-
-use super::ManagementCommand;
-use super::managed_server::ManagedServer;
-use super::request::{Body, Reply};
-use super::text::unexpected;
-use crate::cli::failure::Failure;
-use crate::cli::saved_output::SavedOutput;
 
 /// The path of the privacy requests.
 const PATH: &str = "/privacy-requests";
@@ -113,7 +112,7 @@ impl PrivacyRequestFlags {
             .set("anonymous_id", self.subject.anonymous_id.as_deref())
             .set("project_id", self.project.as_deref());
         let mut answer: Box<RawValue> = server.client.post_once(PATH, &body.json()?)?;
-        while (self.wait || server.is_own()) && !is_over(&answer)? {
+        while (self.wait || server.is_own) && !is_over(&answer)? {
             std::thread::sleep(LOOK_EVERY);
             // A cluster may have no answer while another node takes the request over.
             answer = server.client.get_again(&format!("{PATH}/{}", field(&answer, "id")?))?;
@@ -141,15 +140,10 @@ impl ManagementCommand for PrivacyCommand {
             Self::List(PrivacyListFlags { kind, status, limit, starting_after }) => {
                 let limit = limit.map(|limit| limit.to_string());
                 let parameters = [("type", kind), ("status", status), ("limit", &limit), ("starting_after", starting_after)];
-                let given = parameters.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
-                let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish();
-                Ok(Reply::List {
-                    answer: server.client.get(&format!("{PATH}?{query}"))?,
-                    list: "privacy_requests",
-                    columns: &["id", "type", "status", "subject", "created_at", "completed_at"],
-                })
+                let columns = &["id", "type", "status", "subject", "created_at", "completed_at"];
+                server.list(&asking(PATH, parameters), "privacy_requests", columns)
             }
-            Self::Show { request_id } => server.client.get(&format!("{PATH}/{request_id}")).map(Reply::Object),
+            Self::Show { request_id } => server.show(&format!("{PATH}/{request_id}")),
         }
     }
 }

@@ -1,11 +1,10 @@
 //! `headcount project`.
 
+use headcount_api::command::ManagementCommand;
+use headcount_api::command::failure::Failure;
+use headcount_api::command::managed_server::ManagedServer;
+use headcount_api::command::request::{Body, Reply};
 use serde_json::{Map, Value};
-
-use super::ManagementCommand;
-use super::managed_server::ManagedServer;
-use super::request::{Body, Reply};
-use crate::cli::failure::Failure;
 
 /// A command about projects.
 #[derive(Debug, clap::Subcommand)]
@@ -125,23 +124,17 @@ impl ProjectFlags {
 
 impl ManagementCommand for ProjectCommand {
     fn send(&self, server: &ManagedServer) -> Result<Reply, Failure> {
-        let client = &server.client;
-        let path = |project: &str| client.project(Some(project)).map(|id| format!("/projects/{id}"));
+        let path = |project: &str| server.client.project(Some(project)).map(|id| format!("/projects/{id}"));
         match self {
-            Self::List => Ok(Reply::List {
-                answer: client.get("/projects")?,
-                list: "projects",
-                columns: &["project_id", "name", "currency", "public_key"],
-            }),
-            Self::Create { name, flags } => client.post_once("/projects", &flags.body(Some(name)).json()?).map(Reply::Object),
-            Self::Show { project } => client.get(&path(project)?).map(Reply::Object),
+            Self::List => server.list("/projects", "projects", &["project_id", "name", "currency", "public_key"]),
+            Self::Create { name, flags } => server.create("/projects", &flags.body(Some(name))),
+            Self::Show { project } => server.show(&path(project)?),
             Self::Set { project, name, flags, limits } => {
                 let body = limits.add_to(flags.body(name.as_deref()))?;
-                client.patch(&path(project)?, &body.json()?).map(Reply::Object)
+                server.change(&path(project)?, &body)
             }
             Self::Delete { project } => {
-                client.delete(&path(project)?)?;
-                Ok(Reply::Done(format!("deleted {project}; its files are removed in the background")))
+                server.remove(&path(project)?, format!("deleted {project}; its files are removed in the background"))
             }
         }
     }

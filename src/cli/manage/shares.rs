@@ -1,9 +1,9 @@
 //! `headcount share`.
 
-use super::ManagementCommand;
-use super::managed_server::ManagedServer;
-use super::request::{Body, Reply};
-use crate::cli::failure::Failure;
+use headcount_api::command::ManagementCommand;
+use headcount_api::command::failure::Failure;
+use headcount_api::command::managed_server::ManagedServer;
+use headcount_api::command::request::{Body, Reply};
 
 /// The project of a command about shares.
 #[derive(Debug, clap::Args)]
@@ -48,28 +48,20 @@ pub(crate) enum ShareCommand {
 
 impl ManagementCommand for ShareCommand {
     fn send(&self, server: &ManagedServer) -> Result<Reply, Failure> {
-        let client = &server.client;
         let (Self::List { of } | Self::Create { of, .. } | Self::Delete { of, .. }) = self;
-        let path = format!("/projects/{}/shares", client.project(of.project.as_deref())?);
+        let path = format!("/projects/{}/shares", server.client.project(of.project.as_deref())?);
         match self {
-            Self::List { .. } => Ok(Reply::List {
-                answer: client.get(&path)?,
-                list: "shares",
-                columns: &["share_id", "name", "revenue", "expires_at"],
-            }),
+            Self::List { .. } => server.list(&path, "shares", &["share_id", "name", "revenue", "expires_at"]),
             // A server that this command starts would put its own address into the link.
-            Self::Create { .. } if server.is_own() => {
+            Self::Create { .. } if server.is_own => {
                 Err(Failure("the link contains the address of the server: start it with `headcount serve` first".into()))
             }
             Self::Create { name, revenue, expires_at, embed_origins, .. } => {
                 let body = Body::default().set("name", Some(name.as_str())).set("revenue", Some(*revenue));
                 let body = body.set("expires_at", expires_at.as_deref()).list("embed_origins", embed_origins.as_deref());
-                client.post_once(&path, &body.json()?).map(Reply::Object)
+                server.create(&path, &body)
             }
-            Self::Delete { share_id, .. } => {
-                client.delete(&format!("{path}/{share_id}"))?;
-                Ok(Reply::Done(format!("revoked {share_id}")))
-            }
+            Self::Delete { share_id, .. } => server.remove(&format!("{path}/{share_id}"), format!("revoked {share_id}")),
         }
     }
 }

@@ -1,11 +1,10 @@
 //! `headcount token`.
 
+use headcount_api::command::ManagementCommand;
+use headcount_api::command::failure::Failure;
+use headcount_api::command::managed_server::ManagedServer;
+use headcount_api::command::request::{Body, Reply, all};
 use headcount_control::Scope;
-
-use super::ManagementCommand;
-use super::managed_server::ManagedServer;
-use super::request::{Body, Reply, all, find};
-use crate::cli::failure::Failure;
 
 /// The path of the tokens.
 const PATH: &str = "/api-tokens";
@@ -65,15 +64,10 @@ pub(crate) enum TokenCommand {
 
 impl ManagementCommand for TokenCommand {
     fn send(&self, server: &ManagedServer) -> Result<Reply, Failure> {
-        let client = &server.client;
         match self {
-            Self::List => Ok(Reply::List {
-                answer: client.get(PATH)?,
-                list: "api_tokens",
-                columns: &["token_id", "role", "project_id", "expires_at", "name"],
-            }),
+            Self::List => server.list(PATH, "api_tokens", &["token_id", "role", "project_id", "expires_at", "name"]),
             Self::Create { name, role, scopes, project, member, expires_at } => {
-                let project = project.as_deref().map(|project| client.project(Some(project))).transpose()?;
+                let project = project.as_deref().map(|project| server.client.project(Some(project))).transpose()?;
                 let body = Body::default()
                     .set("name", Some(name.as_str()))
                     .set("role", Some(role.as_str()))
@@ -84,20 +78,14 @@ impl ManagementCommand for TokenCommand {
                     Some(scopes) => body.list("scopes", Some(scopes)),
                     None => body.set("scopes", Some(all(Scope::ALL)?)),
                 };
-                client.post_once(PATH, &body.json()?).map(Reply::Object)
+                server.create(PATH, &body)
             }
-            Self::Show { token_id } => {
-                let answer: Box<serde_json::value::RawValue> = client.get(PATH)?;
-                find(&answer, "api_tokens", "token_id", token_id)
-            }
+            Self::Show { token_id } => server.find(PATH, "api_tokens", "token_id", token_id),
             Self::Set { token_id, name, rate_limit, burst } => {
                 let body = Body::default().set("name", name.as_deref()).set("rate_limit", *rate_limit).set("burst", *burst);
-                client.patch(&format!("{PATH}/{token_id}"), &body.json()?).map(Reply::Object)
+                server.change(&format!("{PATH}/{token_id}"), &body)
             }
-            Self::Revoke { token_id } => {
-                client.delete(&format!("{PATH}/{token_id}"))?;
-                Ok(Reply::Done(format!("revoked {token_id}")))
-            }
+            Self::Revoke { token_id } => server.remove(&format!("{PATH}/{token_id}"), format!("revoked {token_id}")),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! `headcount webhook`.
 
-use super::ManagementCommand;
-use super::managed_server::ManagedServer;
-use super::request::{Body, Reply};
-use crate::cli::failure::Failure;
+use headcount_api::command::ManagementCommand;
+use headcount_api::command::failure::Failure;
+use headcount_api::command::managed_server::ManagedServer;
+use headcount_api::command::request::{Body, Reply, asking};
 
 /// The path of the webhooks.
 const PATH: &str = "/webhooks";
@@ -90,56 +90,34 @@ fn path(id: &str) -> String {
     format!("{PATH}/{id}")
 }
 
-/// A path with the parameters whose flags are given.
-fn asking(path: &str, parameters: &[(&str, Option<String>)]) -> String {
-    let mut query = form_urlencoded::Serializer::new(String::new());
-    for (name, value) in parameters {
-        if let Some(value) = value {
-            query.append_pair(name, value);
-        }
-    }
-    match query.finish() {
-        query if query.is_empty() => path.to_owned(),
-        query => format!("{path}?{query}"),
-    }
-}
-
 impl ManagementCommand for WebhookCommand {
     fn send(&self, server: &ManagedServer) -> Result<Reply, Failure> {
-        let client = &server.client;
         let number = |number: &Option<u32>| number.map(|number| number.to_string());
         match self {
             Self::List { limit, starting_after } => {
-                let path = asking(PATH, &[("limit", number(limit)), ("starting_after", starting_after.clone())]);
-                Ok(Reply::List { answer: client.get(&path)?, list: "webhooks", columns: &["id", "project_id", "status", "url"] })
+                let path = asking(PATH, [("limit", &number(limit)), ("starting_after", starting_after)]);
+                server.list(&path, "webhooks", &["id", "project_id", "status", "url"])
             }
             Self::Create { project, to, events } => {
                 let body = Body::default().set("project_id", Some(&**project)).set("url", Some(&**to));
-                client.post_once(PATH, &body.list("events", events.as_deref()).json()?).map(Reply::Object)
+                server.create(PATH, &body.list("events", events.as_deref()))
             }
-            Self::Show { webhook_id } => client.get(&path(webhook_id)).map(Reply::Object),
+            Self::Show { webhook_id } => server.show(&path(webhook_id)),
             Self::Set { webhook_id, to, events, status } => {
                 let body = Body::default().set("url", to.as_deref()).set("status", status.as_deref());
-                client.patch(&path(webhook_id), &body.list("events", events.as_deref()).json()?).map(Reply::Object)
+                server.change(&path(webhook_id), &body.list("events", events.as_deref()))
             }
-            Self::Delete { webhook_id } => {
-                client.delete(&path(webhook_id))?;
-                Ok(Reply::Done(format!("removed {webhook_id}")))
-            }
+            Self::Delete { webhook_id } => server.remove(&path(webhook_id), format!("removed {webhook_id}")),
             Self::Deliveries { webhook_id, status, limit, starting_after } => {
-                let parameters =
-                    [("status", status.clone()), ("limit", number(limit)), ("starting_after", starting_after.clone())];
-                let answer = client.get(&asking(&format!("{PATH}/{webhook_id}/deliveries"), &parameters))?;
-                let columns = &["id", "position", "status", "attempts", "last_status", "last_error"];
-                Ok(Reply::List { answer, list: "deliveries", columns })
+                let parameters = [("status", status), ("limit", &number(limit)), ("starting_after", starting_after)];
+                let path = asking(&format!("{PATH}/{webhook_id}/deliveries"), parameters);
+                server.list(&path, "deliveries", &["id", "position", "status", "attempts", "last_status", "last_error"])
             }
             Self::Replay { webhook_id, from_position } => {
-                let body = Body::default().set("from_position", Some(*from_position)).json()?;
-                client.post_once(&format!("{PATH}/{webhook_id}/replay"), &body).map(Reply::Object)
+                let body = Body::default().set("from_position", Some(*from_position));
+                server.create(&format!("{PATH}/{webhook_id}/replay"), &body)
             }
-            Self::RotateSecret { webhook_id } => {
-                client.post_once(&format!("{PATH}/{webhook_id}/rotate-secret"), b"{}").map(Reply::Object)
-            }
+            Self::RotateSecret { webhook_id } => server.create(&format!("{PATH}/{webhook_id}/rotate-secret"), &Body::default()),
         }
     }
 }

@@ -3,11 +3,12 @@
 use std::io::{self, Write};
 
 use actix_web::http::header;
-use actix_web::web::{self, Bytes};
+use actix_web::web::Bytes;
 use futures_util::stream;
 use headcount_actors::backup::BackupFailure;
 use headcount_actors::domain::fault::FaultKind;
 use headcount_actors::{AskError, NodesBackupError, SealError, Sealed};
+use headcount_api::blocking;
 use headcount_api::endpoint::*;
 use headcount_storage::backup::{BackupManifest, TarTarget};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -34,8 +35,8 @@ pub(crate) async fn backup(ApiCall { state, request, .. }: ApiCall) -> Result<Ht
     let engine = state.engine.clone();
     let (sender, receiver) = channel(PARTS_AHEAD);
     if engine.owners().is_alone() {
-        let begun = web::block(move || engine.begin_backup()).await;
-        let snapshot = begun.map_err(|_| ApiError::internal())?.map_err(|failure| refused(&failure))?;
+        let begun = blocking::run(move || engine.begin_backup()).await?;
+        let snapshot = begun.map_err(|failure| refused(&failure))?;
         let thread = std::thread::Builder::new().name("backup".into()).spawn(move || {
             send(&sender, |target| snapshot.write(target).map_err(|error| error.to_string()));
         });
@@ -44,8 +45,8 @@ pub(crate) async fn backup(ApiCall { state, request, .. }: ApiCall) -> Result<Ht
             ApiError::internal()
         })?;
     } else {
-        let begun = web::block(move || engine.begin_nodes_backup()).await;
-        let backup = begun.map_err(|_| ApiError::internal())?.map_err(|failure| refused_of_nodes(&failure))?;
+        let begun = blocking::run(move || engine.begin_nodes_backup()).await?;
+        let backup = begun.map_err(|failure| refused_of_nodes(&failure))?;
         // It asks other nodes from there.
         drop(tokio::task::spawn_blocking(move || {
             send(&sender, |target| backup.write(target, &|| sender.is_closed()).map_err(|error| error.to_string()));

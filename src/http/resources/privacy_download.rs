@@ -7,9 +7,10 @@ use actix_web::HttpResponseBuilder;
 use actix_web::body::SizedStream;
 use actix_web::http::Method;
 use actix_web::http::header::{self, ContentDisposition, DispositionParam, DispositionType, HeaderValue, Range};
-use actix_web::web::{self, Bytes};
+use actix_web::web::Bytes;
 use futures_util::stream;
 use headcount_actors::engine::Download;
+use headcount_api::blocking;
 use headcount_api::endpoint::*;
 use headcount_control::PrivacyRequestId;
 
@@ -61,8 +62,7 @@ pub(crate) async fn download(ApiCall { state, request, .. }: ApiCall, caller: Ca
     check_home(&state, &caller)?;
     state.engine.privacy_request(caller.organization(), &id)?;
     let (engine, organization, wanted) = (state.engine.clone(), caller.organization(), id.clone());
-    let opened = web::block(move || engine.open_export(organization, &wanted)).await;
-    let found = opened.map_err(|_| ApiError::internal())??;
+    let found = blocking::run(move || engine.open_export(organization, &wanted)).await??;
     let etag = format!("\"{}\"", found.sha256);
     let known = request.headers().get_all(header::IF_NONE_MATCH).filter_map(|value| value.to_str().ok());
     if known.flat_map(|list| list.split(',')).map(str::trim).any(|known| known == "*" || known.trim_start_matches("W/") == etag) {
@@ -87,7 +87,7 @@ pub(crate) async fn download(ApiCall { state, request, .. }: ApiCall, caller: Ca
     let is_read = request.method() == Method::GET;
     if is_read {
         let (engine, token_id, noted) = (state.engine.clone(), caller.author(&state, &request).actor.token_id, id.clone());
-        web::block(move || engine.note_download(&noted, token_id)).await.map_err(|_| ApiError::internal())??;
+        blocking::run(move || engine.note_download(&noted, token_id)).await??;
     }
     let length = if found.bytes == 0 { 0 } else { last + 1 - first };
     let mut answer = answer(part, &id, &etag, found.bytes, (first, last));
@@ -120,7 +120,7 @@ fn parts(found: Download, from: u64, to: u64) -> impl stream::Stream<Item = Resu
         }
         let length = usize::try_from((to - from).min(PART_BYTES)).unwrap_or_default();
         let read = Arc::clone(&file);
-        let read = web::block(move || {
+        let read = blocking::run(move || {
             let mut bytes = vec![0; length];
             read.read_exact_at(&mut bytes, from).map(|()| Bytes::from(bytes))
         });

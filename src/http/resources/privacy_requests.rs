@@ -1,10 +1,10 @@
 //! `/privacy-requests`.
 
-use actix_web::web;
 use headcount_actors::privacy::{
     ErasedProject, PrivacyAudit, PrivacyAuditEvent, PrivacyQuery, PrivacyRequest, PrivacyRequestKind, PrivacyStatus,
     PrivacySubject,
 };
+use headcount_api::blocking;
 use headcount_api::endpoint::*;
 use headcount_api::management;
 use headcount_control::PrivacyRequestId;
@@ -340,12 +340,8 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
     let (kind, subject) = (body.kind, body.subject()?);
     check_home(&state, &caller)?;
     let (organization, author, engine) = (caller.organization(), caller.author(&state, &request), state.engine.clone());
-    let made = web::block(move || engine.make_privacy_request(organization, kind, subject, author)).await;
-    let made = made.map_err(|error| {
-        tracing::error!(%error, "a privacy request was cut short");
-        ApiError::internal()
-    })?;
-    Ok(management::created(&PrivacyRequestAnswer::of(&*made?, state.engine.clock().now())))
+    let made = blocking::run(move || engine.make_privacy_request(organization, kind, subject, author)).await??;
+    Ok(management::created(&PrivacyRequestAnswer::of(&made, state.engine.clock().now())))
 }
 
 /// One privacy request, with its audit view.

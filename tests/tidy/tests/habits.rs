@@ -14,7 +14,7 @@ use headcount_tidy::words::{self, Replaced};
 const MAX_FILE_LINES: usize = 500;
 const MAX_FUNCTION_LINES: usize = 70;
 /// The budget of `just lines`. It only shrinks.
-const MAX_PRODUCTION_LINES: usize = 96_660;
+const MAX_PRODUCTION_LINES: usize = 96_600;
 
 /// Files that are longer, each with its reason.
 const LONG_FILES: &[&str] = &[];

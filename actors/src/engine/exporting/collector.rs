@@ -12,9 +12,8 @@ use headcount_domain::time::Instant;
 use headcount_storage::codec;
 use serde_json::value::RawValue;
 
-use super::attempt::Course;
 use super::subject_ids::{SubjectIds, SubjectOwner};
-use crate::scans::{RecordSorter, SortedRecords, SpillDir, SubjectSink};
+use crate::scans::{RecordSorter, SortedRecords, SpillDir};
 
 /// The most anonymous ids of others that an artifact lists.
 const MAX_OTHERS: usize = 1_000;
@@ -42,7 +41,6 @@ pub(super) struct Collected {
 /// See the module.
 pub(super) struct SubjectCollector {
     ids: Arc<SubjectIds>,
-    course: Course,
     hasher: KeyHasher,
     numbers: HashMap<SubjectOwner, u32>,
     events: RecordSorter,
@@ -57,12 +55,11 @@ pub(super) struct SubjectCollector {
 }
 
 impl SubjectCollector {
-    pub(super) fn new(ids: Arc<SubjectIds>, course: Course, hasher: &KeyHasher, scratch: &SpillDir, sort_bytes: usize) -> Self {
+    pub(super) fn new(ids: Arc<SubjectIds>, hasher: &KeyHasher, scratch: &SpillDir, sort_bytes: usize) -> Self {
         let numbers = (0..).zip(ids.owners()).map(|(number, owner)| (owner, number)).collect();
         let small = || RecordSorter::new(scratch, sort_bytes / 4);
         Self {
             ids,
-            course,
             hasher: hasher.clone(),
             numbers,
             events: RecordSorter::new(scratch, sort_bytes),
@@ -141,26 +138,19 @@ fn moment(time: Instant, position: Position) -> [u8; 16] {
     bytes
 }
 
-impl SubjectSink for SubjectCollector {
-    fn wants(&self, project: ProjectId, named: RecordKey) -> bool {
-        self.ids.owner(project, named).is_some()
-    }
-
-    fn goes_on(&self) -> bool {
-        !self.course.is_over() && self.course.has_space()
-    }
-
-    fn take(&mut self, position: Position, event: Box<Event>) -> io::Result<()> {
+impl SubjectCollector {
+    /// Takes an event of the subject.
+    pub(super) fn take(&mut self, position: Position, event: &Event) -> io::Result<()> {
         let named = SentKeys::of(&event.who, &self.hasher).named();
         let owner = named.and_then(|named| self.ids.owner(event.project, named));
         let Some((owner, number)) = owner.and_then(|owner| Some((owner, *self.numbers.get(&owner)?))) else { return Ok(()) };
-        self.add_anonymous_id(number, owner, &event)?;
-        self.add_traits(number, position, &event)?;
+        self.add_anonymous_id(number, owner, event)?;
+        self.add_traits(number, position, event)?;
         let seen = self.seen.entry((number, event.project)).or_insert((event.time, event.time));
         *seen = (seen.0.min(event.time), seen.1.max(event.time));
         self.count += 1;
         self.projects.insert(event.project);
-        let encoded = codec::encode(EVENT_VERSION, &*event).map_err(io::Error::other)?;
+        let encoded = codec::encode(EVENT_VERSION, event).map_err(io::Error::other)?;
         let at = moment(event.time, position);
         self.events.push(&[&at[..8], &event.project.0.to_be_bytes(), &at[8..], &number.to_be_bytes(), &encoded])
     }

@@ -19,7 +19,6 @@ use crate::engine::erasing::{ErasureError, ErasureSubject};
 use crate::engine::handle::Engine;
 use crate::memory_budget::MemoryShares;
 use crate::privacy::{Artifact, PrivacyFailure, PrivacyOutcome, PrivacyRequest};
-use crate::scans::SubjectSink as _;
 use crate::shard::AskError;
 
 /// How many attempts an export has.
@@ -56,7 +55,7 @@ impl Engine {
                 return Err(AskError::NoAnswer.into());
             }
             for (position, event) in page.events {
-                collector.take(position, Box::new(codec::decode(EVENT_VERSION, &event)?))?;
+                collector.take(position, &codec::decode(EVENT_VERSION, &event)?)?;
             }
             question.after = page.reached;
         }
@@ -146,18 +145,13 @@ impl Engine {
         }
         let owners = known_owners((self, request.organization), &ids, &ids.owners(), course)?;
         let sort_bytes = MemoryShares::of(self.inner.config.memory_bytes).scan_sort;
-        let mut collector =
-            SubjectCollector::new(Arc::clone(&ids), course.clone(), self.hasher(), self.scans.scratch(), sort_bytes);
+        let mut collector = SubjectCollector::new(Arc::clone(&ids), self.hasher(), self.scans.scratch(), sort_bytes);
         for (number, owner) in (0..).zip(&owners) {
             owner.emails.iter().try_for_each(|(email, at)| collector.add_email(number, email, *at))?;
         }
         for (project, until) in &ids.projects {
             course.check()?;
-            if self.owners().is_alone() {
-                collector = Handle::current().block_on(self.scans.collect_subject(*project, *until, collector))?;
-            } else {
-                self.collect_pages((request.organization, *project), *until, &ids, (&mut collector, course))?;
-            }
+            self.collect_pages((request.organization, *project), *until, &ids, (&mut collector, course))?;
         }
         let collected = collector.finish()?;
         let (events, at) = (collected.count, self.clock().now());

@@ -10,7 +10,6 @@ mod identities;
 mod job;
 mod key_counts;
 mod links;
-mod pages;
 mod parts;
 mod questions;
 mod rows;

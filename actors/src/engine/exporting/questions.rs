@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
 use crate::engine::handle::Engine;
+use crate::scans::SubjectPage;
 use crate::shard::AskError;
 
 /// How long an export waits for a project that has no owner, or whose owner does not answer: another one takes it over meanwhile.
@@ -106,7 +107,10 @@ impl AboutSubject for SubjectEventsQuestion {
     type Answer = SubjectEvents;
 
     async fn answer(self, engine: &Engine, project: ProjectId) -> Result<SubjectEvents, AskError> {
-        engine.subject_events(project, self).await
+        let Self { users, others, after, until } = self;
+        let ids = users.into_iter().chain(others).collect();
+        let SubjectPage { events, reached } = engine.scans.subject_page(project, (after, until), ids).await?;
+        Ok(SubjectEvents { events, reached })
     }
 }
 

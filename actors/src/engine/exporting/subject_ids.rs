@@ -199,9 +199,6 @@ impl Engine {
         let sent = self.sent_keys(organization, subject, &projects)?;
         let others = sent.others.iter().map(|id| (*id, None)).collect();
         let mut ids = SubjectIds { projects: with_last, users: sent.users.into_iter().collect(), others };
-        if self.owners().is_alone() {
-            self.save_state()?;
-        }
         // An id of one project may be linked to a user who has other ids elsewhere.
         loop {
             let users = ids.users.len();
@@ -227,13 +224,6 @@ impl Engine {
         is_over: &dyn Fn() -> bool,
     ) -> Result<Vec<(ProjectId, Position)>, ErasureError> {
         let unavailable = |_| ErasureError::Unavailable("a project's data is not available now");
-        if self.owners().is_alone() {
-            let last = |project: &ProjectId| {
-                let last = Handle::current().block_on(self.last(*project));
-                Ok((*project, last.map_err(unavailable)?))
-            };
-            return projects.iter().map(last).collect();
-        }
         let versions = ask_patiently(is_over, || self.versions_everywhere(organization, projects)).map_err(unavailable)?;
         Ok(projects.iter().copied().zip(versions.iter().map(|version| version.position)).collect())
     }
@@ -245,11 +235,7 @@ impl Engine {
         question: &SubjectLinksQuestion,
         is_over: &dyn Fn() -> bool,
     ) -> Result<SubjectLinks, ErasureError> {
-        let found = match self.owners().is_alone() {
-            true => self.links_of(project, question, is_over),
-            false => ask_patiently(is_over, || self.ask_about_subject((organization, project), question.clone())),
-        };
-        match found {
+        match ask_patiently(is_over, || self.ask_about_subject((organization, project), question.clone())) {
             _ if is_over() => Err(ErasureError::Unavailable("the export is over")),
             Ok(found) => Ok(found),
             Err(AskError::Lost(fault)) => Err(fault.into()),

@@ -97,7 +97,7 @@ impl<T: Item> Paged<T> {
     ///
     /// # Errors
     /// Returns whatever error `load` returns.
-    pub fn load_before(&mut self, number: SortKey, load: impl FnMut(u32) -> Result<T::Page, Fault>) -> Result<(), Fault> {
+    pub(crate) fn load_before(&mut self, number: SortKey, load: impl FnMut(u32) -> Result<T::Page, Fault>) -> Result<(), Fault> {
         if self.recent.first().is_some_and(|first| first.sort_key() < number) {
             return Ok(());
         }
@@ -122,12 +122,12 @@ impl<T: Item> Paged<T> {
     }
 
     /// Returns the digests of the sealed pages that begin at or before `number`, the last one first.
-    pub fn digests_until(&self, number: SortKey) -> impl Iterator<Item = &T::Digest> {
+    pub(crate) fn digests_until(&self, number: SortKey) -> impl Iterator<Item = &T::Digest> {
         self.sealed.iter().flat_map(move |sealed| sealed.digests_until(number))
     }
 
     /// Returns the digests of the sealed pages that begin after `number`, in order.
-    pub fn digests_after(&self, number: SortKey) -> impl Iterator<Item = &T::Digest> {
+    pub(crate) fn digests_after(&self, number: SortKey) -> impl Iterator<Item = &T::Digest> {
         self.sealed.iter().flat_map(move |sealed| sealed.digests_after(number))
     }
 
@@ -197,13 +197,12 @@ impl<T: Item> Paged<T> {
     }
 
     /// Whether it has sealed pages, in memory or not.
-    #[must_use]
-    pub fn has_pages(&self) -> bool {
+    pub(crate) fn has_pages(&self) -> bool {
         self.sealed.is_some()
     }
 
     /// Evicts saved pages that were not used since the last pass.
-    pub fn shed(&mut self) {
+    pub(crate) fn shed(&mut self) {
         self.sealed.iter_mut().for_each(|sealed| sealed.shed());
     }
 

@@ -40,7 +40,7 @@ impl<T: Item> Rare<T> {
     }
 
     /// Like [`Paged::shed`].
-    pub fn shed(&mut self) {
+    pub(crate) fn shed(&mut self) {
         self.0.iter_mut().for_each(|list| list.shed());
     }
 

@@ -190,7 +190,7 @@ impl Group {
 
     /// Records a name reported at a moment, unless a later one is known. Returns whether it is now
     /// the latest.
-    pub fn report_name(&mut self, at: Moment, name: &str) -> bool {
+    pub(crate) fn report_name(&mut self, at: Moment, name: &str) -> bool {
         let is_latest = self.name.as_ref().is_none_or(|(known, _)| *known <= at);
         if is_latest {
             self.name = Some((at, name.into()));
@@ -202,7 +202,7 @@ impl Group {
     ///
     /// # Errors
     /// A page could not be loaded.
-    pub fn add_alias(&mut self, company: RecordKey, limits: &Limits, load: impl LoadGroupPage) -> Result<(), Fault> {
+    pub(crate) fn add_alias(&mut self, company: RecordKey, limits: &Limits, load: impl LoadGroupPage) -> Result<(), Fault> {
         let number = record_sort_key(company);
         self.aliases.load(number, number, load)?;
         if self.aliases.get(number).is_none() {
@@ -212,8 +212,7 @@ impl Group {
     }
 
     /// Returns the number of companies that are linked to this domain.
-    #[must_use]
-    pub fn count_aliases(&self) -> usize {
+    pub(crate) fn count_aliases(&self) -> usize {
         self.aliases.len()
     }
 
@@ -256,7 +255,7 @@ impl Group {
     }
 
     /// Adds events without consent on `day`.
-    pub fn add_nobody(&mut self, day: Day, did: MemberDay) {
+    pub(crate) fn add_nobody(&mut self, day: Day, did: MemberDay) {
         if let Some((first, last)) = did.seen.at(day) {
             self.nobody = Some(self.nobody.map_or((first, last), |(a, b)| (a.min(first), b.max(last))));
         }
@@ -266,7 +265,7 @@ impl Group {
     ///
     /// # Errors
     /// A page could not be loaded.
-    pub fn add_member(
+    pub(crate) fn add_member(
         &mut self,
         day: Day,
         member: RecordKey,
@@ -421,16 +420,14 @@ impl Group {
 
     /// Removes every trace of members whose days were all removed. Returns the serial numbers of
     /// removed pages; `None` if there was no trace.
-    #[must_use]
-    pub fn forget_members(&mut self, former: &FormerMembers) -> Option<Vec<u32>> {
+    pub(crate) fn forget_members(&mut self, former: &FormerMembers) -> Option<Vec<u32>> {
         let in_roster = self.roster.forget(|number| former.in_roster.contains(&number));
         let in_days = self.visits.forget(|number| former.in_days.contains(&(number & last_in_day(Day(0)))));
         (in_roster.is_some() || in_days.is_some()).then(|| in_roster.into_iter().chain(in_days).flatten().collect())
     }
 
     /// Whether the group has no activity and no reported properties.
-    #[must_use]
-    pub fn is_void(&self) -> bool {
+    pub(crate) fn is_void(&self) -> bool {
         let is_unknown = self.name.is_none() && self.aliases.is_empty() && self.nobody.is_none();
         is_unknown && self.sums.is_empty() && self.visits.is_empty() && self.roster.is_empty()
     }

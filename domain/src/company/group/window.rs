@@ -26,8 +26,7 @@ impl Group {
     }
 
     /// Returns the number of members active in `window`, if it is known without listing them.
-    #[must_use]
-    pub fn count_members(&self, window: Window) -> Option<u64> {
+    pub(crate) fn count_members(&self, window: Window) -> Option<u64> {
         let from = self.by_last.partition_point(|(day, _)| *day < window.start);
         self.is_open(window).then(|| self.by_last[from..].iter().map(|(_, members)| u64::from(*members)).sum())
     }
@@ -69,7 +68,7 @@ impl Group {
     ///
     /// # Errors
     /// A page could not be loaded.
-    pub fn visits_of(
+    pub(crate) fn visits_of(
         &mut self,
         window: Window,
         (first, last): (RecordKey, RecordKey),
@@ -90,8 +89,7 @@ impl Group {
     }
 
     /// Returns the number of member days, which is the cost of iterating over them.
-    #[must_use]
-    pub fn count_visits(&self) -> usize {
+    pub(crate) fn count_visits(&self) -> usize {
         self.visits.len()
     }
 }

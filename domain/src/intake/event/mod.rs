@@ -130,16 +130,14 @@ pub struct Details {
 impl Details {
     /// Returns the part of the page URL that an event without consent keeps: no query, fragment or
     /// userinfo.
-    #[must_use]
-    pub fn url_without_person(&self) -> Option<CompactString> {
+    pub(crate) fn url_without_person(&self) -> Option<CompactString> {
         let page = self.url.as_deref().map(text::page_without_userinfo);
         page.filter(|page| !page.is_empty()).map(CompactString::from)
     }
 
     /// Returns the part of the referrer that an event without consent keeps: the host, if it is
     /// external.
-    #[must_use]
-    pub fn referrer_without_person(&self) -> Option<CompactString> {
+    pub(crate) fn referrer_without_person(&self) -> Option<CompactString> {
         self.referrer_host.as_deref().map(|host| text::host_as_referrer(host).into())
     }
 }

@@ -40,8 +40,7 @@ impl Number {
     }
 
     /// Returns the number in millionths, rounded half away from zero; `None` if it needs more than 38 digits.
-    #[must_use]
-    pub fn rounded_micros(&self) -> Option<i128> {
+    pub(crate) fn rounded_micros(&self) -> Option<i128> {
         // The number of digits of the whole millionths.
         let whole = if self.digits.is_empty() { -1 } else { self.magnitude.saturating_add(7) };
         let Ok(whole) = usize::try_from(whole) else { return Some(0) };

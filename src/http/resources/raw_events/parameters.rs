@@ -29,11 +29,11 @@ pub(crate) struct Conditions {
     pub(crate) predicate: Predicate,
 }
 
-/// A position after which events are wanted.
+/// The position after which events are wanted, if one was sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AfterPosition(pub(crate) Option<Position>);
 
-/// A cursor, as it was sent.
+/// The cursor, if one was sent.
 #[derive(Debug, Clone)]
 pub(crate) struct SentCursor(pub(crate) Option<String>);
 

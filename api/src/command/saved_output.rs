@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 
 use headcount_storage::files;
 
-use super::failure::Failure;
+use crate::command::failure::Failure;
 
 /// The size of a write.
 const PART_BYTES: usize = 256 << 10;
 
 /// The output: a temporary file that is renamed at the end, or standard output.
-pub(super) struct SavedOutput {
-    pub(super) writer: Box<dyn Write + Send>,
+pub struct SavedOutput {
+    /// Where to write.
+    pub writer: Box<dyn Write + Send>,
     renamed: Option<Renamed>,
 }
 
@@ -37,7 +38,7 @@ impl Drop for Renamed {
 
 impl SavedOutput {
     /// Creates the file `path`; `None` or `-` is standard output.
-    pub(super) fn create(path: Option<&Path>) -> Result<Self, Failure> {
+    pub fn create(path: Option<&Path>) -> Result<Self, Failure> {
         let Some(path) = path.filter(|path| *path != Path::new("-")) else {
             return Ok(Self { writer: Box::new(io::stdout()), renamed: None });
         };
@@ -51,7 +52,7 @@ impl SavedOutput {
     }
 
     /// Writes all of `body`.
-    pub(super) fn fill(&mut self, body: &mut dyn Read, broken: &str) -> Result<(), Failure> {
+    pub fn fill(&mut self, body: &mut dyn Read, broken: &str) -> Result<(), Failure> {
         let mut buffer = vec![0; PART_BYTES];
         loop {
             match body.read(&mut buffer).map_err(|error| Failure::new(broken, error))? {
@@ -62,7 +63,7 @@ impl SavedOutput {
     }
 
     /// Renames the file to its final name.
-    pub(super) fn finish(mut self) -> Result<(), Failure> {
+    pub fn finish(mut self) -> Result<(), Failure> {
         self.writer.flush()?;
         if let Some(renamed) = &mut self.renamed {
             let failed = |error: io::Error| Failure::new(renamed.path.display(), error);

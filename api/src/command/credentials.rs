@@ -7,24 +7,24 @@ use headcount_control::Initial;
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
 use serde::{Deserialize, Serialize};
 
-use super::failure::Failure;
+use crate::command::failure::Failure;
 
 /// The file in the data directory.
-pub(crate) const CREDENTIALS_FILE: &str = "credentials.json";
+pub const CREDENTIALS_FILE: &str = "credentials.json";
 
 /// The ids and keys of the first organization.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct InitialCredentials {
+pub struct InitialCredentials {
     /// The organization.
-    pub(crate) organization_id: String,
+    pub organization_id: String,
     /// Its project `default`.
-    pub(crate) project_id: String,
+    pub project_id: String,
     /// The key for the project's trackers.
-    pub(crate) public_key: String,
+    pub public_key: String,
     /// The token for the management and analytics API: role owner, every scope.
-    pub(crate) api_token: String,
+    pub api_token: String,
     /// The token that creates more organizations.
-    pub(crate) root_token: String,
+    pub root_token: String,
 }
 
 impl From<&Initial> for InitialCredentials {
@@ -41,7 +41,7 @@ impl From<&Initial> for InitialCredentials {
 
 impl InitialCredentials {
     /// Writes the file. Only its owner can read it.
-    pub(crate) fn save(&self, data_dir: &Path) -> Result<(), Failure> {
+    pub fn save(&self, data_dir: &Path) -> Result<(), Failure> {
         let path = data_dir.join(CREDENTIALS_FILE);
         let mut text = serde_json::to_string_pretty(self).map_err(|error| Failure::new("credentials", error))?;
         text.push('\n');
@@ -49,7 +49,7 @@ impl InitialCredentials {
     }
 
     /// Reads the file. Returns `None` without a file; operators may remove it.
-    pub(crate) fn load(data_dir: &Path) -> Result<Option<Self>, Failure> {
+    pub fn load(data_dir: &Path) -> Result<Option<Self>, Failure> {
         let path = data_dir.join(CREDENTIALS_FILE);
         let text = files::read_if_there(&path).map_err(|error| Failure::new(path.display(), error))?;
         let Some(text) = text else { return Ok(None) };

@@ -6,7 +6,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::cli::failure::Failure;
+use crate::command::failure::Failure;
 
 /// The fields of an object, in their order.
 struct ObjectFields(Vec<(String, Value)>);
@@ -34,12 +34,12 @@ impl<'de> Deserialize<'de> for ObjectFields {
 }
 
 /// The error for an answer that is not as expected.
-pub(super) fn unexpected(error: impl Display) -> Failure {
+pub fn unexpected(error: impl Display) -> Failure {
     Failure::new("the server's answer could not be read", error)
 }
 
 /// Formats an object: a line for each field.
-pub(super) fn fields(object: &RawValue) -> Result<String, Failure> {
+pub fn fields(object: &RawValue) -> Result<String, Failure> {
     let ObjectFields(fields) = serde_json::from_str(object.get()).map_err(unexpected)?;
     let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let lines = fields.iter().map(|(name, value)| format!("{name:<width$}  {}", text(value)).trim_end().to_owned());
@@ -47,7 +47,7 @@ pub(super) fn fields(object: &RawValue) -> Result<String, Failure> {
 }
 
 /// Formats objects: a line for each, below the names of the columns.
-pub(super) fn table(objects: &[Box<RawValue>], columns: &[&str]) -> Result<String, Failure> {
+pub fn table(objects: &[Box<RawValue>], columns: &[&str]) -> Result<String, Failure> {
     let mut rows = vec![columns.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()];
     for object in objects {
         let object: Value = serde_json::from_str(object.get()).map_err(unexpected)?;

@@ -5,11 +5,11 @@ use std::fmt::{self, Display, Formatter};
 /// The reason why a command failed, in one line. Any error converts to it, so it can't be an
 /// `Error` itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Failure(pub(crate) String);
+pub struct Failure(pub String);
 
 impl Failure {
     /// Creates a failure from the attempted operation and its error.
-    pub(crate) fn new(doing: impl Display, error: impl Display) -> Self {
+    pub fn new(doing: impl Display, error: impl Display) -> Self {
         Self(format!("{doing}: {error}"))
     }
 }

@@ -3,10 +3,10 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use super::failure::Failure;
+use crate::command::failure::Failure;
 
 /// Prints one line of JSON, or text.
-pub(crate) fn print(json: bool, value: &impl serde::Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
+pub fn print(json: bool, value: &impl serde::Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
     if json {
         print_line(serde_json::to_string(value).map_err(|error| Failure::new("the answer could not be written", error))?)
     } else {
@@ -15,7 +15,7 @@ pub(crate) fn print(json: bool, value: &impl serde::Serialize, text: impl FnOnce
 }
 
 /// Prints a line of text. A closed reader, such as `head`, is no failure and stops no server.
-pub(crate) fn print_line(text: impl Display) -> Result<(), Failure> {
+pub fn print_line(text: impl Display) -> Result<(), Failure> {
     write_line(&mut io::stdout(), &text).map_err(|error| Failure::new("the answer could not be written", error))
 }
 

@@ -11,9 +11,8 @@ use headcount_storage::lock::{DirLock, LockError};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::credentials::InitialCredentials;
-use super::failure::Failure;
-use crate::config::Settings;
+use crate::command::credentials::InitialCredentials;
+use crate::command::failure::Failure;
 
 /// The file in the data directory with the URL of the server that has the directory open.
 const ADDRESS_FILE: &str = "server-url";
@@ -27,7 +26,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(10);
 const MAX_BODY_BYTES: u64 = 64 << 20;
 
 /// Writes the URL of the server on `data_dir` to a file, for commands that run beside it.
-pub(crate) fn write_address(data_dir: &Path, url: &str) {
+pub fn write_address(data_dir: &Path, url: &str) {
     let written = write_atomically(&data_dir.join(ADDRESS_FILE), format!("{url}\n").as_bytes(), PRIVATE_FILE);
     if let Err(error) = written {
         tracing::warn!(%error, "commands beside this server need --url: its address could not be saved");
@@ -35,18 +34,27 @@ pub(crate) fn write_address(data_dir: &Path, url: &str) {
 }
 
 /// Removes the file of [`write_address`].
-pub(crate) fn remove_address(data_dir: &Path) {
+pub fn remove_address(data_dir: &Path) {
     // A stale file is harmless: commands read it only while a server has the directory open, and
     // that server replaces it.
     let _ = std::fs::remove_file(data_dir.join(ADDRESS_FILE));
 }
 
+/// Where the server on a data directory is.
+#[derive(Debug, Clone, Copy)]
+pub struct ServerPlace<'a> {
+    /// The data directory.
+    pub data_dir: &'a Path,
+    /// The address that it listens on by the settings.
+    pub listen: &'a str,
+}
+
 /// The flags that select a server.
 #[derive(Debug, Clone, Default, clap::Args)]
-pub(crate) struct ServerFlags {
+pub struct ServerFlags {
     /// URL of the server [default: the server on the data directory]
     #[arg(long, value_name = "URL", help_heading = "Through a running server", global = true)]
-    pub(crate) url: Option<String>,
+    pub url: Option<String>,
     /// API token [default: the token that `init` saved in the data directory]
     #[arg(
         long,
@@ -56,15 +64,15 @@ pub(crate) struct ServerFlags {
         hide_env_values = true,
         global = true
     )]
-    pub(crate) token: Option<String>,
+    pub token: Option<String>,
 }
 
 /// The flags of commands that need the operator token.
 #[derive(Debug, Clone, Default, clap::Args)]
-pub(crate) struct OperatorFlags {
+pub struct OperatorFlags {
     /// URL of the server [default: the server on the data directory]
     #[arg(long, value_name = "URL", help_heading = "Through a running server")]
-    pub(crate) url: Option<String>,
+    pub url: Option<String>,
     /// Operator token [default: the content of `operator-token` in the data directory]
     #[arg(
         long,
@@ -73,11 +81,11 @@ pub(crate) struct OperatorFlags {
         env = "HEADCOUNT_OPERATOR_TOKEN",
         hide_env_values = true
     )]
-    pub(crate) operator_token: Option<String>,
+    pub operator_token: Option<String>,
 }
 
 /// The client.
-pub(crate) struct Client {
+pub struct Client {
     agent: ureq::Agent,
     url: String,
     authorization: String,
@@ -103,36 +111,36 @@ struct ListedProject {
 
 impl Client {
     /// Creates a client of the selected server, by default the server on the data directory.
-    pub(crate) fn new(flags: &ServerFlags, settings: &Settings) -> Result<Self, Failure> {
-        let url = flags.url.clone().unwrap_or_else(|| url_of(settings));
+    pub fn new(flags: &ServerFlags, place: &ServerPlace<'_>) -> Result<Self, Failure> {
+        let url = flags.url.clone().unwrap_or_else(|| url_of(place));
         let token = match &flags.token {
             Some(token) => token.clone(),
-            None => InitialCredentials::load(&settings.data_dir)?.map(|saved| saved.api_token).ok_or_else(|| {
-                Failure(format!("no API token: pass --token ({} has no saved token)", settings.data_dir.display()))
+            None => InitialCredentials::load(place.data_dir)?.map(|saved| saved.api_token).ok_or_else(|| {
+                Failure(format!("no API token: pass --token ({} has no saved token)", place.data_dir.display()))
             })?,
         };
         Self::with(&url, &token)
     }
 
     /// Creates a client of the server on the data directory, with the rights of its operator.
-    pub(crate) fn operator(settings: &Settings) -> Result<Self, Failure> {
-        Self::operator_of(&OperatorFlags::default(), settings)
+    pub fn operator(place: &ServerPlace<'_>) -> Result<Self, Failure> {
+        Self::operator_of(&OperatorFlags::default(), place)
     }
 
     /// Creates a client of the selected server, with the rights of its operator.
-    pub(crate) fn operator_of(flags: &OperatorFlags, settings: &Settings) -> Result<Self, Failure> {
-        let url = flags.url.clone().unwrap_or_else(|| url_of(settings));
+    pub fn operator_of(flags: &OperatorFlags, place: &ServerPlace<'_>) -> Result<Self, Failure> {
+        let url = flags.url.clone().unwrap_or_else(|| url_of(place));
         if let Some(token) = &flags.operator_token {
             return Self::with(&url, token);
         }
-        let path = settings.data_dir.join(OPERATOR_FILE);
+        let path = place.data_dir.join(OPERATOR_FILE);
         let unreadable = |error| Failure(format!("the operator token in {} can't be read: {error}", path.display()));
         let token = std::fs::read_to_string(&path).map_err(unreadable)?;
         Self::with(&url, token.trim())
     }
 
     /// Creates a client of the server at `url`, which must be plain HTTP.
-    pub(crate) fn with(url: &str, token: &str) -> Result<Self, Failure> {
+    pub fn with(url: &str, token: &str) -> Result<Self, Failure> {
         Self::with_timeout(url, token, TIMEOUT)
     }
 
@@ -148,19 +156,19 @@ impl Client {
     }
 
     /// The server's URL.
-    pub(crate) fn url(&self) -> &str {
+    pub fn url(&self) -> &str {
         &self.url
     }
 
     /// Sends a GET request.
-    pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+    pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         let request = self.agent.get(format!("{}{path}", self.url)).header("authorization", &self.authorization);
         let response = read_response(request.call()).map_err(|error| self.unreachable(&error))?;
         self.parse(path, &response)
     }
 
     /// Sends a GET request, and streams the body of the answer.
-    pub(crate) fn download(&self, path: &str) -> Result<impl Read + use<>, Failure> {
+    pub fn download(&self, path: &str) -> Result<impl Read + use<>, Failure> {
         let request = self.agent.get(format!("{}{path}", self.url)).header("authorization", &self.authorization);
         // The answer begins at once, but may take long to finish.
         let request = request.config().timeout_global(None).timeout_recv_response(Some(TIMEOUT)).build();
@@ -176,21 +184,21 @@ impl Client {
     }
 
     /// Posts JSON once. The request may create something, so it is never retried.
-    pub(crate) fn post_once<T: DeserializeOwned>(&self, path: &str, json: &[u8]) -> Result<T, Failure> {
+    pub fn post_once<T: DeserializeOwned>(&self, path: &str, json: &[u8]) -> Result<T, Failure> {
         let request = self.agent.post(format!("{}{path}", self.url)).header("authorization", &self.authorization);
         let response = read_response(request.content_type("application/json").send(json));
         self.parse(path, &response.map_err(|error| self.unreachable(&error))?)
     }
 
     /// Sends a PATCH request.
-    pub(crate) fn patch<T: DeserializeOwned>(&self, path: &str, json: &[u8]) -> Result<T, Failure> {
+    pub fn patch<T: DeserializeOwned>(&self, path: &str, json: &[u8]) -> Result<T, Failure> {
         let request = self.agent.patch(format!("{}{path}", self.url)).header("authorization", &self.authorization);
         let response = read_response(request.content_type("application/json").send(json));
         self.parse(path, &response.map_err(|error| self.unreachable(&error))?)
     }
 
     /// Sends a DELETE request, which is answered without a body.
-    pub(crate) fn delete(&self, path: &str) -> Result<(), Failure> {
+    pub fn delete(&self, path: &str) -> Result<(), Failure> {
         let request = self.agent.delete(format!("{}{path}", self.url)).header("authorization", &self.authorization);
         let response = read_response(request.call()).map_err(|error| self.unreachable(&error))?;
         if response.status == 204 {
@@ -201,7 +209,7 @@ impl Client {
 
     /// Posts JSON. Retries for two minutes while the server is overloaded or unreachable, so the
     /// request must be idempotent.
-    pub(crate) fn post<T: DeserializeOwned>(&self, path: &str, json: &[u8]) -> Result<T, Failure> {
+    pub fn post<T: DeserializeOwned>(&self, path: &str, json: &[u8]) -> Result<T, Failure> {
         self.repeat(path, || {
             let request = self.agent.post(format!("{}{path}", self.url)).header("authorization", &self.authorization);
             request.content_type("application/json").send(json)
@@ -209,7 +217,7 @@ impl Client {
     }
 
     /// Sends a GET request. Retries for two minutes while the server has no answer.
-    pub(crate) fn get_again<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+    pub fn get_again<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         self.repeat(path, || self.agent.get(format!("{}{path}", self.url)).header("authorization", &self.authorization).call())
     }
 
@@ -238,7 +246,7 @@ impl Client {
 
     /// Posts an empty body, and streams the answer. The answer has no time limit, since it may be
     /// large.
-    pub(crate) fn post_for_stream(&self, path: &str) -> Result<impl Read + use<>, Failure> {
+    pub fn post_for_stream(&self, path: &str) -> Result<impl Read + use<>, Failure> {
         let request = self.agent.post(format!("{}{path}", self.url)).header("authorization", &self.authorization);
         let request = request.config().timeout_global(None).timeout_recv_response(Some(TIMEOUT)).build();
         let mut response = request.send_empty().map_err(|error| self.unreachable(&error))?;
@@ -252,7 +260,7 @@ impl Client {
     }
 
     /// Finds a project by its id or unique name; without either, the only project.
-    pub(crate) fn project(&self, wanted: Option<&str>) -> Result<ProjectId, Failure> {
+    pub fn project(&self, wanted: Option<&str>) -> Result<ProjectId, Failure> {
         if let Some(id) = wanted.and_then(|wanted| wanted.parse().ok()) {
             return Ok(id);
         }
@@ -282,8 +290,8 @@ impl Client {
 }
 
 /// Checks that the server at `url` is ready; without a URL, the server on the data directory.
-pub(crate) fn check_ready(url: Option<&str>, settings: &Settings, timeout: Duration) -> Result<(), Failure> {
-    let url = url.map_or_else(|| url_of(settings), str::to_owned);
+pub fn check_ready(url: Option<&str>, place: &ServerPlace<'_>, timeout: Duration) -> Result<(), Failure> {
+    let url = url.map_or_else(|| url_of(place), str::to_owned);
     // Readiness needs no token, so none is sent.
     let client = Client::with_timeout(&url, "", timeout)?;
     let response = read_response(client.agent.get(format!("{}/readyz", client.url)).call());
@@ -292,10 +300,10 @@ pub(crate) fn check_ready(url: Option<&str>, settings: &Settings, timeout: Durat
 }
 
 /// The URL of the server on the data directory.
-fn url_of(settings: &Settings) -> String {
-    match std::fs::read_to_string(settings.data_dir.join(ADDRESS_FILE)) {
+fn url_of(place: &ServerPlace<'_>) -> String {
+    match std::fs::read_to_string(place.data_dir.join(ADDRESS_FILE)) {
         Ok(url) => url.trim().to_owned(),
-        Err(_) => format!("http://{}", settings.listen),
+        Err(_) => format!("http://{}", place.listen),
     }
 }
 
@@ -308,7 +316,7 @@ fn read_response(result: Result<ureq::http::Response<ureq::Body>, ureq::Error>) 
 }
 
 /// Returns whether a server, another process, has the data directory open.
-pub(crate) fn is_held(data_dir: &Path) -> Result<bool, Failure> {
+pub fn is_held(data_dir: &Path) -> Result<bool, Failure> {
     if !data_dir.join("FORMAT").exists() {
         let message = "is not a data directory: `headcount init` or `headcount serve` creates one";
         return Err(Failure(format!("{} {message}", data_dir.display())));
@@ -321,7 +329,7 @@ pub(crate) fn is_held(data_dir: &Path) -> Result<bool, Failure> {
 }
 
 /// Finds a project by its id or unique name. `None` selects the only project.
-pub(crate) fn pick(wanted: Option<&str>, projects: impl Iterator<Item = (ProjectId, String)>) -> Result<ProjectId, Failure> {
+pub fn pick(wanted: Option<&str>, projects: impl Iterator<Item = (ProjectId, String)>) -> Result<ProjectId, Failure> {
     let is_wanted = |(id, name): &(ProjectId, String)| wanted.is_none_or(|wanted| name == wanted || id.to_string() == wanted);
     let found: Vec<(ProjectId, String)> = projects.filter(is_wanted).collect();
     match &found[..] {

@@ -6,13 +6,13 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::text::{fields, table, unexpected};
-use crate::cli::failure::Failure;
-use crate::cli::output::print_line;
+use crate::command::failure::Failure;
+use crate::command::output::print_line;
+use crate::command::text::{fields, table, unexpected};
 
 /// The body of a request. It has only the fields whose flags are given.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Body(BTreeMap<&'static str, Field>);
+pub struct Body(BTreeMap<&'static str, Field>);
 
 /// The value of a field.
 #[derive(Debug, Serialize)]
@@ -25,7 +25,7 @@ enum Field {
 
 impl Body {
     /// Sets a field, if its flag is given.
-    pub(super) fn set(mut self, name: &'static str, value: Option<impl Into<Value>>) -> Self {
+    pub fn set(mut self, name: &'static str, value: Option<impl Into<Value>>) -> Self {
         if let Some(value) = value {
             self.0.insert(name, Field::Value(value.into()));
         }
@@ -33,12 +33,12 @@ impl Body {
     }
 
     /// Sets a field to a list, if its flag is given. An empty text stands for an empty list.
-    pub(super) fn list(self, name: &'static str, list: Option<&[String]>) -> Self {
+    pub fn list(self, name: &'static str, list: Option<&[String]>) -> Self {
         self.set(name, list.map(|list| list.iter().filter(|item| !item.is_empty()).cloned().collect::<Value>()))
     }
 
     /// Sets a field to numbers by name, if its flag is given.
-    pub(super) fn numbers(mut self, name: &'static str, numbers: Option<BTreeMap<String, Box<RawValue>>>) -> Self {
+    pub fn numbers(mut self, name: &'static str, numbers: Option<BTreeMap<String, Box<RawValue>>>) -> Self {
         if let Some(numbers) = numbers {
             self.0.insert(name, Field::Numbers(numbers));
         }
@@ -46,14 +46,14 @@ impl Body {
     }
 
     /// The body as JSON.
-    pub(super) fn json(&self) -> Result<Vec<u8>, Failure> {
+    pub fn json(&self) -> Result<Vec<u8>, Failure> {
         serde_json::to_vec(self).map_err(|error| Failure::new("the request could not be written", error))
     }
 }
 
 /// The answer of the API, and how to print it.
 #[derive(Debug)]
-pub(crate) enum Reply {
+pub enum Reply {
     /// One object.
     Object(Box<RawValue>),
     /// A list of objects in the field `list`; the text output shows `columns`.
@@ -73,7 +73,7 @@ pub(crate) enum Reply {
 
 impl Reply {
     /// Prints the answer as one line of JSON, or as text.
-    pub(super) fn print(&self, json: bool) -> Result<(), Failure> {
+    pub fn print(&self, json: bool) -> Result<(), Failure> {
         match (self, json) {
             (Self::Object(answer) | Self::List { answer, .. }, true) => print_line(answer.get()),
             (Self::Object(answer), false) => print_line(fields(answer)?),
@@ -84,25 +84,23 @@ impl Reply {
     }
 }
 
+/// Returns a path with the parameters whose flags are given.
+pub fn asking<const N: usize>(path: &str, parameters: [(&str, &Option<String>); N]) -> String {
+    let given = parameters.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+    match form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish() {
+        query if query.is_empty() => path.to_owned(),
+        query => format!("{path}?{query}"),
+    }
+}
+
 /// Returns the objects of the list in the field `list`.
-pub(super) fn items(answer: &RawValue, list: &str) -> Result<Vec<Box<RawValue>>, Failure> {
+pub(crate) fn items(answer: &RawValue, list: &str) -> Result<Vec<Box<RawValue>>, Failure> {
     let mut answer: BTreeMap<String, Box<RawValue>> = serde_json::from_str(answer.get()).map_err(unexpected)?;
     let items = answer.remove(list).ok_or_else(|| unexpected(format!("it has no {list}")))?;
     serde_json::from_str(items.get()).map_err(unexpected)
 }
 
-/// Returns the object of a list whose field `field` is `id`.
-pub(super) fn find(answer: &RawValue, list: &str, field: &str, id: &str) -> Result<Reply, Failure> {
-    for item in items(answer, list)? {
-        let object: Value = serde_json::from_str(item.get()).map_err(unexpected)?;
-        if object[field] == *id {
-            return Ok(Reply::Object(item));
-        }
-    }
-    Err(Failure(format!("there is no {id}")))
-}
-
 /// Returns the names of all values of an enumeration, as JSON.
-pub(super) fn all<T: Serialize>(values: &[T]) -> Result<Value, Failure> {
+pub fn all<T: Serialize>(values: &[T]) -> Result<Value, Failure> {
     serde_json::to_value(values).map_err(unexpected)
 }
