@@ -5,12 +5,17 @@
 //! back.
 //!
 //! # Code map
-//! `engine` is the embedded API. `questions` answers from the rollups, `scans` from the events themselves. `ingest` gathers and
-//! submits events, `shard` folds them and answers. `checkpoint_writer` and `archiver` write files in the background. `history` reads
-//! recorded events from archive and log.
-//! `verify` and `refolding` compute states a second time (`recompute`), `backup` and `moving` copy a data directory. `webhooks`,
-//! `profiles`, `privacy` and `live` are features. Actors are in `actor.rs` files. Organizations, projects, keys and tokens are the crate
-//! `headcount-control`; the traits that a cluster implements are in `headcount-common`.
+//! - `engine` is the embedded API.
+//! - `questions` answers from the rollups, and `scans` from the events themselves.
+//! - `ingest` gathers and submits events, and `shard` folds them and answers queries.
+//! - `checkpoint_writer` and `archiver` write files in the background.
+//! - `history` reads recorded events from archive and log.
+//! - `verify` and `refolding` compute states a second time (`recompute`).
+//! - `backup` and `moving` copy a data directory.
+//! - `webhooks`, `profiles`, `privacy` and `live` are features.
+//!
+//! Actors are in `actor.rs` files. Organizations, projects, keys and tokens are in the crate
+//! `headcount-control`. The traits that a cluster implements are in `headcount-common`.
 
 pub mod admission_gate;
 mod archiver;

@@ -142,7 +142,7 @@ impl LevelsKey<'_> {
         self.read().await?.0.joined(connection, own)
     }
 
-    /// Raises them to those of this version, if the key still has that revision. Returns whether it had.
+    /// Raises the agreed levels to `to` if the key still has this revision. Returns whether it had.
     pub(crate) async fn raise(&self, to: Levels, revision: u64) -> Result<bool, LevelsError> {
         let raised = AgreedLevels { version: VERSION, by: answers_version().to_owned(), levels: to };
         Ok(self.0.change(KEY, raised.to_text()?, revision).await?.is_some())

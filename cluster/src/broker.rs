@@ -1,4 +1,5 @@
-//! A broker: how it introduces itself, what it tells at its monitoring address, and which versions a cluster accepts.
+//! The description that a broker gives of itself, its monitoring address, and the supported
+//! versions.
 
 use std::time::Duration;
 
@@ -62,19 +63,19 @@ pub(crate) fn without_credentials(address: &str) -> String {
     if scheme.is_empty() { host.to_owned() } else { format!("{scheme}://{host}") }
 }
 
-/// The least patch of each minor version that is accepted. Others lose messages, or answer what is not so (nats-server #6041, #5848, #7460, #8057, #8370,
-/// #8469).
+/// The earliest supported patch of each minor version. Earlier ones lose messages or give wrong
+/// answers (nats-server #6041, #5848, #7460, #8057, #8370, #8469).
 const ACCEPTED: [((u64, u64), u64); 4] = [((2, 10), 27), ((2, 11), 12), ((2, 12), 8), ((2, 14), 4)];
 /// The last of them. Later minor versions are accepted.
 const LAST: (u64, u64) = (2, 14);
 
-/// Why a version is not accepted.
+/// The reason why a version is not supported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VersionError {
-    /// It is not of the form `2.10.27`.
+    /// The version does not have the form `2.10.27`.
     #[error("its version is {0:?}, which is not that of a release")]
     Unknown(String),
-    /// It is too old, or has known defects.
+    /// The version is too old, or has known defects.
     #[error("its version is {0}: 2.10.27, 2.11.12, 2.12.8 and 2.14.4 are accepted, later patches of each, and 2.15 and later")]
     Refused(String),
 }
@@ -82,7 +83,7 @@ pub enum VersionError {
 /// Checks whether a broker of this version may carry a cluster.
 ///
 /// # Errors
-/// [`VersionError`].
+/// Returns a [`VersionError`].
 fn check_version(version: &str) -> Result<(), VersionError> {
     let unknown = || VersionError::Unknown(version.to_owned());
     let numbers: Vec<u64> = version.split('.').map(|part| part.parse().ok()).collect::<Option<_>>().ok_or_else(unknown)?;
@@ -116,7 +117,7 @@ impl Storage {
     /// Asks the broker with the monitoring address `base`, such as `http://10.0.0.1:8222`.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The reason why there is no answer.
     pub(crate) fn ask(base: &str) -> Result<Self, String> {
         let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).max_redirects(0).build().into();
         let mut answer =

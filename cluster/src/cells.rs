@@ -1,6 +1,7 @@
 //! Keys of the brokers whose values change by compare-and-set. No other file asks a bucket.
 //!
-//! The value of a partition's key has the epoch of the owner that may change it. An owner writes its epoch before it reads the value, so that a former owner changes nothing afterwards.
+//! The value of a partition's key has the epoch of the owner that may change it. An owner writes
+//! its epoch before it reads the value, so that no former owner can change it afterwards.
 
 use std::fmt::{Debug, Display};
 use std::marker::PhantomData;
@@ -55,7 +56,8 @@ impl KvCells {
         Self::of(connection, Config { bucket: bucket.to_owned(), ..Config::default() }, false)
     }
 
-    /// Uses a bucket with one value of each key, which is created on `replicas` brokers unless it is there.
+    /// Uses a bucket with one value for each key. Creates it on `replicas` brokers if it is
+    /// missing.
     pub(crate) fn created(connection: &Connection, replicas: usize, bucket: Config) -> Self {
         Self::of(connection, Config { history: 1, num_replicas: replicas, ..bucket }, true)
     }
@@ -74,12 +76,12 @@ impl KvCells {
         self.store().await.map(drop)
     }
 
-    /// As [`Self::open`], as long as an answer may take. Nothing can have been changed before.
+    /// Like [`Self::open`], within the time limit of an answer. Nothing was changed after an error.
     pub(crate) async fn ready(&self) -> Result<(), Unanswered> {
         self.in_time(self.open()).await
     }
 
-    /// Has the bucket be opened again: it may have gone with the memory of the brokers.
+    /// Makes the next access open the bucket again: it may be gone with the memory of the brokers.
     pub(crate) fn close(&self) {
         self.store.lock().take();
     }
@@ -114,7 +116,8 @@ impl KvCells {
         self.in_time(asked).await
     }
 
-    /// Changes the value whose revision is `revision`, 0 if there is none. Returns the new revision; `None` if it was another one.
+    /// Changes the value whose revision is `revision`, or 0 if there is none. Returns the new
+    /// revision; `None` if the revision was another one.
     pub(crate) async fn change(&self, key: &str, value: impl Into<Bytes>, revision: u64) -> Result<Option<u64>, Unanswered> {
         let asked = async {
             match self.store().await?.update(key, value.into(), revision).await {
@@ -126,7 +129,7 @@ impl KvCells {
         self.in_time(asked).await
     }
 
-    /// Gives a key a value, unless it has one. Returns the one that it has.
+    /// Gives a key a value, unless it has one. Returns the value that the key has then.
     pub(crate) async fn offer(&self, key: &str, value: impl Into<Bytes>) -> Result<Bytes, Unanswered> {
         let value = value.into();
         let asked = async {
@@ -142,7 +145,7 @@ impl KvCells {
         self.read(key).await?.map(|cell| cell.value).ok_or_else(|| unanswered("an answer is out of date"))
     }
 
-    /// Gives a key another value, whatever it has. Returns the revision, which is later than all that there were.
+    /// Replaces the value of a key. Returns the revision, which is later than all earlier ones.
     pub(crate) async fn put(&self, key: &str, value: impl Into<Bytes>) -> Result<u64, Unanswered> {
         self.in_time(async { self.store().await?.put(key, value.into()).await.map_err(unanswered) }).await
     }
@@ -152,7 +155,7 @@ impl KvCells {
         self.in_time(async { self.store().await?.delete(key).await.map_err(unanswered) }).await
     }
 
-    /// Removes a key without a trace; not a value with a later revision than `until`, if that is said.
+    /// Removes a key completely, unless its revision is later than `until`.
     pub(crate) async fn purge(&self, key: &str, until: Option<u64>) -> Result<(), Unanswered> {
         let asked = async {
             let store = self.store().await?;
@@ -217,7 +220,8 @@ impl<V: Clone + Default + PartialEq + Serialize + DeserializeOwned> PartitionCel
         format!("{}.{partition:03}", self.kind)
     }
 
-    /// Makes the owner of `epoch` the only one that may change the value of a partition; `None` if a later owner did so.
+    /// Makes the owner of `epoch` the only node that may change the value of a partition. Returns
+    /// `None` if a later owner has taken it over.
     pub(crate) async fn take_over(&self, partition: u16, epoch: u64) -> Result<Option<Owned<V>>, Unanswered> {
         loop {
             let (found, revision) = self.content(partition).await?.unwrap_or_default();
@@ -231,10 +235,11 @@ impl<V: Clone + Default + PartialEq + Serialize + DeserializeOwned> PartitionCel
         }
     }
 
-    /// Changes the value. `change` is called again if an earlier change of this owner, whose outcome was not known, was made. Returns whether it was changed: if not, another node has the key.
+    /// Changes the value. Calls `change` again if an earlier change of this owner, whose outcome
+    /// was unknown, was made. Returns `false` if another node has the key.
     ///
     /// # Errors
-    /// That of `change`, and [`Unanswered`]: the value may be either.
+    /// The error of `change`, and [`Unanswered`]: the key may have either value.
     pub(crate) async fn change<E: From<Unanswered>>(
         &self,
         partition: u16,
@@ -257,7 +262,7 @@ impl<V: Clone + Default + PartialEq + Serialize + DeserializeOwned> PartitionCel
         }
     }
 
-    /// Returns the value of a partition, whoever may change it.
+    /// Returns the value of a partition of any owner.
     pub(crate) async fn read(&self, partition: u16) -> Result<Option<V>, Unanswered> {
         Ok(self.content(partition).await?.map(|(content, _)| content.value))
     }
@@ -269,7 +274,8 @@ impl<V: Clone + Default + PartialEq + Serialize + DeserializeOwned> PartitionCel
         Ok(Some((content.map_err(|error| Unanswered(format!("the key {key} can't be read: {error}")))?, revision)))
     }
 
-    /// Writes what an owner has in place of its revision. Returns the new revision; `None` if the key had another one.
+    /// Writes an owner's value in place of its revision. Returns the new revision; `None` if the
+    /// key had another one.
     async fn write(&self, partition: u16, own: &Owned<V>) -> Result<Option<u64>, Unanswered> {
         let content = Stamped { epoch: own.epoch, change: fastrand::u64(..), value: own.value.clone() };
         let bytes = Bytes::from(serde_json::to_vec(&content).map_err(unanswered)?);

@@ -10,7 +10,7 @@ use crate::log::LogError;
 use crate::node::{KnownNode, NodeError};
 use crate::record::{ClusterRecord, RecordError};
 
-/// Why a command fails.
+/// The reason why a command fails.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
     /// The brokers can't be reached.
@@ -19,13 +19,13 @@ pub enum ClusterError {
     /// There is no cluster.
     #[error("these brokers have no cluster: `headcount cluster init` makes one")]
     NoCluster,
-    /// There is no cluster, but one that was put back was expected.
+    /// There is no cluster, but a restored one was expected.
     #[error("these brokers have no cluster: put their disks back first")]
     NotPutBack,
     /// The record of the cluster can't be read or written.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// What the nodes have agreed on can't be read or written, or the program is not the latest one.
+    /// The agreed levels can't be read or written, or the program is not the latest one.
     #[error(transparent)]
     Levels(#[from] LevelsError),
     /// The nodes can't be listed or asked. They may be asked all the same.
@@ -42,7 +42,7 @@ pub enum ClusterError {
     Stream {
         /// The stream.
         stream: String,
-        /// Why not.
+        /// The error.
         error: LogError,
     },
     /// No node has that id or address.
@@ -61,7 +61,7 @@ pub enum ClusterError {
         /// The ids and addresses of these nodes.
         known: String,
     },
-    /// Some nodes run, and go on with the entity tags that they have.
+    /// Some nodes are running, and still use the former entity tags.
     #[error("some nodes run: {}; stop them, and run this again", addresses(.0))]
     Running(Vec<KnownNode>),
     /// The operating system gives no random number.
@@ -72,7 +72,7 @@ pub enum ClusterError {
     Behind {
         /// The levels of this version.
         wanted: Levels,
-        /// Those nodes.
+        /// These nodes.
         nodes: Vec<KnownNode>,
     },
     /// Some nodes have a later version. Nothing was changed.
@@ -80,7 +80,7 @@ pub enum ClusterError {
     Ahead {
         /// The levels of this version.
         own: Levels,
-        /// Those nodes.
+        /// These nodes.
         nodes: Vec<KnownNode>,
     },
     /// No node has this version. Nothing was changed.

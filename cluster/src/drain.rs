@@ -25,7 +25,7 @@ impl Drain {
     /// Connects to the cluster of these brokers.
     ///
     /// # Errors
-    /// [`ClusterError`].
+    /// Returns a [`ClusterError`].
     pub async fn open(brokers: &[String], credentials: &Credentials) -> Result<Self, ClusterError> {
         let (connection, cluster) = commands::open(brokers, credentials).await?;
         let cells = KvCells::existing(&connection, BUCKET);
@@ -36,7 +36,7 @@ impl Drain {
     /// running nodes count, since one may have replaced another.
     ///
     /// # Errors
-    /// [`ClusterError`].
+    /// Returns a [`ClusterError`].
     pub async fn find(&self, name: &str) -> Result<String, ClusterError> {
         let seen = node::seen(&self.cells).await?;
         let address = name.trim_end_matches('/');
@@ -61,7 +61,7 @@ impl Drain {
     /// Asks a node to hand its partitions over.
     ///
     /// # Errors
-    /// [`ClusterError::Nodes`].
+    /// Returns [`ClusterError::Nodes`].
     pub async fn begin(&self, node: &str) -> Result<(), ClusterError> {
         Ok(self.cells.put(&drain_key_of(node), "{}").await.map(drop).map_err(NodeError::from)?)
     }
@@ -69,7 +69,7 @@ impl Drain {
     /// Asks a node to take partitions again.
     ///
     /// # Errors
-    /// [`ClusterError::Nodes`].
+    /// Returns [`ClusterError::Nodes`].
     pub async fn undo(&self, node: &str) -> Result<(), ClusterError> {
         Ok(self.cells.delete(&drain_key_of(node)).await.map_err(NodeError::from)?)
     }
@@ -77,7 +77,7 @@ impl Drain {
     /// Whether a node has announced that it drains. Until then, it may still take partitions.
     ///
     /// # Errors
-    /// [`ClusterError::Nodes`].
+    /// Returns [`ClusterError::Nodes`].
     pub async fn is_known_to(&self, node: &str) -> Result<bool, ClusterError> {
         Ok(node::listed(&self.cells).await?.iter().any(|known| known.node == node && known.drains))
     }
@@ -85,7 +85,7 @@ impl Drain {
     /// Returns the partitions whose leases a node holds, or was the last to hold.
     ///
     /// # Errors
-    /// [`ClusterError`].
+    /// Returns a [`ClusterError`].
     pub async fn held_by(&self, node: &str) -> Result<Vec<u16>, ClusterError> {
         let mut held = Vec::new();
         for partition in 0..self.cluster.partitions {
@@ -101,7 +101,7 @@ impl Drain {
     /// node could begin to write them.
     ///
     /// # Errors
-    /// [`ClusterError::Log`].
+    /// Returns [`ClusterError::Log`].
     pub async fn full_of(&self, partitions: &[u16]) -> Result<Vec<u16>, ClusterError> {
         let mut full = Vec::new();
         for partition in partitions {

@@ -21,10 +21,11 @@ pub struct Finalized {
     pub levels: Levels,
 }
 
-/// Has all nodes write what this version of the program, with the levels `own`, reads and writes. It can be repeated.
+/// Makes all nodes write the formats of this program version, with the levels `own`. It can be
+/// repeated.
 ///
 /// # Errors
-/// [`ClusterError`].
+/// Returns a [`ClusterError`].
 pub async fn finalize(
     brokers: &[String],
     credentials: &Credentials,
@@ -34,7 +35,8 @@ pub async fn finalize(
     let (connection, _) = commands::open(brokers, credentials).await?;
     let cells = KvCells::existing(&connection, BUCKET);
     let key = LevelsKey(&cells);
-    // Before the nodes: what they announce later was checked by somebody else, or is refused by what is written here.
+    // Read before the nodes: if a node announces other levels later, it was checked elsewhere, or
+    // the write below refuses it.
     let (AgreedLevels { levels: before, by, .. }, revision) = key.read().await?;
     if !own.cover(&before) {
         return Err(LevelsError::Later { by, agreed: before.to_string(), own }.into());
@@ -57,7 +59,8 @@ pub async fn finalize(
     }
     match key.raise(own, revision).await? {
         true => {
-            // One that started in between may have read the levels before they were raised: it ends with its next sign of life.
+            // A node that started in between may have read the former levels. It ends at its next
+            // sign of life.
             behind(&cells, node::seen(&cells).await?, own, timing).await?;
             Ok(Finalized { before, levels: own })
         }

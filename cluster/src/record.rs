@@ -151,7 +151,7 @@ impl ClusterRecord {
     }
 }
 
-/// Returns the value of a key of the bucket; `None` if there is none, or no bucket.
+/// Returns the value of a key of the bucket; `None` without the key or the bucket.
 pub(crate) async fn read_key(connection: &Connection, key: &str) -> Result<Option<Cell>, RecordError> {
     match stream(connection, STREAM).await? {
         Some(_) => Ok(KvCells::existing(connection, BUCKET).read(key).await?),

@@ -15,7 +15,7 @@ use crate::record::{BUCKET, ClusterRecord};
 /// everything again. Waits until nodes that stopped are known to be gone.
 ///
 /// # Errors
-/// [`ClusterError`]: the tags are the same as before, unless the brokers did not answer.
+/// Returns a [`ClusterError`]: the tags are the same as before, unless the brokers did not answer.
 pub async fn restored(brokers: &[String], credentials: &Credentials, timing: Timing) -> Result<ClusterRecord, ClusterError> {
     let connection = Connection::open(brokers, credentials).await?;
     let record = ClusterRecord::read(&connection).await?.ok_or(ClusterError::NotPutBack)?;

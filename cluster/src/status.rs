@@ -48,10 +48,11 @@ pub struct PartitionStatus {
     pub stopped: Option<String>,
 }
 
-/// Has nodes take a partition again that was stopped. Returns why it was; `None` if it was not.
+/// Lets nodes take a stopped partition again. Returns the reason why it was stopped; `None` if it
+/// was not.
 ///
 /// # Errors
-/// [`ClusterError`].
+/// Returns a [`ClusterError`].
 pub async fn resume(brokers: &[String], credentials: &Credentials, partition: u16) -> Result<Option<String>, ClusterError> {
     let (connection, _) = commands::open(brokers, credentials).await?;
     let leases = Leases::open(&connection, BUCKET, Timing::default()).await?;
@@ -61,7 +62,7 @@ pub async fn resume(brokers: &[String], credentials: &Credentials, partition: u1
 /// Asks the brokers for the status of the cluster.
 ///
 /// # Errors
-/// [`ClusterError`].
+/// Returns a [`ClusterError`].
 pub async fn status(brokers: &[String], credentials: &Credentials) -> Result<Status, ClusterError> {
     let (connection, cluster) = commands::open(brokers, credentials).await?;
     let levels = AgreedLevels::read(&connection).await?;

@@ -98,10 +98,12 @@ impl<T: DocumentItem> DocumentSet<T> {
         is_made(self.documents.put(expected, DocumentChange { key: &id.to_string(), content: encoded.as_deref() }))
     }
 
-    /// Calls `attempt` with the number of the last change until it returns something. `None`: another change came first, so that `attempt` decides anew.
+    /// Calls `attempt` with the number of the last change until it returns something. `None` means
+    /// that another change came first, so `attempt` decides again.
     ///
     /// # Errors
-    /// That of `follow` and of `attempt`, and [`ControlError::Documents`]: an attempt was refused, and no other change is there.
+    /// The errors of `follow` and `attempt`, and [`ControlError::Documents`] if an attempt was
+    /// refused without another change.
     pub fn attempt<R, E: From<ControlError>>(
         follow: impl Fn() -> Result<u64, ControlError>,
         mut attempt: impl FnMut(u64) -> Result<Option<R>, E>,
@@ -119,7 +121,8 @@ impl<T: DocumentItem> DocumentSet<T> {
         }
     }
 
-    /// Shows that no other change came after `expected`, whatever a broker says. Returns whether that is so. `by` says who wants to know.
+    /// Proves that no other change came after `expected`, whatever a broker says. Returns `false`
+    /// if one did. `by` names the node and its purpose.
     ///
     /// # Errors
     /// Returns [`ControlError::Undecided`] or [`ControlError::Documents`].

@@ -2,9 +2,9 @@
 //! cluster.
 //!
 //! # Code map
-//! - `control_log`: the log of control records, and its form on this machine's disk.
-//! - `documents`, `document_set`: small documents that every node has, and the items of one kind in them.
-//!   `checked_json` is their encoding.
+//! - `control_log`: the log of control records, with an implementation on this machine's disk.
+//! - `documents`, `document_set`: small documents that every node has, and sets of items stored in
+//!   them. `checked_json` is their encoding.
 //! - `values`, `letters`: small values of a partition, for its next owner.
 //! - `published_files`: archives where all nodes can reach them.
 //! - `partitions`, `owners`: the 64 partitions, and the machine that owns each one.

@@ -1,4 +1,5 @@
-//! Operations on the audit log, and its entries about what is not in the control log: webhooks and company profiles.
+//! Operations on the audit log, and its entries about webhooks and company profiles, which are not
+//! in the control log.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +41,7 @@ impl Registry {
     /// Records in the audit log, durably, that a webhook is about to change.
     ///
     /// # Errors
-    /// [`RegistryError::Storage`].
+    /// Returns [`RegistryError::Storage`].
     pub fn note_webhook_change(
         &self,
         organization: OrganizationId,
@@ -56,7 +57,7 @@ impl Registry {
     /// Records in the audit log, durably, that a company profile is about to change.
     ///
     /// # Errors
-    /// [`RegistryError::Storage`].
+    /// Returns [`RegistryError::Storage`].
     pub fn note_profile_change(
         &self,
         organization: OrganizationId,

@@ -1,5 +1,5 @@
-//! Secrets: generation, one-time display, and storage as a hash. With them, what a request was let in with, and the operator
-//! token, which is valid while one server runs.
+//! Secrets: generation, one-time display, and storage as a hash. Also the authority of a request,
+//! and the operator token, which is valid while one server runs.
 
 use std::path::Path;
 use std::{fmt, io};
@@ -177,13 +177,14 @@ pub struct Authority {
 /// The file in the data directory with the operator token.
 pub const OPERATOR_FILE: &str = "operator-token";
 
-/// The check value of the operator token. Whoever can read the file has the rights of the operator; no other credential has them.
+/// The check value of the operator token. A client that can read the file has the rights of the
+/// operator. No other credential has them.
 #[derive(Debug)]
 pub struct OperatorToken(SecretHash);
 
 impl OperatorToken {
-    /// Makes a token and writes it to the file `operator-token` in `data_dir`, readable by the owner of the directory only. It replaces the token of the
-    /// former start, which is invalid from now on.
+    /// Makes a token and writes it to the file `operator-token` in `data_dir`, which only the owner
+    /// of the directory can read. The token of the former start becomes invalid.
     ///
     /// # Errors
     /// There is no randomness, or the file can't be written.

@@ -158,7 +158,7 @@ impl Server {
     /// unless `answer_meanwhile` answers them.
     ///
     /// # Errors
-    /// [`StartError::Listen`].
+    /// Returns [`StartError::Listen`].
     pub fn listen(listen: &str) -> Result<Listening, StartError> {
         let failed = |source| StartError::Listen { listen: listen.to_owned(), source };
         let (mut listeners, mut refused) = (Vec::new(), None);
@@ -202,7 +202,7 @@ impl Listening {
     /// Serves `engine`. Ignores `config.listen`.
     ///
     /// # Errors
-    /// [`StartError::Start`], [`StartError::Path`].
+    /// Returns [`StartError::Start`], [`StartError::Path`].
     pub fn serve(self, engine: Engine, config: HttpConfig) -> Result<RunningServer, StartError> {
         if let Some(taken) = endpoints::taken(&config.extra_paths) {
             return Err(StartError::Path(taken.to_owned()));

@@ -20,7 +20,7 @@ pub(super) struct Admission {
     pub(super) health: Arc<PartitionHealth>,
     pub(super) checkpoints: Arc<CheckpointProgress>,
     closing: Arc<AtomicBool>,
-    /// Whether nobody is to send new work here. What comes is still done.
+    /// Whether clients should send no new work here. Work that arrives is still done.
     pub(super) draining: AtomicBool,
 }
 

@@ -77,7 +77,7 @@ impl Inner {
 impl Drop for Inner {
     /// An engine that was not closed stops without a last checkpoint.
     fn drop(&mut self) {
-        // Scans that nobody waits for end.
+        // Ends scans whose client has left.
         self.admission.close();
         self.log.close();
         self.webhooks.stop();

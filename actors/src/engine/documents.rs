@@ -29,7 +29,7 @@ pub struct EngineDocuments {
 }
 
 impl EngineDocuments {
-    /// Opens those of one machine: files of its data directory.
+    /// Opens the stores of one machine: files of its data directory.
     pub(super) fn local(dir: &Path) -> Result<Self, OpenError> {
         let open = |part: &'static str, what| LocalDocuments::open(&dir.join(part)).map(Arc::new).map_err(failed(what));
         let (profiles, webhooks) = (open(PROFILES_DIR, "company profiles")?, open(WEBHOOKS_DIR, "webhooks")?);
@@ -38,7 +38,7 @@ impl EngineDocuments {
         Ok(Self { profiles, webhooks, deliveries: Arc::new(deliveries), privacy: open(PRIVACY_DIR, "privacy requests")? })
     }
 
-    /// The same documents, with a copy of the company profiles in a data directory: the page reads them often.
+    /// Adds a copy of the company profiles in a data directory, because the page reads them often.
     pub(super) fn copied_to(self, dir: &Path) -> Result<Self, OpenError> {
         let copy = CopiedDocuments::new(self.profiles, &dir.join(PROFILES_DIR)).map_err(failed("company profiles"))?;
         Ok(Self { profiles: Arc::new(copy), ..self })
@@ -53,7 +53,8 @@ pub(crate) struct OpenedItems {
 }
 
 impl EngineDocuments {
-    /// Opens the items. Reads the items of the partitions that are here already: on one machine, all.
+    /// Opens the items of the partitions on this machine, which are all of them on a single
+    /// machine.
     pub(super) fn open(
         self,
         config: &EngineConfig,

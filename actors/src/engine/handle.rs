@@ -92,7 +92,7 @@ pub(super) struct Inner {
     pub(super) profiles: CompanyProfiles,
     pub(super) watches: Watches,
     pub(super) webhooks: Arc<Webhooks>,
-    /// `None`: the log is not on this machine.
+    /// The log on this machine; `None` in a cluster.
     pub(super) local_log: Option<LocalLog>,
     /// The permit for a backup. Only one backup runs at a time.
     pub(super) backups: Arc<Semaphore>,
@@ -305,14 +305,15 @@ impl Engine {
         &self.inner.config.data_dir
     }
 
-    /// The country of an address. `None`: it is not known, or the engine has no database ([`EngineConfig::geo_db`]).
+    /// The country of an address; `None` if unknown, or without a database
+    /// ([`EngineConfig::geo_db`]).
     #[must_use]
     pub fn country_of(&self, address: IpAddr) -> Option<Country> {
         self.inner.geo.as_ref()?.country(address)
     }
 
-    /// Admits `bytes` of events of a project that came from `address`. The bytes count against the admission limit, and
-    /// against the parts of the project and the address, until the events are applied.
+    /// Admits `bytes` of events of a project that came from `address`. The bytes count against the
+    /// admission limit and the shares of the project and the address, until the events are applied.
     ///
     /// # Errors
     /// The events can't be taken now.

@@ -40,7 +40,7 @@ pub struct Membership {
     pub letters: Arc<dyn SharedLetters>,
     /// Keeps the documents that all have.
     pub documents: EngineDocuments,
-    /// Says which partitions this engine has, and where the others are. It begins without any.
+    /// The partitions of this engine, and the owners of all others. It begins without partitions.
     pub owners: Arc<Owners>,
 }
 

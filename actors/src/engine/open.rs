@@ -84,7 +84,7 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
         quotas: &quotas,
     };
     let (store, format) = derived.open(format, log.last_position() == 0)?;
-    let (state, format) = opening.state_or_anew(store, format)?;
+    let (state, format) = opening.state_or_recreated(store, format)?;
     check_log_is_whole(&state.shards, &*history)?;
     derived.remove_old();
     let incarnation = answers.unwrap_or(format.incarnation).number();
@@ -174,7 +174,7 @@ fn open_letters(dir: &Path, shared: Option<Arc<dyn SharedLetters>>) -> Result<De
     opened.map_err(|error| OpenError::Directory(format!("{} could not be read: {error}", path.display())))
 }
 
-/// Checks that the log does not end before what the store reflects.
+/// Checks that the log reaches the position that the store reflects.
 fn check_log_is_whole(shards: &[Shard], history: &dyn History) -> Result<(), OpenError> {
     for (partition, reflected) in shards.iter().flat_map(Shard::reflected) {
         let last = history.last_position(partition);
@@ -304,8 +304,8 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    /// Opens or rebuilds the state. A damaged store begins anew.
-    fn state_or_anew(&self, store: DiskStore, format: Format) -> Result<(OpenedState, Format), OpenError> {
+    /// Opens or rebuilds the state. A damaged store is created again.
+    fn state_or_recreated(&self, store: DiskStore, format: Format) -> Result<(OpenedState, Format), OpenError> {
         match self.state(store, format) {
             Ok(state) => Ok((state, format)),
             Err(Fault { kind: FaultKind::DamagedStore | FaultKind::DamagedIndex, message }) => {

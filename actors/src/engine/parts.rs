@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::questions::Questions;
 use crate::scans::Scans;
 
-/// The parts of an engine: what only needs one of them takes that one.
+/// The parts of an engine, for code that needs only some of them.
 #[derive(Debug)]
 pub struct EngineParts {
     /// Questions about the state of projects.

@@ -81,7 +81,8 @@ impl Engine {
             return Reached::default();
         }
         if !self.questions.versions.contains_key(&project) {
-            // Not loaded since the start: reading it loads it. If that fails, the project counts as below its quotas.
+            // Reading loads a project that is not loaded. If that fails, it counts as below its
+            // quotas.
             let _ = self.last(project).await;
         }
         inner.quotas.reached(project)

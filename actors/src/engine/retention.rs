@@ -19,12 +19,14 @@ const PAUSE: Duration = Duration::from_secs(60);
 const RECORD_BYTES: usize = 64;
 
 impl Engine {
-    /// Whether an event is of a day that no longer changes, as far as is known here: its shard decides.
+    /// Whether the day of an event no longer changes, as far as this engine knows. Its shard
+    /// decides.
     pub(super) fn is_below_floor(&self, event: &Event) -> bool {
         self.known_floor(event.project).is_some_and(|floor| event.day < floor)
     }
 
-    /// Raises the floor of a project to what its retention leaves. Returns its floor, which never falls.
+    /// Raises the floor of a project to the day that its retention leaves. Returns its floor, which
+    /// never falls.
     ///
     /// The record of the floor is admitted on a nearly full disk, since removing events frees
     /// space.

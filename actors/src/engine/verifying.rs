@@ -171,7 +171,8 @@ impl StoredPlaces for Engine {
         let target = self.inner.delivered.load(Ordering::Acquire);
         self.save_until(&mut || {
             let until = self.questions.shards.durable_until(self.inner.delivered.load(Ordering::Acquire));
-            // A partition that is being rebuilt saves nothing. The others did before, or are compared as they were saved last.
+            // A partition that is being rebuilt saves nothing. The others have saved before, or
+            // their last saved state is compared.
             until.is_some_and(|until| until >= target) || partitions.iter().any(|number| self.is_rebuilding(*number))
         })
     }

@@ -113,7 +113,8 @@ impl Questions {
         Ok(Node { ask, address: Arc::clone(address), token: self.secrets.node_token().expose().to_owned(), organization })
     }
 
-    /// Asks for a part of the answer from each project on other nodes, and these all at once. The parts come in any order.
+    /// Asks for a part of the answer from each project on other nodes, all nodes at once. The parts
+    /// come in any order.
     pub(crate) async fn ask_elsewhere<Q, P>(
         &self,
         question: (u16, Q),
@@ -128,7 +129,7 @@ impl Questions {
         self.ask_elsewhere_within(ANSWER_TIMEOUT, question, (organization, projects), there).await
     }
 
-    /// As [`Questions::ask_elsewhere`], of nodes that may take longer.
+    /// Like [`Questions::ask_elsewhere`], with a time limit.
     pub(crate) async fn ask_elsewhere_within<Q, P>(
         &self,
         within: Duration,

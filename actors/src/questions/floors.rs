@@ -32,11 +32,12 @@ impl Questions {
         self.floors.get(project)
     }
 
-    /// Returns the latest floor of an organization's projects after the start of a window, from which on answers about it are complete; `None` if
-    /// they are complete. The projects have been asked about it.
+    /// Returns the latest floor of an organization's projects after the start of a window. Answers
+    /// about the window are complete from that day on; `None` if they are complete. The projects
+    /// have been asked about the window.
     ///
     /// # Errors
-    /// Another node, which has some of the projects, gives no answer.
+    /// Another node with some of the projects gives no answer.
     pub async fn complete_from(&self, organization: OrganizationId, window: Window) -> Result<Option<Day>, AskError> {
         let projects = self.projects_of(organization);
         let versions = self.versions_of(organization, &projects).await?;

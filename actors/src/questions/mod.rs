@@ -1,7 +1,8 @@
-//! Questions about the state of projects, on whichever shard or node it is.
+//! Questions about the state of projects, on any shard or node.
 //!
-//! A question about a project is asked of its shard, one about an organization of all its projects, on this machine and on the nodes that own the others.
-//! Each answer has a version, so that a caller can keep it until the version changes.
+//! A question about a project goes to its shard. A question about an organization goes to all its
+//! projects, on this machine and on the other nodes that own some. Each answer has a version, so
+//! that a caller can keep it until the version changes.
 
 mod asking;
 mod floors;
@@ -69,7 +70,7 @@ impl Questions {
         &*self.clock
     }
 
-    /// Who owns each partition.
+    /// The owner of each partition.
     #[must_use]
     pub fn owners(&self) -> &Owners {
         &self.owners

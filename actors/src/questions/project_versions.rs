@@ -17,7 +17,8 @@ pub(crate) const VERSIONS: u16 = 1000;
 /// The version of the data behind answers about a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ProjectVersion {
-    /// The incarnation of its data, with the version of the program that answers: what is merged of two versions is another answer than what one version says.
+    /// The incarnation of its data, with the version of the answering program: if answers of two
+    /// program versions are merged, the result differs from an answer of one version.
     pub(crate) incarnation: u128,
     /// The position of its last event.
     pub(crate) position: Position,

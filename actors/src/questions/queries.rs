@@ -79,7 +79,8 @@ impl Questions {
         of_shard.values().flat_map(|places| places.chunks(TOGETHER)).map(<[usize]>::to_vec).collect()
     }
 
-    /// Asks projects of this node, one group with one message. The parts come by the places of their projects, in any order.
+    /// Asks projects on this node, each group with one message. The parts come with the indexes of
+    /// their projects, in any order.
     pub(crate) async fn ask_grouped<Q: Travels>(
         &self,
         projects: &[ProjectId],

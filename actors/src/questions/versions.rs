@@ -9,15 +9,15 @@ use super::Questions;
 use crate::shard::AskError;
 
 impl Questions {
-    /// The number of this start, and of the log of the project's partition. A position means the same event for as long as [`Questions::has_position`] holds
-    /// for both.
+    /// Returns a number of this start and of the project's log, for [`Questions::has_position`].
     #[must_use]
     pub fn start_number(&self, project: ProjectId) -> u64 {
         self.starts.present() ^ self.resumed(project)
     }
 
-    /// Whether a position that was a project's last one during the start with this number still means the same event. It does not after a restore,
-    /// where an earlier copy of the data directory lacks it, or if brokers have lost events and the partition goes on without them.
+    /// Whether a position, a project's last one during the start with this number, still means the
+    /// same event. It doesn't if the data directory was restored from an earlier copy, or if
+    /// brokers have lost events and the partition continues without them.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -26,13 +26,14 @@ impl Questions {
         Ok(position <= last && self.starts.has(start_number ^ self.resumed(project), position))
     }
 
-    /// Returns what changes exactly when an answer about `project` that depends on this can have changed: the incarnation of
-    /// the data, with the floor if sessions are read, and the position of the last event that touched it.
+    /// Returns a value that changes exactly when an answer that depends on `depends` may have
+    /// changed: the incarnation of the data, the floor if sessions are read, and the last event's
+    /// position.
     ///
     /// # Errors
     /// See [`AskError`].
     pub async fn version(&self, project: ProjectId, depends: &Depends) -> Result<(u128, Position), AskError> {
-        // While its state is rebuilt or replaced, the version is that of an earlier state.
+        // While the state is rebuilt or replaced, the version would be that of an earlier state.
         let check = || self.health.check_project_answers(project).map_err(AskError::Lost);
         check()?;
         let known = || Some(self.versions.get(&project)?.of(depends));
@@ -48,7 +49,8 @@ impl Questions {
         Ok((incarnation, version))
     }
 
-    /// The incarnation of a project's data: a state that lost an identity may have versions that it had before.
+    /// Returns the incarnation of a project's data. Each erasure changes it, since versions may
+    /// recur.
     fn incarnation_of(&self, project: ProjectId) -> u128 {
         self.log_incarnation(project) ^ u128::from(self.reflected_erasures(project))
     }

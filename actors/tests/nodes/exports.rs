@@ -59,7 +59,7 @@ async fn exported(engine: &Engine, organization: OrganizationId, subject: Privac
     Some(artifact)
 }
 
-/// Compares what the organization's home exports of a person with what the third one does. Returns how many events that are.
+/// Compares the home's export of a person with the third node's. Returns the number of events.
 async fn compare(rig: &Rig, subject: &PrivacySubject, of: &str) -> usize {
     let expected = exported(&rig.single, rig.organization, subject.clone()).await;
     for (name, node) in [("a", &rig.a), ("b", &rig.b)].into_iter().filter(|(_, node)| node.is_privacy_home(rig.organization)) {
@@ -166,7 +166,7 @@ async fn many_events_come_in_several_pages() {
     let events = compare(&rig, &PrivacySubject::UserId("ada".to_owned()), "many").await;
     assert_eq!(events, 160);
     let requests = rig.wire.requests.lock().unwrap().iter().filter(|request| request.starts_with(&EVENTS)).count();
-    // A page of each project, but for the large one.
+    // One page for each project, except the large one.
     assert!(requests >= elsewhere.len() + 2, "{requests} for {} projects", elsewhere.len());
     rig.close().await;
 }

@@ -14,7 +14,7 @@ const PLACE: &str = "files";
 /// The value of a partition's pointer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pointer {
-    /// The list of the archive; `None`: nothing is published.
+    /// The list of the archive; `None` if nothing is published.
     pub(crate) list: Option<ListName>,
 }
 

@@ -36,7 +36,7 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// Adds events, after those that wait were recorded if both don't fit into one message.
+    /// Adds events. If they don't fit into one message with the waiting ones, records those first.
     fn add(&mut self, events: MovedEvents, record: RecordMessage<'_>) -> Result<(), MoveError> {
         let MovedEvents { partition, project, positions, count, payload } = events;
         let (events, bytes, entries) = self.waiting.entry(partition).or_default();
@@ -51,7 +51,7 @@ impl Gathered {
     }
 }
 
-/// Has `record` get all events of an installation in messages.
+/// Passes all events of an installation to `record`, in messages.
 pub(super) fn gather(source: &MovingSource, record: RecordMessage<'_>) -> Result<(), MoveError> {
     let (mut gathered, mut failure) = (Gathered::default(), None);
     source.events(&mut |events| match gathered.add(events, record) {

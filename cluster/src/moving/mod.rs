@@ -177,13 +177,15 @@ fn compare(log: &mut ControlStream, records: &[Vec<u8>], mut done: usize) -> Res
     }
 }
 
-/// The partitions with files, each with the sequence of the first message of its stream: behind all positions of its files.
+/// The partitions with files, each with the sequence of its stream's first message, which is after
+/// all positions in the files.
 fn first_messages(source: &MovingSource) -> BTreeMap<u16, u64> {
     source.partitions_with_files().into_iter().map(|(partition, until)| (partition, sequence_of(until) + 1)).collect()
 }
 
-/// Publishes the archives of these partitions for the owner of `epoch`, who has begun it in their streams. Each has the first message of the stream sealed, which has no events. What an earlier attempt has
-/// published, perhaps elsewhere, counts no more.
+/// Publishes the archives of these partitions for the owner of `epoch`, which has begun in their
+/// streams. Each archive is sealed up to the first message, which has no events. Archives of an
+/// earlier attempt, perhaps at another place, are replaced.
 fn publish_files(
     source: &MovingSource,
     (runtime, connection): (&Handle, &Connection),

@@ -65,7 +65,8 @@ impl SharedCodes for Codes {
     }
 
     fn end(&self, key: &str) -> Result<(), SharedCodesError> {
-        // Without a trace: nobody must be kept from using it a second time.
+        // Unlike a used code, it leaves no empty message, since it need not be kept from a second
+        // use.
         Ok(self.runtime.block_on(self.cells.purge(key, None)).map_err(NodeError::from)?)
     }
 

@@ -1,4 +1,4 @@
-//! The nodes of a cluster: where they are, which are live, and which are to hand their partitions over.
+//! The nodes of a cluster, their addresses, which of them are live, and which are asked to drain.
 //!
 //! Each node renews its own key. The keys decide where requests are sent and which node takes a
 //! free partition, and nothing else: only a lease says which node owns a partition.
@@ -180,7 +180,7 @@ impl Announcements {
 
     /// Whether a node is to drain.
     pub(super) async fn is_to_drain(&self, node: &str) -> Result<bool, NodeError> {
-        // As the leader says it. A key that was deleted is empty.
+        // According to the leader. A deleted key is empty.
         Ok(self.cells.read(&drain_key_of(node)).await?.is_some_and(|cell| !cell.value.is_empty()))
     }
 
@@ -235,7 +235,7 @@ impl Announcements {
         // Removes one at a time, so that the next sign of life need not wait.
         let Some((_, dead)) = self.seen.values().find(|(since, _)| is_dead(*since)) else { return };
         let NodeKey { node, revision, .. } = dead;
-        // None that was renewed meanwhile.
+        // Spares a key that was renewed meanwhile.
         match self.cells.purge(&key_of(node), Some(*revision)).await {
             Ok(()) => tracing::info!(node, "the key of a node is removed that was not renewed for long"),
             Err(error) => tracing::debug!(node, %error, "the key of a node is not removed yet"),

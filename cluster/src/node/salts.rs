@@ -63,7 +63,8 @@ impl Salts {
         }
     }
 
-    /// The same for a node that starts. Without a salt, it refuses events of visitors without ids, and no others.
+    /// Agrees on salts for a node that starts. Without a salt, it only refuses events of visitors
+    /// without ids.
     pub(super) async fn begin(&self, has_others: bool) {
         if let Err(error) = self.agree(has_others).await {
             tracing::warn!(%error, "{NOT_AGREED}");
@@ -71,7 +72,8 @@ impl Salts {
         }
     }
 
-    /// Agrees with the other nodes on the salts that are needed now and soon. `has_others`: there are nodes that may know that of the day, although the brokers don't.
+    /// Agrees with the other nodes on the salts of now and soon. `has_others`: other nodes may know
+    /// the salt of the day even if the brokers don't.
     async fn agree(&self, has_others: bool) -> Result<(), NodeError> {
         self.cells.open().await?;
         let now = self.engine.clock().now();
@@ -116,7 +118,7 @@ pub(crate) async fn bring_salts(connection: &Connection, replicas: usize, salts:
     Ok(())
 }
 
-/// Offers a salt for a day. Returns the one that was offered first.
+/// Offers a salt for a day. Returns the salt that was offered first.
 async fn offer(cells: &KvCells, day: i64, salt: [u8; 16]) -> Result<[u8; 16], NodeError> {
     salt_of(&cells.offer(&key_of(day), salt.to_vec()).await?)
 }

@@ -46,7 +46,8 @@ pub fn write_items<'i, T: DocumentItem + 'i>(dir: &Path, items: impl IntoIterato
     })
 }
 
-/// Returns the names of the files in `dir` that a backup needs. Each file is only ever replaced as a whole.
+/// Returns the names of the files in `dir` that a backup needs. Each file is only ever replaced as
+/// a whole.
 ///
 /// # Errors
 /// The directory can't be read.

@@ -30,7 +30,8 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use framing::{Framing, Phase};
 
-/// How long a head may take, from its first byte on. actix-http enforces this only for the first head of a connection.
+/// How long a head may take, from its first byte on. actix-http enforces this only for the first
+/// head of a connection.
 const HEAD_DEADLINE: Duration = Duration::from_secs(5);
 /// How long a body may take, whether it is read or skipped: longer than handlers wait for a body.
 const BODY_DEADLINE: Duration = Duration::from_secs(15);

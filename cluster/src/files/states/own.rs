@@ -119,7 +119,7 @@ impl OwnState {
         // owner.
         self.point_to(pointers, partition, None).await?;
         self.written.clear();
-        // Also those of which no list is known any more, but for those that a later owner may have written since.
+        // Includes objects of unknown lists, but none that a later owner may have written since.
         let last = format!("{:020}.", self.pointer.epoch);
         self.unnamed.add(self.bucket.all().await?.into_iter().filter(|object| *object < last));
         Ok(self.unnamed.delete_known(&self.bucket).await?)
@@ -146,7 +146,7 @@ impl OwnState {
     }
 
     fn new_name(&self) -> String {
-        // The epoch: what one owner deletes, another one has not written.
+        // The name contains the epoch, so that no owner deletes an object of another.
         format!("{:020}-{:016x}", self.pointer.epoch, fastrand::u64(..))
     }
 
@@ -172,7 +172,7 @@ impl OwnState {
     /// Deletes objects that the published list does not name. Failures are retried later.
     async fn delete_unnamed(&mut self) {
         let old = self.unnamed.look(&self.bucket).await;
-        // But for those that a later owner has written: this machine may have been halted for days.
+        // Spares the objects of a later owner: this machine may have been suspended for days.
         let later = format!("{:020}.", self.pointer.epoch);
         self.unnamed.add(old.into_iter().filter(|object| *object < later));
         self.unnamed.keep(&named(self.published.as_ref(), &self.pointer));
