@@ -1,11 +1,13 @@
-//! Converts the CDNOW data set (customer, date, number of CDs, dollars) into events for `headcount import`.
+//! Converts the CDNOW data set (customer, date, number of CDs, dollars) into events for `headcount
+//! import`.
 //!
 //! ```sh
 //! gunzip -c tests/data/cdnow_master.txt.gz | cargo run --release --example cdnow_events \
 //!   | headcount import --data-dir ./headcount-data --project default -
 //! ```
 //!
-//! Each row becomes an `order` of the customer at noon UTC of its date, with the line number in its `external_id`.
+//! Each row becomes an `order` of the customer at noon UTC of its date, with the line number in its
+//! `external_id`.
 
 use std::error::Error;
 use std::io::{BufRead, BufWriter, Write};

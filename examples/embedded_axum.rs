@@ -1,7 +1,9 @@
-//! Embeds headcount in an axum program. The engine runs on its own threads, so that the program needs no actix runtime.
+//! Embeds headcount in an axum program. The engine runs on its own threads, so that the program
+//! needs no actix runtime.
 //!
-//! `cargo run --example embedded_axum` serves on 127.0.0.1:3000 until Ctrl-C: `POST /visit/{user}` records a visit, and
-//! `GET /users` returns the number of users today. With `--once` the program sends these requests to itself, and exits.
+//! `cargo run --example embedded_axum` serves on 127.0.0.1:3000 until Ctrl-C: `POST /visit/{user}`
+//! records a visit, and `GET /users` returns the number of users today. With `--once` the program
+//! sends these requests to itself, and exits.
 
 use std::error::Error;
 

@@ -1,7 +1,7 @@
 //! Self-hosted product and web analytics, revenue and account intelligence in one process.
 //!
-//! The program `headcount` ([`cli`]) serves the engine over HTTP ([`server`]). [`Engine`] also embeds in other Rust
-//! programs: it runs on its own threads, and works with any async runtime.
+//! The program `headcount` ([`cli`]) serves the engine over HTTP ([`server`]). [`Engine`] also
+//! embeds in other Rust programs: it runs on its own threads, and works with any async runtime.
 //!
 //! ```no_run
 //! use headcount::queries::{self, IdentitySelector, UniqueUsersQuery};

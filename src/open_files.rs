@@ -1,6 +1,7 @@
 //! The limit on open files.
 //!
-//! A process usually may open only 1,024 files until it asks for more, and each partition has several.
+//! A process usually may open only 1,024 files until it asks for more, and each partition has
+//! several.
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
@@ -10,8 +11,8 @@ const MAX_CONNECTIONS: u64 = 25_000;
 const MIN_CONNECTIONS: u64 = 64;
 /// The number of files for log, indexes and store. With fewer files they close and reopen them.
 const STORAGE_FILES: u64 = 1_024;
-/// The minimum that works: a quarter is for the runs of store and index, [`MIN_CONNECTIONS`] for connections, and the rest for log,
-/// store, journals and threads.
+/// The minimum that works: a quarter is for the runs of store and index, [`MIN_CONNECTIONS`] for
+/// connections, and the rest for log, store, journals and threads.
 const MIN_FILES: u64 = 256;
 
 /// The limit on open files is too low.

@@ -1,4 +1,5 @@
-//! Reads websites for builds of company profiles, with `headcount-research` over the guarded client of `headcount-outbound`.
+//! Reads websites for builds of company profiles, with `headcount-research` over the guarded client
+//! of `headcount-outbound`.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

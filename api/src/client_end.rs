@@ -1,7 +1,9 @@
 //! Questions end when nobody waits for their answers.
 //!
-//! The framework drops a handler once writing to its connection fails, which is at its answer. So the connection says here that the client has ended its
-//! side, and questions are given up. Few programs end their side and read on; they get an error. Events are recorded whatever the client does.
+//! The framework drops a handler once writing to its connection fails, which is at its answer. So
+//! the connection says here that the client has ended its side, and questions are given up. Few
+//! programs end their side and read on; they get an error. Events are recorded whatever the client
+//! does.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -1,6 +1,8 @@
-//! The dispatcher: from the path and the method of a request to its handler, through the gates in between.
+//! The dispatcher: from the path and the method of a request to its handler, through the gates in
+//! between.
 //!
-//! All endpoints are one type for the framework: its code exists once, and requests pass few layers.
+//! All endpoints are one type for the framework: its code exists once, and requests pass few
+//! layers.
 
 use std::pin::Pin;
 use std::rc::Rc;
@@ -47,8 +49,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Passes a request through the gates: which node answers it, the position that a question waits
-    /// for, and its credential.
+    /// Passes a request through the gates: which node answers it, the position that a question
+    /// waits for, and its credential.
     fn answer(self, call: ApiCall) -> Answer {
         let Some(travel) = self.destination.travel() else { return self.access.admit(call) };
         match way_of(&call.state, &call.request, self.destination) {

@@ -1,5 +1,5 @@
-//! What the files of endpoints import: the request and its caller, parameters and bodies, answers and
-//! errors, and their documentation.
+//! What the files of endpoints import: the request and its caller, parameters and bodies, answers
+//! and errors, and their documentation.
 
 pub use actix_web::{HttpRequest, HttpResponse};
 pub use serde::Serialize;

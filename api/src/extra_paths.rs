@@ -1,4 +1,5 @@
-//! Further names of `/hc.js` and `/i`, which an operator chooses: lists of blocked addresses know the usual ones.
+//! Further names of `/hc.js` and `/i`, which an operator chooses: lists of blocked addresses know
+//! the usual ones.
 
 /// The paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

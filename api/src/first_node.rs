@@ -1,6 +1,8 @@
-//! What a node knows of a request's sender that it passes on with the request, in the header `headcount-forwarded`.
+//! What a node knows of a request's sender that it passes on with the request, in the header
+//! `headcount-forwarded`.
 //!
-//! `headcount-forwarded: TOKEN for=192.0.2.7 country=DE proto=https`. Only nodes of the cluster know the token. Without it the header says nothing.
+//! `headcount-forwarded: TOKEN for=192.0.2.7 country=DE proto=https`. Only nodes of the cluster
+//! know the token. Without it the header says nothing.
 
 use std::fmt::Write;
 use std::net::IpAddr;

@@ -1,11 +1,14 @@
 //! How an endpoint and a command are written.
 //!
-//! For an endpoint, `extract` reads requests, `respond` shapes the answers, and `endpoint` is what the file of an endpoint imports.
+//! For an endpoint, `extract` reads requests, `respond` shapes the answers, and `endpoint` is what
+//! the file of an endpoint imports.
 //!
-//! `dispatch` brings a request to its handler: `forward` sends it to the node that owns its project, and `extract/auth.rs` decides 401 and 403.
-//! `middleware` surrounds every request. The program has the table of endpoints, and passes it to `routes`.
+//! `dispatch` brings a request to its handler: `forward` sends it to the node that owns its
+//! project, and `extract/auth.rs` decides 401 and 403. `middleware` surrounds every request. The
+//! program has the table of endpoints, and passes it to `routes`.
 //!
-//! `command` has the client of a server, and how management commands send their requests and print the answers.
+//! `command` has the client of a server, and how management commands send their requests and print
+//! the answers.
 
 #![forbid(unsafe_code)]
 

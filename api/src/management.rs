@@ -1,6 +1,8 @@
-//! The frame of the management endpoints: the organization, its members, its projects, their public keys, and API tokens.
+//! The frame of the management endpoints: the organization, its members, its projects, their public
+//! keys, and API tokens.
 //!
-//! They need a token of role owner or admin with the scope `admin`, except for `POST /organizations`, which needs the root token.
+//! They need a token of role owner or admin with the scope `admin`, except for `POST
+//! /organizations`, which needs the root token.
 
 use actix_web::http::header;
 use headcount_actors::Engine;
@@ -40,7 +42,8 @@ pub async fn change<T: Send + 'static>(
     on_engine(state, move |engine| work(engine.registry(), Author { at: engine.clock().now(), ..author })).await
 }
 
-/// Makes a change that is more than one of the control data, on a thread that may wait for the disk.
+/// Makes a change that is more than one of the control data, on a thread that may wait for the
+/// disk.
 pub async fn on_engine<T: Send + 'static>(
     state: &AppState,
     work: impl FnOnce(&Engine) -> Result<T, RegistryError> + Send + 'static,

@@ -1,7 +1,9 @@
-//! `Headcount-Min-Position`: a question that counts an event whose 202 the client has, whoever answers it.
+//! `Headcount-Min-Position`: a question that counts an event whose 202 the client has, whoever
+//! answers it.
 //!
-//! The owner of a project has applied an event before it answers 202, and a later owner before it answers anything. So the position is nearly always reached; the header
-//! makes an answer without the event an error.
+//! The owner of a project has applied an event before it answers 202, and a later owner before it
+//! answers anything. So the position is nearly always reached; the header makes an answer without
+//! the event an error.
 
 use std::time::Duration;
 
@@ -17,7 +19,8 @@ const MIN_POSITION: HeaderName = HeaderName::from_static("headcount-min-position
 /// How long a question waits for the event.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Waits until the event that the request names is counted here. Takes the request from the limit of its token first, and a place of its organization if it has to wait.
+/// Waits until the event that the request names is counted here. Takes the request from the limit
+/// of its token first, and a place of its organization if it has to wait.
 async fn wait(
     state: &AppState,
     request: &HttpRequest,

@@ -1,7 +1,9 @@
 //! Asks other nodes about projects that they own, over HTTP.
 //!
-//! Connections stay open for the next question. Requests block threads of their own, a bounded number at once for each node, so that one that does not answer holds up
-//! no question to another, and an organization has a part of them. A request that is no longer awaited ends at its time limit.
+//! Connections stay open for the next question. Requests block threads of their own, a bounded
+//! number at once for each node, so that one that does not answer holds up no question to another,
+//! and an organization has a part of them. A request that is no longer awaited ends at its time
+//! limit.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -30,7 +30,8 @@ pub fn apply<B>(state: &AppState, response: &mut ServiceResponse<B>) {
         headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    // Its own host only: the `Referer` says whether the page itself asks, or that of a share (`extract/cookie.rs`).
+    // Its own host only: the `Referer` says whether the page itself asks, or that of a share
+    // (`extract/cookie.rs`).
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
 }
 

@@ -1,4 +1,5 @@
-//! The streams that readers of shares hold: half of those that a project can have, so that strangers leave room for its owners.
+//! The streams that readers of shares hold: half of those that a project can have, so that
+//! strangers leave room for its owners.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! The limit of sign-ins by address, so that nobody can try many secrets. The table is bounded: it has the addresses of the last second.
+//! The limit of sign-ins by address, so that nobody can try many secrets. The table is bounded: it
+//! has the addresses of the last second.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -43,7 +44,8 @@ fn is_over(time: Duration, now: Duration) -> bool {
 }
 
 impl SignInLimit {
-    /// Counts a try of an address at `now`, which counts from any origin. Returns whether it may be made.
+    /// Counts a try of an address at `now`, which counts from any origin. Returns whether it may be
+    /// made.
     pub fn take(&self, address: Option<IpAddr>, now: Duration) -> bool {
         let address = network_of(address.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED)));
         let mut table = self.0.lock();
@@ -57,7 +59,8 @@ impl SignInLimit {
     }
 }
 
-/// The part of an address that is one customer's: an IPv4 address, or the first 64 bits of an IPv6 one.
+/// The part of an address that is one customer's: an IPv4 address, or the first 64 bits of an IPv6
+/// one.
 fn network_of(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,

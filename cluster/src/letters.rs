@@ -1,6 +1,8 @@
-//! Which events of a partition were set aside: a key of the brokers, `dead.<partition>`, which only the owner changes (ADR 18).
+//! Which events of a partition were set aside: a key of the brokers, `dead.<partition>`, which only
+//! the owner changes (ADR 18).
 //!
-//! An owner writes its epoch into it before it reads it, so that what a former owner sets aside afterwards fails: nobody counts without an event that the next owner counts. The value has
+//! An owner writes its epoch into it before it reads it, so that what a former owner sets aside
+//! afterwards fails: nobody counts without an event that the next owner counts. The value has
 //! positions alone; the events are in the partition's log.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +16,8 @@ use crate::cells::{KvCells, Owned, PartitionCells, Unanswered};
 use crate::connection::Connection;
 use crate::record::BUCKET;
 
-/// The most events of a partition that can be set aside: so many fit into a message with room to spare.
+/// The most events of a partition that can be set aside: so many fit into a message with room to
+/// spare.
 const MAX_LETTERS: usize = 20_000;
 
 /// The value of a partition's key.
@@ -45,10 +48,12 @@ impl LetterLists {
         Self { runtime: runtime.clone(), keys, own: Mutex::default() }
     }
 
-    /// Makes the owner of `epoch` the only one that may set events of a partition aside. Returns those that were.
+    /// Makes the owner of `epoch` the only one that may set events of a partition aside. Returns
+    /// those that were.
     ///
     /// # Errors
-    /// [`SharedLettersError::NotOwner`] if a later owner did so, and [`SharedLettersError::Unavailable`].
+    /// [`SharedLettersError::NotOwner`] if a later owner did so, and
+    /// [`SharedLettersError::Unavailable`].
     pub(crate) async fn take_over(&self, partition: u16, epoch: u64) -> Result<BTreeSet<u64>, SharedLettersError> {
         self.own.lock().remove(&partition);
         let taken = self.keys.take_over(partition, epoch).await?.ok_or(SharedLettersError::NotOwner(partition))?;
@@ -62,8 +67,9 @@ impl LetterLists {
         self.own.lock().remove(&partition);
     }
 
-    /// Forgets events after `until`, where the log ended when the partition was taken over: brokers have lost them, and other events will have their positions. Returns those of
-    /// `positions` that are left.
+    /// Forgets events after `until`, where the log ended when the partition was taken over: brokers
+    /// have lost them, and other events will have their positions. Returns those of `positions`
+    /// that are left.
     ///
     /// # Errors
     /// As [`Self::take_over`].

@@ -11,7 +11,8 @@ use crate::ids::{KeyHasher, RecordKey};
 use crate::intake::event::{Details, Event, Position, SentIds};
 use crate::intake::fields::metadata_text;
 
-/// The keys of erased ids of one project, each with the last position at which its events are erased.
+/// The keys of erased ids of one project, each with the last position at which its events are
+/// erased.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ErasedKeys {
     keys: BTreeMap<RecordKey, Position>,

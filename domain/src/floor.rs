@@ -69,7 +69,8 @@ impl Project {
         self.floor
     }
 
-    /// Whether an event is dropped because its day lies below the floor. Such an event must not be applied.
+    /// Whether an event is dropped because its day lies below the floor. Such an event must not be
+    /// applied.
     #[must_use]
     pub fn drops(&self, event: &Event) -> bool {
         self.floor.is_some_and(|floor| event.day < floor)

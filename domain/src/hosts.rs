@@ -54,7 +54,8 @@ pub fn listed(text: &str) -> Option<String> {
 pub(crate) struct SiteHost<'a> {
     /// The host, in the form of [`listed`].
     pub(crate) host: Cow<'a, str>,
-    /// Whether it is an app. An app has a package name, whose parts have the reverse order of a host.
+    /// Whether it is an app. An app has a package name, whose parts have the reverse order of a
+    /// host.
     pub(crate) is_app: bool,
 }
 

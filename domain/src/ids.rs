@@ -159,7 +159,8 @@ const PREFIX_LEN: usize = size_of::<u8>() + size_of::<u64>();
 /// The maximum size of a message that is hashed in one call.
 const SHORT_MESSAGE: usize = 128;
 
-/// Computes [`RecordKey`]s and fingerprints with a secret key, so that nobody can craft colliding names.
+/// Computes [`RecordKey`]s and fingerprints with a secret key, so that nobody can craft colliding
+/// names.
 #[derive(Clone)]
 pub struct KeyHasher {
     key: [u8; 16],

@@ -152,7 +152,8 @@ impl Project {
         types
     }
 
-    /// Begins a checkpoint of all changes so far. The cost does not depend on the number of records.
+    /// Begins a checkpoint of all changes so far. The cost does not depend on the number of
+    /// records.
     pub fn freeze(&mut self) {
         debug_assert!(self.frozen_parts.is_empty(), "one checkpoint at a time");
         self.frozen_parts = self.rollups.freeze();

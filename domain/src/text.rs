@@ -99,7 +99,8 @@ pub(crate) fn host_as_referrer(host: &str) -> String {
     spellings.into_iter().find(|spelling| referring_host(spelling).as_deref() == Some(host)).unwrap_or_default()
 }
 
-/// Returns the parameters of a URL's query in order: their names and values, to be [decoded](decode_param).
+/// Returns the parameters of a URL's query in order: their names and values, to be
+/// [decoded](decode_param).
 pub(crate) fn query_params(url: &str) -> impl Iterator<Item = (&str, &str)> {
     let before_fragment = memchr::memchr(b'#', url.as_bytes()).map_or(url, |end| &url[..end]);
     let query = memchr::memchr(b'?', before_fragment.as_bytes()).map_or("", |before| &before_fragment[before + 1..]);

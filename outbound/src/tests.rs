@@ -11,7 +11,8 @@ use crate::resolver::Lookup;
 
 const AGENT: &str = "headcount/test";
 
-/// A server that answers each connection with `answer`, given the head of the request. Ends with the process.
+/// A server that answers each connection with `answer`, given the head of the request. Ends with
+/// the process.
 fn server(answer: impl Fn(String, &mut TcpStream) + Send + 'static) -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -44,7 +44,8 @@ pub struct Facts {
     pub technologies: Vec<String>,
 }
 
-/// Returns a text in one line, without what is no text, of at most `most` characters; `None` if nothing is left.
+/// Returns a text in one line, without what is no text, of at most `most` characters; `None` if
+/// nothing is left.
 pub(crate) fn text(raw: &str, most: usize) -> Option<String> {
     let words: Vec<&str> = raw.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect();
     let text: String = words.join(" ").chars().take(most).collect();

@@ -7,7 +7,8 @@ use crate::facts::{Facts, description, short};
 
 /// How deep a document is searched.
 const MAX_DEPTH: usize = 8;
-/// The most values of a document. Parsed, a value can take hundreds of bytes where its text takes seven.
+/// The most values of a document. Parsed, a value can take hundreds of bytes where its text takes
+/// seven.
 const MAX_VALUES: usize = 5_000;
 
 /// Returns what a document tells of the organization in it.

@@ -1,6 +1,8 @@
-//! What a website tells of its company: its home page and a few others are fetched, and read for names, descriptions, logos, links and addresses.
+//! What a website tells of its company: its home page and a few others are fetched, and read for
+//! names, descriptions, logos, links and addresses.
 //!
-//! Everything that is read is chosen by strangers. Pages, redirects, bytes, seconds, values and their lengths are bounded, and nothing of a page is run.
+//! Everything that is read is chosen by strangers. Pages, redirects, bytes, seconds, values and
+//! their lengths are bounded, and nothing of a page is run.
 
 mod facts;
 mod json_ld;

@@ -45,11 +45,13 @@ const MARKERS: [(&str, &str); 14] = [
 #[derive(Debug, Default)]
 pub(crate) struct PageFacts {
     pub(crate) facts: Facts,
-    /// The links of the page that may lead to pages about the company, with their texts in lower case.
+    /// The links of the page that may lead to pages about the company, with their texts in lower
+    /// case.
     pub(crate) links: Vec<(Url, String)>,
 }
 
-/// Decodes a page: by the encoding that its header names, else by its own declaration, else as UTF-8.
+/// Decodes a page: by the encoding that its header names, else by its own declaration, else as
+/// UTF-8.
 pub(crate) fn decode(content_type: Option<&str>, body: &[u8]) -> String {
     let head = String::from_utf8_lossy(&body[..body.len().min(ENCODING_PREFIX)]).to_ascii_lowercase();
     let declared = |text: &str| {
@@ -72,7 +74,8 @@ enum Collecting {
 
 /// Reads a page at `url`, until `deadline` is over. What was read by then counts.
 ///
-/// Tags are read attribute by attribute, and none is kept: a page may consist of a single tag with a million of them.
+/// Tags are read attribute by attribute, and none is kept: a page may consist of a single tag with
+/// a million of them.
 pub(crate) fn read(html: &str, url: &Url, deadline: Instant) -> PageFacts {
     let mut reader = Reader::new(url);
     let mut emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, _: Span<()>| reader.event(event));
@@ -150,7 +153,8 @@ impl Reader {
         }
     }
 
-    /// Takes what comes next. Returns something at each end of a tag, so that its reader can look at the time.
+    /// Takes what comes next. Returns something at each end of a tag, so that its reader can look
+    /// at the time.
     fn event(&mut self, event: CallbackEvent<'_>) -> Option<()> {
         match event {
             CallbackEvent::OpenStartTag { name } => self.tag = Some(Tag { name: name.to_owned(), ..Tag::default() }),

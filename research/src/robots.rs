@@ -1,7 +1,8 @@
 //! What `robots.txt` allows (RFC 9309).
 //!
-//! A file is kept as it came, and read anew for each URL. So it takes no more memory than it has bytes, whatever rules it has, and each question takes time in
-//! proportion to its bytes and those of the URL.
+//! A file is kept as it came, and read anew for each URL. So it takes no more memory than it has
+//! bytes, whatever rules it has, and each question takes time in proportion to its bytes and those
+//! of the URL.
 
 use std::borrow::Cow;
 
@@ -54,7 +55,8 @@ impl RobotsFile {
         Self { body, names_us }
     }
 
-    /// Whether the longest rule that matches allows the URL, or none matches. Of two that are as long, the one that allows counts.
+    /// Whether the longest rule that matches allows the URL, or none matches. Of two that are as
+    /// long, the one that allows counts.
     fn allows(&self, url: &Url) -> bool {
         let path = unescaped(url[Position::BeforePath..Position::AfterQuery].as_bytes());
         let (mut longest, mut allows) = (0, true);
@@ -109,9 +111,11 @@ fn is_us(agent: &[u8]) -> bool {
     agent[..end.unwrap_or(agent.len())].eq_ignore_ascii_case(AGENT)
 }
 
-/// The length of a pattern, if it matches the beginning of a path: `*` stands for anything, `$` at its end for the end of the path. Nothing matches the empty pattern.
+/// The length of a pattern, if it matches the beginning of a path: `*` stands for anything, `$` at
+/// its end for the end of the path. Nothing matches the empty pattern.
 ///
-/// What is between two `*` is looked for where the one before it was found first: if the pattern matches at all, it matches so. Nothing is tried twice.
+/// What is between two `*` is looked for where the one before it was found first: if the pattern
+/// matches at all, it matches so. Nothing is tried twice.
 fn matched(pattern: &[u8], path: &[u8]) -> Option<usize> {
     let (body, is_anchored) = pattern.strip_suffix(b"$").map_or((pattern, false), |body| (body, true));
     let mut parts = body.split(|byte| *byte == b'*');
@@ -132,7 +136,8 @@ fn matched(pattern: &[u8], path: &[u8]) -> Option<usize> {
     is_match.then_some(length + usize::from(is_anchored))
 }
 
-/// A text in one spelling: percent-encoded letters, digits, `-._~*$` and bytes beyond ASCII stand for themselves, the others have capital hex digits.
+/// A text in one spelling: percent-encoded letters, digits, `-._~*$` and bytes beyond ASCII stand
+/// for themselves, the others have capital hex digits.
 fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
     if memchr::memchr(b'%', text).is_none() {
         return Cow::Borrowed(text);

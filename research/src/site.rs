@@ -20,7 +20,8 @@ const MAX_ROBOTS_REDIRECTS: usize = 5;
 /// How long a request may take, and all of them. What was read by then counts.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const TOTAL_TIMEOUT: Duration = Duration::from_secs(50);
-/// Held while a page is decoded and read, which takes several times its bytes. It takes milliseconds, whereas pages take seconds to arrive.
+/// Held while a page is decoded and read, which takes several times its bytes. It takes
+/// milliseconds, whereas pages take seconds to arrive.
 static ONE_PAGE: Mutex<()> = Mutex::new(());
 /// Words in links to pages that tell of a company.
 const WORDS: [&str; 10] =
@@ -90,10 +91,12 @@ impl Outcome {
     }
 }
 
-/// Reads the home page of a website, and up to four pages that it links to and that tell of the company. Takes a minute at most. Blocks.
+/// Reads the home page of a website, and up to four pages that it links to and that tell of the
+/// company. Takes a minute at most. Blocks.
 pub struct Research {
     outbound: Outbound,
-    /// The rules of the origin that was asked last. A site may lead to one origin after another, so that no others are kept.
+    /// The rules of the origin that was asked last. A site may lead to one origin after another, so
+    /// that no others are kept.
     rules: Option<(String, Rules)>,
     deadline: Instant,
 }
@@ -162,7 +165,8 @@ impl Research {
         Ok(rules.allow(url))
     }
 
-    /// Reads the rules of an origin. Where there is no answer, its pages have none either: the error says why.
+    /// Reads the rules of an origin. Where there is no answer, its pages have none either: the
+    /// error says why.
     fn read_rules(&self, url: &Url) -> Result<Rules, OutboundError> {
         let Ok(mut url) = url.join("/robots.txt") else { return Ok(Rules::Unknown) };
         for _ in 0..=MAX_ROBOTS_REDIRECTS {

@@ -1,4 +1,5 @@
-//! A website takes a bounded amount of memory and time, whatever it sends. A process of its own, whose peak is measured.
+//! A website takes a bounded amount of memory and time, whatever it sends. A process of its own,
+//! whose peak is measured.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -10,7 +11,8 @@ use headcount_outbound::Outbound;
 use headcount_outbound::url::Url;
 use headcount_research::{Outcome, Research};
 
-/// What a website may take beyond what the process had before. The site is in the same process, and has as much as it sends.
+/// What a website may take beyond what the process had before. The site is in the same process, and
+/// has as much as it sends.
 const MAX_KIB: u64 = 16 << 10;
 /// How long reading it may take here. Pages come from this machine at once.
 const MAX_TIME: Duration = Duration::from_secs(20);
@@ -27,7 +29,8 @@ fn forget_peak() {
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
 }
 
-/// Serves a website on each of several ports: `answer` gets the number of the port and the path, and returns a header and a body.
+/// Serves a website on each of several ports: `answer` gets the number of the port and the path,
+/// and returns a header and a body.
 fn serve(origins: usize, answer: impl Fn(&[u16], usize, &str) -> (String, String) + Clone + Send + 'static) -> Vec<u16> {
     let listeners: Vec<_> = (0..origins).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()).collect();
     let ports: Vec<u16> = listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect();

@@ -1,8 +1,8 @@
 //! Every space of the store: what its keys and its values are, and where its pairs lie.
 //! The domain lists the rows of rollups and indexes.
 //!
-//! A key begins with its partition (two bytes) and its group (one byte). All numbers are big endian, so the order of the bytes is the
-//! order of the numbers.
+//! A key begins with its partition (two bytes) and its group (one byte). All numbers are big
+//! endian, so the order of the bytes is the order of the numbers.
 //!
 //! | group | key |
 //! |---|---|
@@ -34,8 +34,8 @@ const INDEX: u8 = 5;
 /// Where in a store on disk the pairs of a space lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Room {
-    /// In sled: few and small, read when a partition is loaded, rewritten by many checkpoints. Never keyed by a person, since sled keeps
-    /// old versions of its pages.
+    /// In sled: few and small, read when a partition is loaded, rewritten by many checkpoints.
+    /// Never keyed by a person, since sled keeps old versions of its pages.
     Sled,
     /// In sorted tables.
     Tables,
@@ -50,7 +50,8 @@ impl Room {
         }
     }
 
-    /// The line of some rows in the list of what a store consists of, beside those of [`Space::ALL`].
+    /// The line of some rows in the list of what a store consists of, beside those of
+    /// [`Space::ALL`].
     #[must_use]
     pub fn line_of_rows(self, tag: u8, name: &str, version: u8) -> String {
         line(self.group(), tag, name, version)
@@ -76,7 +77,8 @@ pub(crate) fn manifest_key(partition: PartitionId) -> Vec<u8> {
 
 macro_rules! spaces {
     ($($(#[$doc:meta])* $space:ident: $group:ident $tag:literal, $name:literal version $version:literal;)*) => {
-        /// Every space but those of rows. The domain defines what records are; a test compares this list with the domain's.
+        /// Every space but those of rows. The domain defines what records are; a test compares this
+        /// list with the domain's.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Space {
             $($(#[$doc])* $space,)*
@@ -86,7 +88,8 @@ macro_rules! spaces {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$space),*];
 
-            /// The group, the byte that tells the spaces of a group apart, the name, and the version of the values.
+            /// The group, the byte that tells the spaces of a group apart, the name, and the
+            /// version of the values.
             const fn entry(self) -> (u8, u8, &'static str, u8) {
                 match self {
                     $(Self::$space => ($group, $tag, $name, $version),)*
@@ -99,20 +102,22 @@ macro_rules! spaces {
 spaces! {
     /// The tables of the partition. Value: their numbers, oldest first, and the next one.
     Manifest: MANIFEST 0, "manifest" version 1;
-    /// How far the partition's state reflects the log; written by each of its checkpoints. Value: the position, the number of external
-    /// ids, and the number of the checkpoint.
+    /// How far the partition's state reflects the log; written by each of its checkpoints. Value:
+    /// the position, the number of external ids, and the number of the checkpoint.
     Position: POSITION 0, "position" version 1;
     /// Under partition 65,535. Value: the check value of hash key and incarnation.
     CheckValue: META 0, "check_value" version 1;
     /// Under partition 65,535. Value: the kinds of records and rows that the store consists of.
     StoredTypes: META 1, "stored_types" version 1;
 
-    /// By the key of an identity. Value: its company, e-mail address and facts; or the user that an anonymous id is linked to.
+    /// By the key of an identity. Value: its company, e-mail address and facts; or the user that an
+    /// anonymous id is linked to.
     Identities: RECORD 0, "identity" version 1;
     /// By the key of an account. Value: the facts of a company, or the domain that it is linked to.
     Accounts: RECORD 1, "account" version 1;
-    /// Id 0: where a project stands. Project 0, id 1: the highest position that the partition reflects anything of; id 2: the mark
-    /// of the log at the position of its last checkpoint, if the log has marks.
+    /// Id 0: where a project stands. Project 0, id 1: the highest position that the partition
+    /// reflects anything of; id 2: the mark of the log at the position of its last checkpoint, if
+    /// the log has marks.
     Projects: RECORD 2, "project" version 1;
     /// Pages of the lists of [`Space::Identities`].
     IdentityPages: RECORD 3, "identity" version 1;
@@ -135,14 +140,16 @@ spaces! {
 }
 
 impl fmt::Display for Space {
-    /// The line of the space in the list of what a store consists of: a store of another version has other lines.
+    /// The line of the space in the list of what a store consists of: a store of another version
+    /// has other lines.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (group, tag, name, version) = self.entry();
         f.write_str(&line(group, tag, name, version))
     }
 }
 
-/// The number of a partition: the first two bytes of its keys. A partition is changed as one, by its checkpoints.
+/// The number of a partition: the first two bytes of its keys. A partition is changed as one, by
+/// its checkpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PartitionId(pub u16);
 
@@ -159,7 +166,8 @@ impl PartitionId {
         self.0.to_be_bytes()
     }
 
-    /// The partition that a key (or a prefix of keys) belongs to; `None` if it is shorter than two bytes.
+    /// The partition that a key (or a prefix of keys) belongs to; `None` if it is shorter than two
+    /// bytes.
     #[must_use]
     pub fn of_key(key: &[u8]) -> Option<Self> {
         key.first_chunk().map(|bytes| Self(u16::from_be_bytes(*bytes)))
@@ -291,7 +299,8 @@ impl Key {
         key.ok_or(KeyError { len: bytes.len(), group: bytes.get(2).copied() })
     }
 
-    /// The name of what lies under the key: a record, or a page of one. `None`: rows, or another version's.
+    /// The name of what lies under the key: a record, or a page of one. `None`: rows, or another
+    /// version's.
     #[must_use]
     pub fn space_name(&self) -> Option<&'static str> {
         let Self::Record { space: of_key, .. } = *self else { return None };
@@ -320,7 +329,8 @@ impl Key {
         [&[RECORD][..], &project.to_be_bytes(), &[space], &id.to_be_bytes()].concat()
     }
 
-    /// What the keys of the records of a project, and of those with greater ids, are at least, behind their partition.
+    /// What the keys of the records of a project, and of those with greater ids, are at least,
+    /// behind their partition.
     #[must_use]
     pub fn records_from(project: u64) -> Vec<u8> {
         [&[RECORD][..], &project.to_be_bytes()].concat()

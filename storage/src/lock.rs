@@ -43,7 +43,8 @@ impl DirLock {
     /// Locks the directory; creates it with mode 0700 if it does not exist.
     ///
     /// # Errors
-    /// [`LockError::InUse`], without waiting, if another process or another part of this one has locked it.
+    /// [`LockError::InUse`], without waiting, if another process or another part of this one has
+    /// locked it.
     pub fn acquire(dir: &Path) -> Result<Self, LockError> {
         let failed = |source| LockError::Io { dir: dir.to_owned(), source };
         create_private_dir(dir).map_err(failed)?;

@@ -232,7 +232,8 @@ fn damage_met_in_use_is_remembered() {
     assert!(DiskStore::open(&dir, quick).is_err_and(|error| error.is_damage()));
 }
 
-/// Nobody asks for what is damaged, and no merge can read it: the next open must know, even a quick one.
+/// Nobody asks for what is damaged, and no merge can read it: the next open must know, even a quick
+/// one.
 #[test]
 fn what_a_merge_can_not_read_is_noticed() {
     let place = tempfile::tempdir().unwrap();

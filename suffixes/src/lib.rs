@@ -2,8 +2,8 @@
 //!
 //! Hosts are lower-case, in their ASCII form (`xn--…`), without port and trailing dot.
 
-/// Returns the registrable domain of a host: `blog.shop.co.uk` belongs to `shop.co.uk`, and `a.github.io` to itself. `None` if the host
-/// is a public suffix, or an address.
+/// Returns the registrable domain of a host: `blog.shop.co.uk` belongs to `shop.co.uk`, and
+/// `a.github.io` to itself. `None` if the host is a public suffix, or an address.
 #[must_use]
 pub fn registrable_domain(host: &str) -> Option<&str> {
     if is_address(host) {
@@ -12,8 +12,8 @@ pub fn registrable_domain(host: &str) -> Option<&str> {
     psl::domain_str(host)
 }
 
-/// Whether the host is a suffix under which a registry sells domains: `com`, `co.uk`. One under which somebody hosts the sites of others
-/// (`github.io`) is none.
+/// Whether the host is a suffix under which a registry sells domains: `com`, `co.uk`. One under
+/// which somebody hosts the sites of others (`github.io`) is none.
 #[must_use]
 pub fn is_registry_suffix(host: &str) -> bool {
     psl::suffix(host.as_bytes()).is_some_and(|suffix| suffix.typ() == Some(psl::Type::Icann) && suffix == host)

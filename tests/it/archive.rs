@@ -53,7 +53,8 @@ impl KeepSealing {
     }
 }
 
-/// Seals everything. Returns the position, and the number of events; `None` if the server could not.
+/// Seals everything. Returns the position, and the number of events; `None` if the server could
+/// not.
 pub(crate) fn seal(server: &TestServer) -> Option<(u64, u64)> {
     let answer = server.send(&Call::post("/admin/archive/seal").bearer(&server.operator()));
     let body: Value = serde_json::from_str(&answer.text()).ok()?;

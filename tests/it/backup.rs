@@ -1,4 +1,5 @@
-//! `headcount backup` and `restore`: of a server under load and of a stopped one, compared with the naive model.
+//! `headcount backup` and `restore`: of a server under load and of a stopped one, compared with the
+//! naive model.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -47,7 +48,8 @@ fn manifest(dir: &Path) -> Value {
     serde_json::from_slice(&fs::read(dir.join("manifest.json")).unwrap()).unwrap()
 }
 
-/// A tenant whose restart is a move: a backup beside the running server, which is killed and loses its data, and a restore.
+/// A tenant whose restart is a move: a backup beside the running server, which is killed and loses
+/// its data, and a restore.
 struct Moving(Tenant);
 
 impl Subject for Moving {
@@ -71,7 +73,8 @@ fn can_be_asked(question: &Question) -> bool {
     !is_not_yet(&question.path)
 }
 
-/// Visitors without ids are others after a restore, since no backup has their salts: such projects count none.
+/// Visitors without ids are others after a restore, since no backup has their salts: such projects
+/// count none.
 fn without_visitors(mut history: History) -> History {
     for project in &mut history.projects {
         if let Json::Object(fields) = &mut project.body {

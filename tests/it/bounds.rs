@@ -6,8 +6,8 @@ use crate::client::Call;
 use crate::errors::assert_refused;
 use crate::tenant::{Tenant, now_ms};
 
-/// Sends events that differ in one field, and checks which are taken: `None`; `text_cut url`, taken with this warning; or the parameter that
-/// is named in a refusal.
+/// Sends events that differ in one field, and checks which are taken: `None`; `text_cut url`, taken
+/// with this warning; or the parameter that is named in a refusal.
 fn check(rows: &[(String, Option<&str>)]) {
     let tenant = Tenant::new();
     let mut taken = 0;
@@ -32,7 +32,8 @@ fn check(rows: &[(String, Option<&str>)]) {
             }
         }
     }
-    // What was refused in single events is refused in a batch, and keeps nothing else back; what was repaired is repaired.
+    // What was refused in single events is refused in a batch, and keeps nothing else back; what
+    // was repaired is repaired.
     let events: Vec<&str> = rows.iter().map(|(event, _)| event.as_str()).collect();
     let body = format!("{{\"events\": [{}]}}", events.join(","));
     let answer = tenant.send(Call::post("/i/batch").key(&tenant.key).text("application/json", body)).ok(202);
@@ -311,7 +312,8 @@ fn timestamps_far_ahead_become_the_time_of_receipt() {
     assert_eq!(today["total_unique_users"], 2, "they happened today, or yesterday if it is midnight: {today}");
 }
 
-/// Empty ids and optional fields are as if absent; the categories alone say something by being empty.
+/// Empty ids and optional fields are as if absent; the categories alone say something by being
+/// empty.
 #[test]
 fn empty_texts_are_as_if_absent() {
     let tenant = Tenant::new();

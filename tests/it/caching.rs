@@ -103,7 +103,8 @@ fn a_tag_is_its_questions() {
     assert_eq!(tenant.send(call.header("if-none-match", all)).status, 200, "none of the others");
 }
 
-/// Whether the tag of each of [`questions`] changes: those about January 2024, about the last 31 days, and about all time.
+/// Whether the tag of each of [`questions`] changes: those about January 2024, about the last 31
+/// days, and about all time.
 type Changes = [bool; 9];
 
 const NONE: Changes = [false; 9];
@@ -150,7 +151,8 @@ fn a_recorded_event_changes_the_tags_of_its_day() {
     assert_eq!(changed("nothing", NONE, &|| tenant.get("/organization")).status, 200);
 }
 
-/// What can concern a closed window changes the tags of the answers that it concerns, whenever it arrives.
+/// What can concern a closed window changes the tags of the answers that it concerns, whenever it
+/// arrives.
 #[test]
 fn a_closed_window_keeps_its_tags_while_events_flow() {
     away_from_midnight();
@@ -221,7 +223,8 @@ fn a_closed_window_keeps_its_tags_while_events_flow() {
     changed("a crash", [false; 6], &|| ());
 }
 
-/// A floor concerns what reads events, and only on the days that it passes; what is summed up stays as it is, and so do its tags.
+/// A floor concerns what reads events, and only on the days that it passes; what is summed up stays
+/// as it is, and so do its tags.
 #[test]
 fn a_floor_changes_the_tags_of_what_reads_events() {
     const DAY_MS: i64 = 86_400_000;
@@ -230,7 +233,8 @@ fn a_floor_changes_the_tags_of_what_reads_events() {
     tenant.recorded(&json!({"name": "order", "user_id": "ada", "value": 5, "timestamp": "2024-01-05T10:00:00Z"}));
     tenant.recorded(&json!({"name": "order", "user_id": "ben", "value": 5, "timestamp": "2023-12-30T10:00:00Z"}));
     let project = format!("/projects/{}", tenant.project);
-    // The number of days that are kept if those from a day on are, given as the days since 2024-01-01.
+    // The number of days that are kept if those from a day on are, given as the days since
+    // 2024-01-01.
     let today = now_ms() / DAY_MS - 19_723;
     let rise = |to: i64| tenant.patch(&project, &json!({"retention_days": today - to + 1})).ok(200)["retention_floor"].clone();
     let mut before = tags(&tenant);

@@ -1,5 +1,6 @@
-//! Secrets and people on the organization's side (webhooks, notifications, privacy requests, profiles and builds): in no line of the log, at any level, and in no
-//! file but those that are for them.
+//! Secrets and people on the organization's side (webhooks, notifications, privacy requests,
+//! profiles and builds): in no line of the log, at any level, and in no file but those that are for
+//! them.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -55,7 +56,8 @@ fn when(tenant: &Tenant, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
     }
 }
 
-/// Makes webhooks: one that is delivered to after failures, one whose receiver is gone. Returns their paths, and all their secrets.
+/// Makes webhooks: one that is delivered to after failures, one whose receiver is gone. Returns
+/// their paths, and all their secrets.
 fn webhooks(tenant: &Tenant) -> ([String; 2], Vec<String>) {
     let receiver = Receiver::start(&[0, 204]);
     let mut secrets = Vec::new();
@@ -74,7 +76,8 @@ fn webhooks(tenant: &Tenant) -> ([String; 2], Vec<String>) {
     (paths, secrets)
 }
 
-/// Makes and changes a profile, and builds others from websites that are there, fail or lead to secrets.
+/// Makes and changes a profile, and builds others from websites that are there, fail or lead to
+/// secrets.
 fn profiles(tenant: &Tenant) {
     tenant.patch("/organization", &json!({"capabilities": ["target_accounts"], "actions_balance": 50})).ok(200);
     let fields = json!({"label": LABEL, "description": DESCRIPTION, "emails": [PROFILE_EMAIL], "social": {"x": "https://x.example/canary"}});
@@ -136,7 +139,8 @@ fn privacy(tenant: &Tenant) {
     }
 }
 
-/// What is in the data directory. Not all of it is text, but what is searched for is ASCII, which stays as it is.
+/// What is in the data directory. Not all of it is text, but what is searched for is ASCII, which
+/// stays as it is.
 struct Contents(Vec<(PathBuf, String)>);
 
 impl Contents {

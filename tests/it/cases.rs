@@ -16,7 +16,8 @@ const MUST_ANSWER: [&str; 22] = [
     "22",
 ];
 
-/// Writes a case without the queries that can't be asked yet. How many are asked, and how many are left out.
+/// Writes a case without the queries that can't be asked yet. How many are asked, and how many are
+/// left out.
 fn without_not_yet(from: &Path, to: &Path) -> (usize, usize) {
     let text = std::fs::read_to_string(from).expect("a case");
     let mut case = Json::parse(&text).expect("JSON");

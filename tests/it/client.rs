@@ -193,7 +193,8 @@ impl Connection {
 
     /// Sends a request. The answer, and whether the connection can be used again.
     pub(crate) fn send(&mut self, call: &Call) -> Result<(Answer, bool), Broken> {
-        // A server may refuse a body before it has all of it: what it said is to be read all the same.
+        // A server may refuse a body before it has all of it: what it said is to be read all the
+        // same.
         let written = call.write(self.stream.get_mut());
         let mut line = String::new();
         match self.stream.read_line(&mut line) {

@@ -1,5 +1,6 @@
-//! Random histories over HTTP while the clock jumps: hours, days and years, ahead and back, of a running server and between two starts, with kills, erasures,
-//! and confirmations. What the server believes, its floors, and every reply and answer are those of the naive models of both.
+//! Random histories over HTTP while the clock jumps: hours, days and years, ahead and back, of a
+//! running server and between two starts, with kills, erasures, and confirmations. What the server
+//! believes, its floors, and every reply and answer are those of the naive models of both.
 //!
 //! `HEADCOUNT_CLOCK_TRIALS` says how many histories, `HEADCOUNT_FIRST_SEED` from which seed on.
 
@@ -180,7 +181,8 @@ impl Trial<'_> {
         [UTC, self.history.timezone()].map(|timezone| day_of(self.shown_ms(), timezone))
     }
 
-    /// Asks, but for what is not known of somebody who was erased from days that are frozen, and for ids that only an answer tells.
+    /// Asks, but for what is not known of somebody who was erased from days that are frozen, and
+    /// for ids that only an answer tells.
     fn ask(&mut self, question: &Question) -> Result<(), Differs> {
         let is_shown_only = ["/ltv-cohorts", "/top-users"].iter().any(|end| question.path.ends_with(end));
         let asked = match self.has_erased {
@@ -229,7 +231,8 @@ impl Trial<'_> {
         outcome.map_err(|(path, expected, got)| format!("{step}\n  at {path}\n  expected {expected}\n  got      {got}"))
     }
 
-    /// The event, at the time that the clock shows now and then. Ahead of a clock, it would count at its receipt, whose milliseconds nobody knows.
+    /// The event, at the time that the clock shows now and then. Ahead of a clock, it would count
+    /// at its receipt, whose milliseconds nobody knows.
     fn dated(&mut self, body: &str) -> String {
         let shown = self.shown_ms();
         if self.clock().ahead_ms() < 0 || self.rng.chance(30) { dated(&mut self.rng, body, shown) } else { body.to_owned() }

@@ -1,4 +1,5 @@
-//! Making a cluster of a real broker. Without a `nats-server`, this test says so, and does nothing; with `HEADCOUNT_REQUIRE_CLUSTER` it fails instead.
+//! Making a cluster of a real broker. Without a `nats-server`, this test says so, and does nothing;
+//! with `HEADCOUNT_REQUIRE_CLUSTER` it fails instead.
 
 use std::fs::File;
 use std::process::Stdio;

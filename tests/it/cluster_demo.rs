@@ -1,4 +1,5 @@
-//! `headcount demo --cluster`: it answers through each node, also after one is killed, restarts it, and leaves nothing behind.
+//! `headcount demo --cluster`: it answers through each node, also after one is killed, restarts it,
+//! and leaves nothing behind.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};

@@ -1,5 +1,7 @@
-//! Random histories through three nodes that keep files, in which somebody is erased, while events are sealed and removed from the brokers, early ones are removed as retentions say,
-//! and nodes are killed, stopped, halted and started again. Each request goes to a random node. Compared with the naive model, which forgets the same identity.
+//! Random histories through three nodes that keep files, in which somebody is erased, while events
+//! are sealed and removed from the brokers, early ones are removed as retentions say, and nodes are
+//! killed, stopped, halted and started again. Each request goes to a random node. Compared with the
+//! naive model, which forgets the same identity.
 //!
 //! `HEADCOUNT_TRIALS` says how many histories, `HEADCOUNT_FIRST_SEED` from which seed on.
 
@@ -72,7 +74,8 @@ fn trial(nodes: &MovingNodes, seed: u64) -> Result<Outcome, String> {
         }
     }
     let floors = history.projects.iter().filter(|project| model.floor(&project.name).is_some()).count();
-    // Without ids that only an answer tells, and what frozen days have: once events are gone, an erased identity stays in it as one of a number.
+    // Without ids that only an answer tells, and what frozen days have: once events are gone, an
+    // erased identity stays in it as one of a number.
     let is_comparable = |question: &Question| {
         let is_live = floors == 0 || !question.path.ends_with("/ltv-cohorts");
         can_be_asked(question) && is_live && !question.path.contains("{company:") && !question.path.ends_with("/top-users")

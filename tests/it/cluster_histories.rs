@@ -1,7 +1,9 @@
-//! Random histories through three nodes: each event goes to a random one, and each question to a random one, while nodes are killed, stopped, halted and started again, so that
-//! their partitions move. Compared with the naive model to the last cell.
+//! Random histories through three nodes: each event goes to a random one, and each question to a
+//! random one, while nodes are killed, stopped, halted and started again, so that their partitions
+//! move. Compared with the naive model to the last cell.
 //!
-//! `GET …/intake` is asked for what was recorded: the rest of it the present owner of a project does not know. Nodes that keep files, and erasures, are in `cluster_erased_histories.rs`.
+//! `GET …/intake` is asked for what was recorded: the rest of it the present owner of a project
+//! does not know. Nodes that keep files, and erasures, are in `cluster_erased_histories.rs`.
 //!
 //! `HEADCOUNT_TRIALS` says how many histories, `HEADCOUNT_FIRST_SEED` from which seed on.
 
@@ -28,7 +30,8 @@ const AT_ONCE: usize = 24;
 const MOVES: usize = 2;
 /// How many of a hundred single events are sent a second time after they were answered.
 const SENT_TWICE: usize = 15;
-/// How long a client waits for the answer to a question or an event before it asks another node: longer than answers take, and shorter than a node is halted.
+/// How long a client waits for the answer to a question or an event before it asks another node:
+/// longer than answers take, and shorter than a node is halted.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(6);
 /// The same for a change, which must not be made after a later one, and so is waited for.
 const CHANGE_PATIENCE: Duration = Duration::from_secs(90);
@@ -54,7 +57,8 @@ impl<'a> Scattered<'a> {
         Self { nodes, token: made.field("api_token"), rng, is_resent: false }
     }
 
-    /// Sends a change of the organization that has the same effect if it is made twice, or a question.
+    /// Sends a change of the organization that has the same effect if it is made twice, or a
+    /// question.
     pub(crate) fn send(&mut self, call: Call) -> Answer {
         self.nodes.send(&call.bearer(&self.token), CHANGE_PATIENCE, &mut self.rng).0
     }

@@ -1,4 +1,5 @@
-//! Servers that are nodes of a cluster, over a real broker: whichever is asked answers, and one that is killed is replaced.
+//! Servers that are nodes of a cluster, over a real broker: whichever is asked answers, and one
+//! that is killed is replaced.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -92,7 +93,8 @@ impl Drop for Node {
 /// The data directories of nodes.
 pub(crate) const NAMES: [&str; 3] = ["n0", "n1", "n2"];
 
-/// Makes a cluster of a single broker, with the data directories of its nodes in `dir`. Returns what was printed.
+/// Makes a cluster of a single broker, with the data directories of its nodes in `dir`. Returns
+/// what was printed.
 pub(crate) fn make(broker: &Broker, dir: &Path) -> Value {
     let data = dir.join(NAMES[0]);
     let made = broker.run("init", &data, &["--replicas", "1", "--max-bytes", "8MiB", "--json"]);
@@ -134,7 +136,8 @@ impl Cluster {
         self.nodes[node].send(method, path, ("authorization", &format!("Bearer {token}")), body)
     }
 
-    /// Waits until all nodes know for certain what changed: on a busy machine, one may have lost the others for a moment.
+    /// Waits until all nodes know for certain what changed: on a busy machine, one may have lost
+    /// the others for a moment.
     pub(crate) fn wait_until_ready(&self) {
         let began = Instant::now();
         for node in 0..3 {

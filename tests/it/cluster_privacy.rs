@@ -1,4 +1,5 @@
-//! Privacy requests through nodes of a cluster: any node takes and shows them, and one that is killed is replaced.
+//! Privacy requests through nodes of a cluster: any node takes and shows them, and one that is
+//! killed is replaced.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -265,7 +266,8 @@ fn an_erasure_withdraws_exports_wherever_they_are() {
         assert_eq!(again.0, 404, "{again:?}");
     }
     cluster.nodes.iter().for_each(wait_until_clean);
-    // Its events leave the streams with others that are sealed, which takes up to ten minutes by itself.
+    // Its events leave the streams with others that are sealed, which takes up to ten minutes by
+    // itself.
     let began = Instant::now();
     let shown = loop {
         let operator = std::fs::read_to_string(cluster.nodes[home].dir.join("operator-token")).unwrap();

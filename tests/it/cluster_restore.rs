@@ -1,4 +1,5 @@
-//! A cluster that is lost comes back from copies of its brokers and its files, as `docs/CLUSTER_RUNBOOK.md` says.
+//! A cluster that is lost comes back from copies of its brokers and its files, as
+//! `docs/CLUSTER_RUNBOOK.md` says.
 
 use std::fs;
 use std::path::Path;
@@ -52,7 +53,8 @@ impl Verified {
             .into();
     }
 
-    /// The first event of a node's live stream of the first project, for a client that has seen the event `seen`.
+    /// The first event of a node's live stream of the first project, for a client that has seen the
+    /// event `seen`.
     fn first_live_event(&self, node: usize, seen: Option<&str>) -> Sent {
         let address = self.cluster.nodes[node].url.trim_start_matches("http://").parse().unwrap();
         let seen = seen.map_or(String::new(), |id| format!("last-event-id: {id}\r\n"));
@@ -68,7 +70,8 @@ impl Verified {
         }
     }
 
-    /// Asks a node about the first project, with what is known of the answer, until its owner answers.
+    /// Asks a node about the first project, with what is known of the answer, until its owner
+    /// answers.
     fn ask(&self, node: usize, path: &str, known: Option<&str>) -> Answer {
         let address = self.cluster.nodes[node].url.trim_start_matches("http://").parse().unwrap();
         let call = Call::get(format!("/projects/{}/{path}", self.projects[0].1)).bearer(&self.cluster.token);

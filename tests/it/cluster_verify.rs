@@ -1,4 +1,5 @@
-//! `POST /admin/verify` of a cluster: whichever node is asked, each of them verifies what it has, and what is wrong is named with its node.
+//! `POST /admin/verify` of a cluster: whichever node is asked, each of them verifies what it has,
+//! and what is wrong is named with its node.
 
 use std::fs::{self, OpenOptions};
 use std::ops::ControlFlow;
@@ -99,8 +100,10 @@ impl Verified {
         assert_eq!(report["projects"].as_array().unwrap().len(), self.projects.len());
     }
 
-    /// Damages something with `damage`, which gets the owner of a partition, and mends it with `mend`. Exactly the file that `damage` names, of this node, is damaged
-    /// meanwhile, as each kind of verification finds. On a busy machine the partition may move: then it is tried again.
+    /// Damages something with `damage`, which gets the owner of a partition, and mends it with
+    /// `mend`. Exactly the file that `damage` names, of this node, is damaged meanwhile, as each
+    /// kind of verification finds. On a busy machine the partition may move: then it is tried
+    /// again.
     #[track_caller]
     fn assert_damaged(&self, partition: usize, damage: impl Fn(&Path) -> String, mend: impl Fn(&Path)) {
         let began = Instant::now();
@@ -214,7 +217,8 @@ fn what_is_gone_is_not_verified(mut verified: Verified, owner: usize) {
     verified.assert_clean(other, EVENTS);
 }
 
-/// Changes a row of the unique users of any project in a stored state. Returns whether there was one.
+/// Changes a row of the unique users of any project in a stored state. Returns whether there was
+/// one.
 fn change_row(data_dir: &Path) -> bool {
     let store = DiskStore::open(&data_dir.join("store"), StoreOptions::default()).unwrap();
     for partition in 0..64_u16 {

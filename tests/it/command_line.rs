@@ -119,7 +119,8 @@ const ROUNDS: u32 = 5;
 /// The number of orders that a round adds: more than one batch.
 const ORDERS: u32 = 4_000;
 
-/// Imports a file that grows, killing the import in every round when its journal goes on, or when it has the second batch.
+/// Imports a file that grows, killing the import in every round when its journal goes on, or when
+/// it has the second batch.
 fn import_with_kills(data_dir: &Path, file: &Path) {
     for round in 0..ROUNDS {
         append_orders(file, round * ORDERS..(round + 1) * ORDERS);
@@ -222,7 +223,8 @@ fn users(data_dir: &Path) -> Vec<String> {
     text.lines().map(user).collect()
 }
 
-/// As log rotation leaves it: renamed and written to until its program notices, or copied and truncated.
+/// As log rotation leaves it: renamed and written to until its program notices, or copied and
+/// truncated.
 #[test]
 fn a_followed_file_may_be_renamed_or_truncated() {
     let dir = tempfile::tempdir().unwrap();

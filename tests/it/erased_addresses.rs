@@ -1,4 +1,5 @@
-//! E-mail addresses by which somebody was erased: who reports one later is the same person, whatever the id.
+//! E-mail addresses by which somebody was erased: who reports one later is the same person,
+//! whatever the id.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -38,7 +39,8 @@ fn row(tenant: &Tenant) -> Value {
     serde_json::from_str(exported.lines().next().expect("a row")).unwrap()
 }
 
-/// Sends the address in every way in which an event can report it, and returns what was not dropped.
+/// Sends the address in every way in which an event can report it, and returns what was not
+/// dropped.
 fn not_dropped(tenant: &Tenant, round: &str, row: &Value) -> Vec<String> {
     let (before, mut events) = (recorded(tenant), Vec::new());
     for (number, spelling) in SPELLINGS.into_iter().enumerate() {
@@ -106,7 +108,8 @@ fn an_erased_address_is_not_recorded_under_another_id() {
     tenant.recorded(&json!({"name": "pageview", "user_id": "ada"}));
 }
 
-/// The subject of an erasure by id is the id, with those that are linked to it. Others may have the same address.
+/// The subject of an erasure by id is the id, with those that are linked to it. Others may have the
+/// same address.
 #[test]
 fn an_erasure_by_id_leaves_the_address_to_others() {
     let tenant = Tenant::new();

@@ -1,7 +1,9 @@
-//! Random histories over HTTP in which somebody is erased, compared with the naive model, which forgets the same identity.
+//! Random histories over HTTP in which somebody is erased, compared with the naive model, which
+//! forgets the same identity.
 //!
-//! Meanwhile events are sealed, early ones are removed from some projects, and the server is restarted, killed in the middle of an erasure, rebuilt from history, and replaced by a backup from before an
-//! erasure that is restored with the later erasures.
+//! Meanwhile events are sealed, early ones are removed from some projects, and the server is
+//! restarted, killed in the middle of an erasure, rebuilt from history, and replaced by a backup
+//! from before an erasure that is restored with the later erasures.
 //!
 //! `HEADCOUNT_TRIALS` says how many histories, `HEADCOUNT_FIRST_SEED` from which seed on.
 
@@ -116,7 +118,8 @@ pub(crate) fn erase_and_wait(tenant: &Tenant, identity: &Identity) {
     }
 }
 
-/// Erases somebody from both, and waits until nothing of them is left. `is_last`: no events follow, so that the server may be restored. A backup has no visitor salts.
+/// Erases somebody from both, and waits until nothing of them is left. `is_last`: no events follow,
+/// so that the server may be restored. A backup has no visitor salts.
 fn erase(tenant: &Tenant, model: &mut Model, (erased, is_last): (&Erased, bool), rng: &mut Rng, tally: &mut Tally) {
     let body = erased.body(|project| id_of(tenant, project));
     let place = tempfile::tempdir().unwrap();
@@ -140,7 +143,8 @@ fn erase(tenant: &Tenant, model: &mut Model, (erased, is_last): (&Erased, bool),
         let (before, until) = (count(), Instant::now() + PATIENCE);
         let printed = tenant.server.stopped(|data| restore_without_erased(data, &backup));
         assert_eq!(printed["taken"]["erasures"], 1, "{printed}");
-        // The request is known to be completed. Lists of events read files, from which the first start removes the person again.
+        // The request is known to be completed. Lists of events read files, from which the first
+        // start removes the person again.
         while count() == before {
             assert!(Instant::now() < until, "{made} does not end again\n{}", tenant.server.log());
             std::thread::sleep(Duration::from_millis(20));
@@ -187,7 +191,8 @@ fn trial(server: &Arc<TestServer>, seed: u64, tally: &mut Tally) {
     let floors = history.projects.iter().filter(|project| model.floor(&project.name).is_some()).count();
     tally.floors += floors;
     let mut ids = Ids::default();
-    // Without ids that only an answer tells, and what frozen days have: once events are gone, an erased identity stays in it as one of a number.
+    // Without ids that only an answer tells, and what frozen days have: once events are gone, an
+    // erased identity stays in it as one of a number.
     let comparable = |question: &Question| {
         let is_live = floors == 0 || !question.path.ends_with("/ltv-cohorts");
         can_be_asked(question) && is_live && !question.path.contains("{company:") && !question.path.ends_with("/top-users")

@@ -1,4 +1,5 @@
-//! The shape of errors, and the errors of any path: unknown paths, wrong methods, bodies that are not JSON.
+//! The shape of errors, and the errors of any path: unknown paths, wrong methods, bodies that are
+//! not JSON.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! `explain`: worked examples, pages and cursors, and who may ask. Random histories are in `explained_histories.rs`.
+//! `explain`: worked examples, pages and cursors, and who may ask. Random histories are in
+//! `explained_histories.rs`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,8 +27,8 @@ fn all(list: &Value, name: &str) -> Vec<Value> {
     list.as_array().expect("a list").iter().map(|event| event[name].clone()).collect()
 }
 
-/// Ada comes by a newsletter over midnight, orders, and gets some money back; Ben comes by himself. Somebody without consent is there too. Returns
-/// the ids of the events, in the order of recording.
+/// Ada comes by a newsletter over midnight, orders, and gets some money back; Ben comes by himself.
+/// Somebody without consent is there too. Returns the ids of the events, in the order of recording.
 fn a_shop(tenant: &Tenant) -> Vec<String> {
     let news = "https://shop.example/?utm_source=news";
     let events = [

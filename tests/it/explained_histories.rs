@@ -1,5 +1,6 @@
-//! Explanations of figures over random histories: all pages are what the naive model lists, and their sum is the figure that other endpoints
-//! answer. Events are sealed between them, and the server restarts.
+//! Explanations of figures over random histories: all pages are what the naive model lists, and
+//! their sum is the figure that other endpoints answer. Events are sealed between them, and the
+//! server restarts.
 //!
 //! `HEADCOUNT_EXPLAIN_TRIALS` says how many histories.
 

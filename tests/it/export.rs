@@ -162,7 +162,8 @@ fn what_is_exported_in_any_form_is_imported_as_it_was() {
     }
 }
 
-/// Texts that a spreadsheet would run, at the beginning of a cell for it: of whatever separator its locale has.
+/// Texts that a spreadsheet would run, at the beginning of a cell for it: of whatever separator its
+/// locale has.
 #[test]
 fn texts_of_csv_are_no_formulas_and_come_back_as_they_were() {
     const HOSTILE: [&str; 14] = [
@@ -246,7 +247,8 @@ fn what_is_exported_in_any_form_is_imported_through_a_server() {
         let to = made["project_id"].as_str().expect("an id").to_owned();
         let file = dir.path().join(format);
         assert!(export(&server, &project, &["--format", format, "-o", &text(&file)]).status.success());
-        // A copy is another file, so that it is read from its beginning, too: every event is a duplicate then.
+        // A copy is another file, so that it is read from its beginning, too: every event is a
+        // duplicate then.
         let copy = dir.path().join(format!("{format} again"));
         std::fs::copy(&file, &copy).expect("it is copied");
         for (file, what) in [(&file, "300 recorded"), (&copy, "300 duplicates")] {

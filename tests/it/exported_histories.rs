@@ -1,5 +1,6 @@
-//! Random histories over HTTP in which identities are exported, compared with the naive model's list of their events. Floors rise in some of them, others are
-//! erased before, and the server is killed while it makes an export.
+//! Random histories over HTTP in which identities are exported, compared with the naive model's
+//! list of their events. Floors rise in some of them, others are erased before, and the server is
+//! killed while it makes an export.
 //!
 //! `HEADCOUNT_TRIALS` says how many histories, `HEADCOUNT_FIRST_SEED` from which seed on.
 
@@ -40,7 +41,8 @@ fn exported(tenant: &Tenant, mut body: Value, delay: Option<Duration>) -> Value 
     tenant.get(&format!("{path}/download")).ok(200)
 }
 
-/// The artifact as the model has it: rows by the names of their projects, anonymous ids without them, identities by their ids.
+/// The artifact as the model has it: rows by the names of their projects, anonymous ids without
+/// them, identities by their ids.
 fn regrouped(tenant: &Tenant, artifact: &Value, projects: &[String]) -> Json {
     let by_id: BTreeMap<String, &String> = projects.iter().map(|name| (id_of(tenant, name), name)).collect();
     let mut lists: BTreeMap<&String, BTreeMap<&str, Vec<Value>>> = BTreeMap::new();

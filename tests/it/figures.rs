@@ -1,4 +1,5 @@
-//! `traffic`, `report` and `breakdown`: worked examples, money, bounds, floors and tags. Random histories are in `scans.rs` and `histories.rs`.
+//! `traffic`, `report` and `breakdown`: worked examples, money, bounds, floors and tags. Random
+//! histories are in `scans.rs` and `histories.rs`.
 
 use std::sync::Arc;
 
@@ -20,7 +21,8 @@ fn in_berlin() -> Tenant {
     tenant
 }
 
-/// Ada reads three pages over midnight to 2024-03-31, and Ben bounces; somebody without consent is there too.
+/// Ada reads three pages over midnight to 2024-03-31, and Ben bounces; somebody without consent is
+/// there too.
 fn over_midnight(tenant: &Tenant) {
     let events = [
         ("ada", "2024-03-30T22:50:00Z", "https://shop.example/in?utm_medium=Email"),
@@ -58,7 +60,8 @@ fn a_session_counts_as_a_whole_in_the_bucket_of_its_first_event() {
     assert_eq!(answer["series"][0]["duration_avg_sec"], 2_400);
     assert_eq!(answer["unconverted"], json!({"CHF": {"revenue": 7, "orders": 1}}));
     assert_eq!([&answer["previous"], &answer["currency"], &answer["interval"]], [&json!(null), &json!("USD"), &json!("day")]);
-    // What lies after the window belongs to its sessions, and what began before it counts nowhere in it.
+    // What lies after the window belongs to its sessions, and what began before it counts nowhere
+    // in it.
     let before = ask(&tenant, "report", &json!({"start_date": "2024-03-30", "end_date": "2024-03-30"}));
     assert_eq!(before["totals"]["duration_avg_sec"], 2_400);
     let after =
@@ -248,7 +251,8 @@ fn a_tag_changes_with_what_concerns_its_windows() {
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Twelve days of sessions, over midnights too, some without a source; of orders, and of somebody without consent.
+/// Twelve days of sessions, over midnights too, some without a source; of orders, and of somebody
+/// without consent.
 fn twelve_days(tenant: &Tenant, now: i64) {
     for day in 0..12 {
         let at = |minutes: i64| now - day * DAY_MS + minutes * 60_000;

@@ -42,7 +42,8 @@ fn journals(data_dir: &Path) -> String {
     journals.flatten().filter_map(|entry| fs::read_to_string(entry.path()).ok()).collect()
 }
 
-/// Repeats an import until it ends by itself, and kills it before, some time after its journal has changed. Returns how often it was killed.
+/// Repeats an import until it ends by itself, and kills it before, some time after its journal has
+/// changed. Returns how often it was killed.
 fn import_with_kills(data_dir: &Path, arguments: &[&str]) -> usize {
     let since = Instant::now();
     let mut kills = 0;

@@ -1,4 +1,5 @@
-//! Random histories over HTTP while events are sealed, each in an organization of its own, compared with the naive model to the last cell.
+//! Random histories over HTTP while events are sealed, each in an organization of its own, compared
+//! with the naive model to the last cell.
 //!
 //! `HEADCOUNT_TRIALS` says how many histories, `HEADCOUNT_FIRST_SEED` from which seed on.
 
@@ -29,9 +30,11 @@ use crate::not_yet::is_not_yet;
 use crate::server::{TestServer, command};
 use crate::tenant::{Tenant, away_from_midnight, now_ms};
 
-/// How many histories, unless `HEADCOUNT_TRIALS` says otherwise: some for each run of the tests. The domain, without HTTP, runs ten times as many.
+/// How many histories, unless `HEADCOUNT_TRIALS` says otherwise: some for each run of the tests.
+/// The domain, without HTTP, runs ten times as many.
 const TRIALS: u64 = 20;
-/// One in this many restarts of a history is a real one: real restarts are slow, and other tests wait for them.
+/// One in this many restarts of a history is a real one: real restarts are slow, and other tests
+/// wait for them.
 const RESTART_EACH: u64 = 2;
 /// How many histories between two verifications.
 const VERIFIED_EACH: u64 = 10;
@@ -95,7 +98,8 @@ fn every_answer_equals_the_model() {
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
-/// Flips a cell of some rollups in the stopped directory, and verifies that these are named, and nothing without them.
+/// Flips a cell of some rollups in the stopped directory, and verifies that these are named, and
+/// nothing without them.
 fn flipped_cells_are_named(server: &TestServer, seed: u64) {
     let verify = |dir: &Path| -> Value {
         let output = command("verify", dir).arg("--json").output().expect("it runs");
@@ -122,7 +126,8 @@ fn flipped_cells_are_named(server: &TestServer, seed: u64) {
 /// A key and its value.
 type Pair = (Vec<u8>, Vec<u8>);
 
-/// Flips a cell of a random project in each of three rollups. Returns project, rollup and the former pair.
+/// Flips a cell of a random project in each of three rollups. Returns project, rollup and the
+/// former pair.
 fn flip_cells(dir: &Path, rng: &mut Rng) -> Vec<(String, String, Pair)> {
     let store = DiskStore::open(&dir.join("store"), StoreOptions::default()).expect("the store");
     let mut flipped = Vec::new();
@@ -176,7 +181,8 @@ fn what_once_was_hard_stays_right() {
     }
 }
 
-/// A project is deleted in the middle of a history: it is unknown from then on, and the other projects and the organization answer as if it had never been.
+/// A project is deleted in the middle of a history: it is unknown from then on, and the other
+/// projects and the organization answer as if it had never been.
 #[test]
 fn a_deleted_project_leaves_no_trace() {
     away_from_midnight();
@@ -316,7 +322,8 @@ pub(crate) fn id_of(tenant: &Tenant, name: &str) -> String {
     project.and_then(|project| project["project_id"].as_str()).expect("the project").to_owned()
 }
 
-/// The answer with its ids as names: those of another organization are others, but the same ones in the same places.
+/// The answer with its ids as names: those of another organization are others, but the same ones in
+/// the same places.
 pub(crate) fn with_ids(answer: Json) -> Json {
     match answer {
         Json::Object(fields) => Json::Object(

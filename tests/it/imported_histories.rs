@@ -1,6 +1,8 @@
-//! Random histories whose projects are exported and imported elsewhere: what is kept of them comes to the same answers.
+//! Random histories whose projects are exported and imported elsewhere: what is kept of them comes
+//! to the same answers.
 //!
-//! `HEADCOUNT_IMPORT_TRIALS` says how many histories with floors, `HEADCOUNT_FIRST_SEED` from which seed on.
+//! `HEADCOUNT_IMPORT_TRIALS` says how many histories with floors, `HEADCOUNT_FIRST_SEED` from which
+//! seed on.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -39,7 +41,8 @@ fn imported(tenant: &Tenant, project: &str, rows: &[String]) -> [u64; 2] {
     ["recorded", "dropped"].map(|name| answer[name].as_u64().unwrap())
 }
 
-/// What the export of a project has, imported to an empty project of another organization, gives the same answers about that project.
+/// What the export of a project has, imported to an empty project of another organization, gives
+/// the same answers about that project.
 #[test]
 fn an_imported_export_gives_the_same_answers() {
     let server = TestServer::shared();
@@ -131,7 +134,8 @@ fn made(served: &mut Served<Tenant>, history: &History, rng: &mut Rng, tally: &m
     model
 }
 
-/// Moves what is kept of each project, some of which have floors already where they come. Returns how the model has it then.
+/// Moves what is kept of each project, some of which have floors already where they come. Returns
+/// how the model has it then.
 fn moved(
     (from, to): (&mut Served<Tenant>, &mut Served<Tenant>),
     (model, history, seed): (&Model, &History, u64),

@@ -1,5 +1,6 @@
-//! Imports that are killed at random moments, into a data directory and through a server. The files have lines of somebody who was erased, lines below the
-//! floor, refused and empty ones: every other line is recorded once.
+//! Imports that are killed at random moments, into a data directory and through a server. The files
+//! have lines of somebody who was erased, lines below the floor, refused and empty ones: every
+//! other line is recorded once.
 //!
 //! `HEADCOUNT_KILLS` says how many kills of each kind, `HEADCOUNT_FIRST_SEED` from which seed on.
 
@@ -64,7 +65,8 @@ fn import(dir: &Path, project: &str, file: &Path) -> Command {
     import
 }
 
-/// Kills an import at some moment of the time that it would take. Returns whether it was still running.
+/// Kills an import at some moment of the time that it would take. Returns whether it was still
+/// running.
 fn killed(dir: &Path, project: &str, file: &Path, moment: Duration) -> bool {
     let mut child = import(dir, project, file).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     std::thread::sleep(moment);
@@ -107,7 +109,8 @@ fn project(server: &TestServer, seed: u64) -> String {
     id
 }
 
-/// Imports one file, with kills after which something happens. Returns how many imports were running.
+/// Imports one file, with kills after which something happens. Returns how many imports were
+/// running.
 fn trial(
     dir: &Path,
     project: &str,

@@ -1,4 +1,5 @@
-//! What a visitor, a browser or a careless program gets wrong costs a detail, never the event, whichever way it comes.
+//! What a visitor, a browser or a careless program gets wrong costs a detail, never the event,
+//! whichever way it comes.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Limits of tokens and of projects, and quotas of projects. What comes back while a request is answered is allowed for, as in `rate_limits`.
+//! Limits of tokens and of projects, and quotas of projects. What comes back while a request is
+//! answered is allowed for, as in `rate_limits`.
 
 use std::sync::Arc;
 

@@ -190,7 +190,8 @@ fn an_erasure_is_a_snapshot_without_the_person() {
     assert_eq!((again.notified, &again.shown["online"]["users_5m"]), (vec![position.as_u64().unwrap()], &json!(1)));
 }
 
-/// Each event is a pageview of somebody new with an order, so that all figures of a frame are one number.
+/// Each event is a pageview of somebody new with an order, so that all figures of a frame are one
+/// number.
 #[test]
 fn a_frame_is_of_one_moment() {
     const EVENTS: u64 = 3_000;
@@ -343,7 +344,8 @@ fn streams_of_a_project_are_bounded() {
         stream.read_until(|shown| shown["today"]["events"] == 1);
     }
     streams.pop();
-    // That the client is gone shows when something is sent, at the second comment at the latest: after 30 seconds.
+    // That the client is gone shows when something is sent, at the second comment at the latest:
+    // after 30 seconds.
     let until = Instant::now() + 3 * PATIENCE;
     loop {
         let stream = Stream::open(&tenant, &tenant.token, None);

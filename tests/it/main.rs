@@ -1,4 +1,5 @@
-//! Black-box tests: a real server in a process of its own, and everything it is asked goes over HTTP.
+//! Black-box tests: a real server in a process of its own, and everything it is asked goes over
+//! HTTP.
 //!
 //! | module | asks |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! The management commands, on a stopped data directory and beside a server: what they print is the answer of the API.
+//! The management commands, on a stopped data directory and beside a server: what they print is the
+//! answer of the API.
 
 use std::path::Path;
 
@@ -29,7 +30,8 @@ fn refused(dir: &Path, arguments: &[&str], message: &str) {
     assert!(!is_ok && printed.is_empty() && last.contains(message), "{arguments:?}: {printed} {errors}");
 }
 
-/// All commands, one after the other. The data directory has one organization with the project `default`.
+/// All commands, one after the other. The data directory has one organization with the project
+/// `default`.
 fn manage(dir: &Path, initial: &dyn Fn(&str) -> String) {
     let shop = answer(
         dir,

@@ -1,5 +1,6 @@
-//! Who may do what: every operation of the document with every kind of credential, role and scope, with and without its capability. The document is made from the routes, so that an
-//! operation that this table doesn't have is an error here.
+//! Who may do what: every operation of the document with every kind of credential, role and scope,
+//! with and without its capability. The document is made from the routes, so that an operation that
+//! this table doesn't have is an error here.
 
 use std::time::Duration;
 
@@ -61,7 +62,8 @@ fn check(operation: &Operation, holder: &Holder, capabilities: &[&str], answer: 
     }
 }
 
-/// All holders of a role and a reach: with all scopes, and, for the operation's own, without it and with it alone.
+/// All holders of a role and a reach: with all scopes, and, for the operation's own, without it and
+/// with it alone.
 fn holders(tenant: &Tenant, sibling: &str) -> Vec<Holder> {
     let mut holders = Vec::new();
     for reach in REACHES {
@@ -122,7 +124,8 @@ fn every_operation_with_every_credential() {
         }
         for holder in &holders {
             let scopes = holder.scopes.len();
-            // Of the tokens of one scope, and of all but one, those that differ in the operation's own.
+            // Of the tokens of one scope, and of all but one, those that differ in the operation's
+            // own.
             if scopes == 1 && holder.scopes[0] != operation.scope || scopes == 10 && holder.scopes.contains(&operation.scope) {
                 continue;
             }
@@ -162,8 +165,9 @@ fn no_operation_is_forgotten() {
         for (method, operation) in item.as_object().unwrap() {
             let method = method.to_uppercase();
             let security = operation.get("security").unwrap_or(&document["security"]);
-            // A tenant can delete its project once: `management.rs` and `access.rs` have it. `/metrics` needs a token from elsewhere only. A stream has no
-            // end: `live.rs` reads it. Who signs in needs no scope: `sign_in.rs`.
+            // A tenant can delete its project once: `management.rs` and `access.rs` have it.
+            // `/metrics` needs a token from elsewhere only. A stream has no end: `live.rs` reads
+            // it. Who signs in needs no scope: `sign_in.rs`.
             let is_elsewhere = (&*method, &**path) == ("DELETE", "/projects/{project_id}")
                 || path == "/metrics"
                 || path.starts_with("/session")

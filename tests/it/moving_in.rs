@@ -1,4 +1,5 @@
-//! A single server that moves into a cluster: histories go on there as if nothing had happened, compared with the naive model. And the way back.
+//! A single server that moves into a cluster: histories go on there as if nothing had happened,
+//! compared with the naive model. And the way back.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -26,7 +27,8 @@ const SIZE: [&str; 4] = ["--replicas", "1", "--max-bytes", "8MiB"];
 #[derive(Clone, Copy)]
 enum MovesFrom {
     Backup,
-    /// The same, with everything in the archive. The cluster has a place for files, so that events may have been removed.
+    /// The same, with everything in the archive. The cluster has a place for files, so that events
+    /// may have been removed.
     SealedBackup,
     StoppedServer,
 }
@@ -202,7 +204,8 @@ impl Subject for EmigrantHistory {
     }
 }
 
-/// The history of a seed with one move, after two thirds of it, or with one there and back. Backups have no visitor salts: visitors without ids are others afterwards.
+/// The history of a seed with one move, after two thirds of it, or with one there and back. Backups
+/// have no visitor salts: visitors without ids are others afterwards.
 fn history_of(seed: u64, from: MovesFrom, comes_back: bool) -> History {
     let mut history = History::from_seed(seed, now_ms(), Size { events: 90, questions: 60 });
     if !matches!(from, MovesFrom::StoppedServer) {
@@ -336,7 +339,8 @@ fn cluster_takes_a_server_in_and_gives_a_project_back() {
         assert!(began.elapsed() < PATIENCE, "u39 is not erased");
         std::thread::sleep(Duration::from_millis(50));
     }
-    // What stays of its events still has their external ids, and nothing of it is recorded any more.
+    // What stays of its events still has their external ids, and nothing of it is recorded any
+    // more.
     let again = |n: u64| Call::post("/track").key(&tenant.key).json(&event(n));
     let of_erased = server.send(&again(39)).json();
     let questions = [

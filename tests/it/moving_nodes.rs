@@ -1,4 +1,5 @@
-//! Three nodes over a broker, which are killed, stopped, halted and started again while others ask them.
+//! Three nodes over a broker, which are killed, stopped, halted and started again while others ask
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -21,7 +22,8 @@ use crate::cluster_nodes::{NAMES, Node, make};
 
 /// How long a request may be refused, or a node may take to answer again.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How long somebody may wait for a move: for the rest of one under way, and for a calm minute, on a loaded machine.
+/// How long somebody may wait for a move: for the rest of one under way, and for a calm minute, on
+/// a loaded machine.
 const MOVE_PATIENCE: Duration = Duration::from_secs(400);
 /// How long a node is waited for that seals.
 const SEAL_PATIENCE: Duration = Duration::from_secs(6);
@@ -29,7 +31,8 @@ const SEAL_PATIENCE: Duration = Duration::from_secs(6);
 const SETTINGS: [&str; 6] = ["--checkpoint-interval", "2s", "--log", "warn,headcount_cluster=info", "--log-format", "json"];
 /// How long an owner is away that is replaced, in seconds: its leases end after 12.
 const REPLACED_SECS: usize = 13;
-/// One move in this many is none: the nodes stay as they are until partitions move to those that have few, after a minute without changes.
+/// One move in this many is none: the nodes stay as they are until partitions move to those that
+/// have few, after a minute without changes.
 const CALM_EACH: usize = 25;
 const CALM: Duration = Duration::from_secs(60);
 /// How long partitions move then.
@@ -184,7 +187,8 @@ impl MovingNodes {
         self.turned.notify_all();
     }
 
-    /// Waits until somebody waits for a move. Returns whether somebody does: nobody takes part any more otherwise.
+    /// Waits until somebody waits for a move. Returns whether somebody does: nobody takes part any
+    /// more otherwise.
     fn is_wanted(&self) -> bool {
         let turns = lock(&self.turns);
         let is_idle = |turns: &mut Turns| turns.waiting == 0 && turns.participants > 0;
@@ -196,7 +200,8 @@ impl MovingNodes {
         self.made["root_token"].as_str().unwrap()
     }
 
-    /// Sends a request to a random node, and again to others until one answers it. Returns the answer, and whether an earlier one may have done what was asked.
+    /// Sends a request to a random node, and again to others until one answers it. Returns the
+    /// answer, and whether an earlier one may have done what was asked.
     pub(crate) fn send(&self, call: &Call, patience: Duration, rng: &mut Rng) -> (Answer, bool) {
         let began = Instant::now();
         let mut may_be_done = false;
@@ -204,7 +209,8 @@ impl MovingNodes {
             let node = rng.below(NAMES.len());
             let answer = self.try_to_send(node, call, patience);
             match &answer {
-                // Nobody has it; or the node was halted so long that it does not read any more what waited for it.
+                // Nobody has it; or the node was halted so long that it does not read any more what
+                // waited for it.
                 Ok(answer) if matches!(answer.status, 408 | 503) => add(&self.counts.refused),
                 Ok(answer) if is_unknown(answer) => {
                     add(&self.counts.unknown);
@@ -343,7 +349,8 @@ impl<'a> Mover<'a> {
         }
     }
 
-    /// Takes an owner away for a while, and now and then a second one: in each of the first ways once, then at random.
+    /// Takes an owner away for a while, and now and then a second one: in each of the first ways
+    /// once, then at random.
     fn turn(&mut self, turn: usize) {
         let counts = &self.shared.counts;
         let first = self.shared.some_owner(&mut self.rng);
@@ -383,7 +390,8 @@ impl<'a> Mover<'a> {
             }
         }
         self.shared.begin_turn();
-        // For some time after it is replaced: a halted one goes on in a cluster that has long gone on.
+        // For some time after it is replaced: a halted one goes on in a cluster that has long gone
+        // on.
         self.pause(REPLACED_SECS, 6);
         match absence {
             Absence::Killed => self.start(node),
@@ -414,7 +422,8 @@ pub(crate) fn moves_of(moves: &[Move], partitions: &BTreeSet<u16>, (from_ms, to_
     moves.iter().filter(concerns).count()
 }
 
-/// Runs a trial for each seed, as many at once as said, while nodes move. Ends early after three that failed. Returns their outcomes.
+/// Runs a trial for each seed, as many at once as said, while nodes move. Ends early after three
+/// that failed. Returns their outcomes.
 pub(crate) fn while_nodes_move<T: Send>(
     (nodes, started): (&MovingNodes, [Node; NAMES.len()]),
     at_once: usize,

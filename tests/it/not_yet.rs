@@ -1,4 +1,5 @@
-//! Paths of the contract that have no endpoint yet. What is asked of them is left out of cases and histories.
+//! Paths of the contract that have no endpoint yet. What is asked of them is left out of cases and
+//! histories.
 //!
 //! The list can only shrink: it fails a test as soon as one of these paths answers.
 

@@ -1,5 +1,6 @@
-//! Everything at work at once: an outsider floods a project's public endpoint while its own exports, streams, webhooks and builds go on, all with slow counterparts.
-//! Another tenant is served, the server is ready, memory is bounded, and what was acknowledged is counted.
+//! Everything at work at once: an outsider floods a project's public endpoint while its own
+//! exports, streams, webhooks and builds go on, all with slow counterparts. Another tenant is
+//! served, the server is ready, memory is bounded, and what was acknowledged is counted.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -24,7 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// What the flooded project has before, for its exports.
 const EVENTS_BEFORE: usize = 8_000;
 const LIVE_READERS: usize = 200;
-/// More memory than before, at most: with everything in it that is bounded by `--memory` and `--admission-bytes`.
+/// More memory than before, at most: with everything in it that is bounded by `--memory` and
+/// `--admission-bytes`.
 const MORE_MIB: u64 = 200;
 
 /// Threads that go on until they are stopped.
@@ -91,7 +93,8 @@ fn large_batch(number: u64) -> (Vec<u8>, u64) {
     (json!({ "events": events }).to_string().into_bytes(), 1_000)
 }
 
-/// Floods the public endpoint, from several addresses: large batches, single events, and what can't be read.
+/// Floods the public endpoint, from several addresses: large batches, single events, and what can't
+/// be read.
 fn flood(tenant: &Tenant, work: &mut AtWork) -> Arc<Flooded> {
     let flooded = Arc::<Flooded>::default();
     for number in 0..4 {
@@ -201,7 +204,8 @@ fn silent_receiver() -> (String, Arc<AtomicU64>) {
     (url, taken)
 }
 
-/// Has the tenant's own work go on: webhooks with a silent receiver, builds of slow websites, exports of a person. Returns how many requests of webhooks came.
+/// Has the tenant's own work go on: webhooks with a silent receiver, builds of slow websites,
+/// exports of a person. Returns how many requests of webhooks came.
 fn own_work(tenant: &Tenant, work: &mut AtWork) -> Arc<AtomicU64> {
     let (url, taken) = silent_receiver();
     for _ in 0..4 {
@@ -222,7 +226,8 @@ fn own_work(tenant: &Tenant, work: &mut AtWork) -> Arc<AtomicU64> {
     taken
 }
 
-/// Serves the other tenant, and asks whether the server is ready. Returns how many rounds there were, and how long the longest took.
+/// Serves the other tenant, and asks whether the server is ready. Returns how many rounds there
+/// were, and how long the longest took.
 fn serve(other: &Tenant, webhook: &Receiver) -> (u64, Duration) {
     let from = |call: Call| call.header("x-forwarded-for", "198.51.100.1");
     let (began, mut rounds, mut longest) = (Instant::now(), 0, Duration::ZERO);

@@ -1,12 +1,13 @@
-//! Parameters of the reads that are asked by query string: every bound at both ends and one past, and which parameter an
-//! error names. Values out of range are refused, never clamped.
+//! Parameters of the reads that are asked by query string: every bound at both ends and one past,
+//! and which parameter an error names. Values out of range are refused, never clamped.
 
 use crate::client::Answer;
 use crate::errors::assert_refused;
 use crate::paths::OF_ORGANIZATION;
 use crate::tenant::Tenant;
 
-/// The expected answer: `None` for a valid query (whose subject may not exist), or the code and the parameter.
+/// The expected answer: `None` for a valid query (whose subject may not exist), or the code and the
+/// parameter.
 type Expected = Option<(&'static str, Option<&'static str>)>;
 
 const FINE: Expected = None;

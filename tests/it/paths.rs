@@ -86,7 +86,8 @@ pub(crate) const OF_PROJECT: [Operation; 18] = [
     send("POST", "/projects/{project}/import", r#"{"events": []}"#, "events:write", Role::Admin),
 ];
 
-/// The questions about a whole organization. Their subjects are in [`crate::tenant::Tenant::peopled`].
+/// The questions about a whole organization. Their subjects are in
+/// [`crate::tenant::Tenant::peopled`].
 pub(crate) const OF_ORGANIZATION: [Operation; 10] = [
     ask("/identities/profile", "user_id=ada", "identities:read"),
     ask("/identities/referrers", "user_id=ada", "identities:read"),
@@ -100,7 +101,8 @@ pub(crate) const OF_ORGANIZATION: [Operation; 10] = [
     ask("/groups/top", "group_type=team", "groups:read"),
 ];
 
-/// The operations of management, but for the deletion of a project, which a tenant can do once: `management.rs` has it.
+/// The operations of management, but for the deletion of a project, which a tenant can do once:
+/// `management.rs` has it.
 pub(crate) const MANAGEMENT: [Operation; 24] = [
     read("/organization/actions", "admin", Role::Admin),
     read("/organization", "admin", Role::Admin),

@@ -54,7 +54,8 @@ fn without_consent_an_external_id_counts() {
 
 type Headers = &'static [(&'static str, &'static str)];
 
-/// Sends an order with these fields and headers to a project of some policy: its answer, and how many users there are.
+/// Sends an order with these fields and headers to a project of some policy: its answer, and how
+/// many users there are.
 fn signalled(tenant: &Tenant, policy: &str, more: &Value, headers: Headers) -> (Value, u64) {
     let project = tenant.project(&json!({ "signals_policy": policy }));
     let mut call = Call::post("/track").key(&project.key).agent(BROWSER);
@@ -337,7 +338,8 @@ fn pixels_are_checked_by_the_page_that_shows_them() {
     assert_eq!(tenant.send(pixel(&tenant.key)).status, 200, "a project that names none");
 }
 
-/// `sendBeacon` with a JSON blob asks first, with credentials; browsers then want an origin by name, and leave for credentials.
+/// `sendBeacon` with a JSON blob asks first, with credentials; browsers then want an origin by
+/// name, and leave for credentials.
 #[test]
 fn beacons_of_json_are_let_through() {
     let tenant = Tenant::new();

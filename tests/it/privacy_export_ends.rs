@@ -172,7 +172,8 @@ fn the_ranges_of_an_artifact_are_the_whole() {
     }
 }
 
-/// An artifact is read from its file as clients take it: it may be larger than what answers may have in memory together.
+/// An artifact is read from its file as clients take it: it may be larger than what answers may
+/// have in memory together.
 #[test]
 fn an_artifact_is_not_in_memory_while_it_is_read() {
     const CLIENTS: usize = 6;

@@ -116,7 +116,8 @@ fn schema<'d>(document: &'d Value, part: &'d Value) -> &'d Value {
     part["$ref"].as_str().map_or(part, |path| document.pointer(&path[1..]).expect("a schema"))
 }
 
-/// Compares the keys of an object, and of those in it, with the document's. Returns how many objects there were.
+/// Compares the keys of an object, and of those in it, with the document's. Returns how many
+/// objects there were.
 fn assert_keys(document: &Value, part: &Value, found: &Value) -> usize {
     let schema = schema(document, part);
     match found {

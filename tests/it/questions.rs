@@ -1,4 +1,5 @@
-//! The bounds of questions: windows, filters, and bodies of management. Values out of range are refused, never clamped.
+//! The bounds of questions: windows, filters, and bodies of management. Values out of range are
+//! refused, never clamped.
 
 use serde_json::{Value, json};
 
@@ -6,7 +7,8 @@ use crate::client::{Answer, Call};
 use crate::errors::assert_refused;
 use crate::tenant::{Tenant, away_from_midnight, now_ms, rfc3339};
 
-/// Asks all operations that have a window: one by body, the others by query. Those about a user are about ada.
+/// Asks all operations that have a window: one by body, the others by query. Those about a user are
+/// about ada.
 fn ask_all(tenant: &Tenant, start: Option<&str>, end: Option<&str>) -> Vec<(&'static str, Answer)> {
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(start.map(|start| ("start_date", start)));

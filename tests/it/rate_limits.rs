@@ -1,5 +1,5 @@
-//! Rate limits of public keys. No test here depends on how quick it is: keys are brought into a debt of minutes by a batch, and
-//! what comes back while a request is answered is allowed for.
+//! Rate limits of public keys. No test here depends on how quick it is: keys are brought into a
+//! debt of minutes by a batch, and what comes back while a request is answered is allowed for.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -114,7 +114,8 @@ fn a_batch_is_taken_whole_or_refused_whole() {
     let tenant = Tenant::new();
     let key = limited_key(&tenant, &json!({"rate_limit": 1, "burst": 10}));
     let send = |users: &str, events: usize| tenant.send(Call::post("/i/batch").key(&key).json(&batch(users, events)));
-    // More than the burst will ever have room for: one is left, so that it is taken, and leaves a debt.
+    // More than the burst will ever have room for: one is left, so that it is taken, and leaves a
+    // debt.
     let taken = send("first", MANY);
     assert_eq!(taken.ok(202)["recorded"], MANY);
     assert_eq!((number(&taken, "ratelimit-limit"), number(&taken, "ratelimit-remaining")), (10, 0));

@@ -18,7 +18,8 @@ fn encoded(filters: &Value) -> String {
     form_urlencoded::byte_serialize(filters.to_string().as_bytes()).collect()
 }
 
-/// Sends events whose order in time is another one than that of recording; some have equal times, some are duplicates.
+/// Sends events whose order in time is another one than that of recording; some have equal times,
+/// some are duplicates.
 fn send(tenant: &Tenant, count: i64) {
     let event = |number: i64| {
         let at = BASE_MS + number * 7_919 % 97 * 60_000;
@@ -336,7 +337,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A late event becomes the entry of a session while somebody pages: the page shows the session as it is, and not the late event.
+/// A late event becomes the entry of a session while somebody pages: the page shows the session as
+/// it is, and not the late event.
 #[test]
 fn a_page_shows_an_entry_that_came_after_the_first_page() {
     let tenant = Tenant::new();
@@ -355,7 +357,8 @@ fn a_page_shows_an_entry_that_came_after_the_first_page() {
     assert_eq!(second["events"][0]["entry_url"], "https://a.example/late");
 }
 
-/// The days of a cursor's window are not all kept any more: a page of the others would look like the end of the list.
+/// The days of a cursor's window are not all kept any more: a page of the others would look like
+/// the end of the list.
 #[test]
 fn a_cursor_below_the_floor_is_gone() {
     let tenant = Tenant::new();

@@ -11,7 +11,8 @@ use crate::tenant::Tenant;
 
 const ZONE: &str = "Pacific/Auckland";
 
-/// Sends the events of three days around midnight of several timezones, in a random order of time, with orders, links and companies.
+/// Sends the events of three days around midnight of several timezones, in a random order of time,
+/// with orders, links and companies.
 fn send(tenant: &Tenant) {
     for number in 0..240_i64 {
         let hour = number * 37 % 72;

@@ -1,4 +1,5 @@
-//! `GET /projects/{project_id}/analytics/retention`: who came back, by the interval of the first event.
+//! `GET /projects/{project_id}/analytics/retention`: who came back, by the interval of the first
+//! event.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! Credentials that are revoked while clients hammer with them. The times are printed; what is asserted is the order.
+//! Credentials that are revoked while clients hammer with them. The times are printed; what is
+//! asserted is the order.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -70,8 +71,8 @@ impl Hammers {
     }
 }
 
-/// Revokes what the clients hammer with, and checks what became of their requests. Returns how long after the revocation was sent the last one was answered that
-/// was not refused.
+/// Revokes what the clients hammer with, and checks what became of their requests. Returns how long
+/// after the revocation was sent the last one was answered that was not refused.
 #[track_caller]
 fn revoke(tenant: &Tenant, hammers: Hammers, path: &str, right: u16) -> Duration {
     let before = Instant::now();

@@ -1,4 +1,5 @@
-//! Credentials that end after the head of a request was read, and before its last byte: a client chooses how long that takes.
+//! Credentials that end after the head of a request was read, and before its last byte: a client
+//! chooses how long that takes.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Aggregates and filtered unique users over random histories, compared with the naive model: at rest, and while events flow.
+//! Aggregates and filtered unique users over random histories, compared with the naive model: at
+//! rest, and while events flow.
 //!
 //! `HEADCOUNT_SCAN_TRIALS` says how many histories are asked at rest.
 
@@ -113,8 +114,9 @@ fn answers_after_each(mut model: Model, bodies: &[String], received_ms: i64, que
     after
 }
 
-/// Each answer is that of the model after some number of events between those that were answered when it was asked and those that
-/// were sent when it came, and an answer is never older than the one before.
+/// Each answer is that of the model after some number of events between those that were answered
+/// when it was asked and those that were sent when it came, and an answer is never older than the
+/// one before.
 #[test]
 fn answers_while_events_flow_are_of_one_moment_and_never_go_back() {
     away_from_midnight();

@@ -30,7 +30,8 @@ fn event() -> Value {
     })
 }
 
-/// Sends canaries by every way in: taken, refused as a whole, refused in one field, with unknown credentials.
+/// Sends canaries by every way in: taken, refused as a whole, refused in one field, with unknown
+/// credentials.
 fn plant(tenant: &Tenant) {
     let with = |name: &str, value: Value| {
         let mut event = event();

@@ -65,7 +65,8 @@ impl TestServer {
         TestServer { initial, settings, process, idle: Mutex::default(), log, clock, dir }
     }
 
-    /// A server that tests share, each with an organization of its own. It runs as long as one of them does.
+    /// A server that tests share, each with an organization of its own. It runs as long as one of
+    /// them does.
     pub(crate) fn shared() -> Arc<TestServer> {
         static SHARED: Mutex<Weak<TestServer>> = Mutex::new(Weak::new());
         let mut shared = lock(&SHARED);
@@ -216,7 +217,8 @@ impl TestServer {
     }
 }
 
-/// Restores a backup in place of a stopped server's data, without the people that were erased there since. Returns what was printed.
+/// Restores a backup in place of a stopped server's data, without the people that were erased there
+/// since. Returns what was printed.
 pub(crate) fn restore_without_erased(data: &Path, backup: &Path) -> Value {
     let former = tempfile::tempdir().expect("a directory");
     for entry in std::fs::read_dir(data).expect("its data") {

@@ -161,7 +161,8 @@ fn after(first: &str, question: &Value) -> Vec<u8> {
     question.to_string().replacen('{', &format!("{{{first},"), 1).into_bytes()
 }
 
-/// Ways to write a question that another reader of JSON, or of bodies, may not understand as the server does.
+/// Ways to write a question that another reader of JSON, or of bodies, may not understand as the
+/// server does.
 fn spellings(question: &Value) -> Vec<(&'static str, Vec<u8>, Option<&'static str>)> {
     let text = question.to_string();
     let fields = || question.as_object().expect("an object").iter();

@@ -46,7 +46,8 @@ pub(crate) fn by_page(call: Call, cookie: &str) -> Call {
     call.header("cookie", cookie).header("sec-fetch-site", "same-origin")
 }
 
-/// An operation of the document: method, path with the tenant's ids, and whether a cookie may stand for a token.
+/// An operation of the document: method, path with the tenant's ids, and whether a cookie may stand
+/// for a token.
 pub(crate) fn documented(tenant: &Tenant) -> Vec<(&'static str, String, String, bool)> {
     let document = tenant.send(Call::get("/openapi.json")).json();
     let mut operations = Vec::new();
@@ -172,7 +173,8 @@ fn a_session_is_replaced_by_that_of_another_token_only_on_demand() {
     }
     let shown = tenant.send(by_page(Call::get("/session"), &mine)).ok(200);
     assert_eq!(shown["projects"][0]["project_id"], tenant.project.as_str());
-    // What is refused anyway says so. The same token begins another session, and one that has ended is replaced by any.
+    // What is refused anyway says so. The same token begins another session, and one that has ended
+    // is replaced by any.
     assert_refused("an unknown code", &again(&json!({"code": "lc_0"}), &mine), 401, "invalid_credential", None);
     assert_eq!(again(&json!({"token": tenant.token}), &mine).status, 204);
     assert_refused("the former session", &tenant.send(by_page(Call::get("/session"), &mine)), 401, "invalid_credential", None);

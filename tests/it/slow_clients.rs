@@ -12,7 +12,8 @@ use crate::segment::basic;
 use crate::server::TestServer;
 use crate::tenant::Tenant;
 
-/// How long a connection may stay open that the server has to close: its deadlines are 5 to 15 seconds.
+/// How long a connection may stay open that the server has to close: its deadlines are 5 to 15
+/// seconds.
 const PATIENCE: Duration = Duration::from_secs(45);
 
 fn connect(server: &TestServer) -> TcpStream {
@@ -22,8 +23,8 @@ fn connect(server: &TestServer) -> TcpStream {
     stream
 }
 
-/// Sends `request` over and over on so many connections, and reads nothing, until nobody takes more. How much memory the
-/// process then has more than before, in MiB.
+/// Sends `request` over and over on so many connections, and reads nothing, until nobody takes
+/// more. How much memory the process then has more than before, in MiB.
 fn growth_of_unread(server: &TestServer, connections: usize, request: &str) -> u64 {
     let block = request.repeat(64 * 1024 / request.len());
     let mut streams: Vec<(TcpStream, usize)> = (0..connections).map(|_| (connect(server), 0)).collect();
@@ -91,7 +92,8 @@ fn connections_that_are_held_take_little_memory() {
     }
 }
 
-/// Opens so many connections, and sends a head with this length and `sent` bytes of the body on each. They stay open.
+/// Opens so many connections, and sends a head with this length and `sent` bytes of the body on
+/// each. They stay open.
 fn hold(server: &TestServer, connections: usize, head: &str, length: usize, sent: usize) -> Vec<TcpStream> {
     let request = format!("{head}content-type: application/json\r\ncontent-length: {length}\r\n\r\n{}", " ".repeat(sent));
     let mut held: Vec<TcpStream> = (0..connections).map(|_| connect(server)).collect();
@@ -124,9 +126,11 @@ fn bodies_that_are_held_take_little_memory_on_every_path() {
         let held = hold(&server, connections, &format!("{line} HTTP/1.1\r\nhost: a\r\n{credential}"), bytes + 1, bytes);
         std::thread::sleep(Duration::from_millis(300));
         let growth = server.resident_mib().saturating_sub(before);
-        // If each were kept, it would be more than 130 MiB. A connection takes some 30 KiB while it is answered.
+        // If each were kept, it would be more than 130 MiB. A connection takes some 30 KiB while it
+        // is answered.
         assert!(growth < 100, "{growth} MiB more for {line}");
-        // Another organization at the same address is served meanwhile: its events, its questions, its changes.
+        // Another organization at the same address is served meanwhile: its events, its questions,
+        // its changes.
         other.recorded(&json!({"name": "a", "user_id": "ada"}));
         other.post(&other.path("analytics/report"), &json!({})).ok(200);
         other.patch("/organization", &json!({"name": "another"})).ok(200);
@@ -364,7 +368,8 @@ fn an_upgrade_is_answered_at_once() {
     }
 }
 
-/// A client that goes away while it waits takes its question with it. Here it only ends its side, so that it sees what becomes of its request.
+/// A client that goes away while it waits takes its question with it. Here it only ends its side,
+/// so that it sees what becomes of its request.
 #[test]
 fn questions_end_with_their_clients_and_events_do_not() {
     let server = Arc::new(TestServer::start_with(&["--view-memory=0"]));

@@ -37,7 +37,8 @@ fn a_project_says_which_hosts_are_no_sources() {
     assert_eq!(values, [(None, Some(6)), (Some("a.docs.example"), Some(1)), (Some("pay.bank.example"), Some(1))]);
 }
 
-/// Reports of users of other products: umami#4297, posthog#10860, shynet#26, snowplow referer-parser#257, and what is like them.
+/// Reports of users of other products: umami#4297, posthog#10860, shynet#26, snowplow
+/// referer-parser#257, and what is like them.
 #[test]
 fn sources_are_those_that_brought_a_visit() {
     let tenant = Tenant::new();

@@ -16,7 +16,8 @@ use crate::wrong_clock::WrongClock;
 pub(crate) const BROWSER: &str =
     "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0 Safari/537.36";
 
-/// The windows of [`Tenant::metrics`] and [`Tenant::users`]: wide enough for every event that a test sends.
+/// The windows of [`Tenant::metrics`] and [`Tenant::users`]: wide enough for every event that a
+/// test sends.
 const EVER: (&str, &str) = ("2020-01-01", "2028-12-31");
 
 /// An organization with one project, and its owner's token.
@@ -136,7 +137,8 @@ impl Tenant {
         answer.json()
     }
 
-    /// Records an order of ada's, who is of the company acme.com and of the group t1, and gives the company's id.
+    /// Records an order of ada's, who is of the company acme.com and of the group t1, and gives the
+    /// company's id.
     #[track_caller]
     pub(crate) fn peopled(&self) -> String {
         let email = json!({"email": "ada@acme.com"});
@@ -168,7 +170,8 @@ pub(crate) fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).expect("a clock of this age")
 }
 
-/// Waits for the next day if this one is about to end: what is relative to today must not change within a test.
+/// Waits for the next day if this one is about to end: what is relative to today must not change
+/// within a test.
 pub(crate) fn away_from_midnight() {
     const DAY_MS: i64 = 86_400_000;
     const MARGIN_MS: i64 = 30_000;

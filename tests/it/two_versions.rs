@@ -1,7 +1,9 @@
-//! Nodes of two versions of the program over a broker, under load: one joins, goes back, and then all are upgraded, one after the other. Whichever is asked answers the same, and an `ETag` stands for
-//! one answer.
+//! Nodes of two versions of the program over a broker, under load: one joins, goes back, and then
+//! all are upgraded, one after the other. Whichever is asked answers the same, and an `ETag` stands
+//! for one answer.
 //!
-//! The later version is the same program, which stands for it (`TEST_HEADCOUNT_IS_NEXT`): what it folds, records and answers has other version numbers, and the earlier one can't read it.
+//! The later version is the same program, which stands for it (`TEST_HEADCOUNT_IS_NEXT`): what it
+//! folds, records and answers has other version numbers, and the earlier one can't read it.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -174,7 +176,8 @@ impl Versions {
         assert!(sealed.json()["events"].as_u64().unwrap() > 0, "{}", sealed.text());
     }
 
-    /// Asks all running nodes all questions, while nothing is recorded: they answer the same, with every event, and one tag never stands for two answers.
+    /// Asks all running nodes all questions, while nothing is recorded: they answer the same, with
+    /// every event, and one tag never stands for two answers.
     fn compare(&mut self, projects: &[Project]) -> Tags {
         let mut tags = Tags::new();
         let asked: Vec<usize> = (0..3).filter(|place| self.nodes[*place].is_some()).collect();
@@ -264,7 +267,8 @@ impl Load {
     }
 }
 
-/// Says whether each tag changed as it has to between two comparisons with no event between them: if the version of an owner changed, whose answer it is in part.
+/// Says whether each tag changed as it has to between two comparisons with no event between them:
+/// if the version of an owner changed, whose answer it is in part.
 fn assert_tags_follow(
     versions: &Versions,
     (before, owners_before): (&Tags, &BTreeMap<String, bool>),
@@ -313,7 +317,8 @@ impl Load {
         versions.compare(&lock(&self.projects));
     }
 
-    /// Moves projects between versions by `step`, with no event meanwhile, and compares answers and tags before and after.
+    /// Moves projects between versions by `step`, with no event meanwhile, and compares answers and
+    /// tags before and after.
     fn compare_across(&self, versions: &mut Versions, step: impl FnOnce(&mut Versions)) {
         let (_pause, projects) = (self.pause(), lock(&self.projects));
         let (before, owners_before) = (versions.compare(&projects), versions.owners(&projects));
@@ -423,7 +428,8 @@ fn days_that_are_not_kept_wait_until_the_upgrade_is_finalized() {
     versions.ask(0, &change).ok(200);
     let archive = versions.data_dir(0).join("archive");
     let folder = archive.join(format!("partition={:02}/project={}", partition_of(project.id.parse().unwrap()), project.id));
-    // Whether there is a base, after a while in which old days are looked for once the floor is saved.
+    // Whether there is a base, after a while in which old days are looked for once the floor is
+    // saved.
     let has_base = || {
         std::thread::sleep(Duration::from_secs(3));
         let operator = std::fs::read_to_string(versions.data_dir(0).join("operator-token")).unwrap();

@@ -1,5 +1,5 @@
-//! Kept answers: the same questions are asked after every few events of random histories, while events are sealed, and after restarts. Each
-//! answer must be the model's.
+//! Kept answers: the same questions are asked after every few events of random histories, while
+//! events are sealed, and after restarts. Each answer must be the model's.
 
 use std::sync::Arc;
 

@@ -41,7 +41,8 @@ impl Received {
     }
 }
 
-/// A receiver that answers with one status after another, the last one for ever; 0 cuts the connection.
+/// A receiver that answers with one status after another, the last one for ever; 0 cuts the
+/// connection.
 pub(crate) struct Receiver {
     address: SocketAddr,
     got: Arc<Mutex<Vec<Received>>>,

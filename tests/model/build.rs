@@ -1,5 +1,5 @@
-//! Lists the files in `src/answers/rollups/`: a new one is compared with the engine without a line elsewhere. `cargo fmt`
-//! does not see them, so `just check` formats them by their names.
+//! Lists the files in `src/answers/rollups/`: a new one is compared with the engine without a line
+//! elsewhere. `cargo fmt` does not see them, so `just check` formats them by their names.
 
 #![allow(clippy::expect_used, reason = "a build that can't list them has failed")]
 

@@ -1,4 +1,5 @@
-//! Compares the results on the access log with the naive model, which gets the same requests from a parser of its own.
+//! Compares the results on the access log with the naive model, which gets the same requests from a
+//! parser of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
@@ -36,7 +37,8 @@ const KNOWN: [(&str, &str, &str); 11] = [
     ("askubuntu.com", "askubuntu.com", "social"),
 ];
 
-/// Browsers, by the first of these tokens in a user agent of this log. Tokens without a name stand for minor browsers.
+/// Browsers, by the first of these tokens in a user agent of this log. Tokens without a name stand
+/// for minor browsers.
 const BROWSERS: [(&str, &str); 30] = [
     ("Opera 8", "Opera"),
     ("2345Explorer", ""),

@@ -1,7 +1,8 @@
 //! Imports real data with the program, and verifies the answers of the engine.
 //!
-//! `cdnow_master.txt`: every purchase of 23,570 CDNOW customers, January 1997 to June 1998, the classic data set of customer-base
-//! analysis (Fader & Hardie). `apache_access.log`: 10,000 requests to a real site in May 2015 (from elastic/examples).
+//! `cdnow_master.txt`: every purchase of 23,570 CDNOW customers, January 1997 to June 1998, the
+//! classic data set of customer-base analysis (Fader & Hardie). `apache_access.log`: 10,000
+//! requests to a real site in May 2015 (from elastic/examples).
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 

@@ -6,7 +6,8 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-/// A running server, and the token that `init` saved in its directory. Dropping it kills the process.
+/// A running server, and the token that `init` saved in its directory. Dropping it kills the
+/// process.
 pub(super) struct Server {
     child: Child,
     url: String,

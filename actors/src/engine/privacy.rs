@@ -48,16 +48,22 @@ struct Made {
 }
 
 impl Engine {
-    /// Makes a privacy request. When this returns, it is durable; an [export](PrivacyRequestKind::Export) has every event that was acknowledged before; of an erased subject no event is recorded any more, and after an
-    /// [opt-in](PrivacyRequestKind::OptIn) they are recorded again. The rest is done in the background.
+    /// Makes a privacy request. When this returns, it is durable; an
+    /// [export](PrivacyRequestKind::Export) has every event that was acknowledged before; of an
+    /// erased subject no event is recorded any more, and after an
+    /// [opt-in](PrivacyRequestKind::OptIn) they are recorded again. The rest is done in the
+    /// background.
     ///
-    /// If the request can't be written after its erasure began, the erasure goes on without it. A further request completes.
+    /// If the request can't be written after its erasure began, the erasure goes on without it. A
+    /// further request completes.
     ///
-    /// Waits for the disk, and reads the ids of all identities: in async code it belongs on a thread that may block.
+    /// Waits for the disk, and reads the ids of all identities: in async code it belongs on a
+    /// thread that may block.
     ///
     /// # Errors
-    /// See [`ErasureError`]; [`RegistryError::Conflict`] `limit_reached` at [`MAX_PRIVACY_REQUESTS`](crate::privacy::MAX_PRIVACY_REQUESTS), and if there are too
-    /// many exports that are not done, or keep an artifact.
+    /// See [`ErasureError`]; [`RegistryError::Conflict`] `limit_reached` at
+    /// [`MAX_PRIVACY_REQUESTS`](crate::privacy::MAX_PRIVACY_REQUESTS), and if there are too many
+    /// exports that are not done, or keep an artifact.
     pub fn make_privacy_request(
         &self,
         organization: OrganizationId,
@@ -111,7 +117,8 @@ impl Engine {
         Ok(self.inner.privacy.add(request)?)
     }
 
-    /// Whether this machine looks after the privacy requests of an organization. Another one does, or takes that over, if not.
+    /// Whether this machine looks after the privacy requests of an organization. Another one does,
+    /// or takes that over, if not.
     #[must_use]
     pub fn is_privacy_home(&self, organization: OrganizationId) -> bool {
         self.inner.privacy.is_home(organization)
@@ -120,7 +127,8 @@ impl Engine {
     /// A privacy request.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`], also if it is another organization's; [`RegistryError::Storage`] if another machine looks after it.
+    /// [`RegistryError::NotFound`], also if it is another organization's;
+    /// [`RegistryError::Storage`] if another machine looks after it.
     pub fn privacy_request(
         &self,
         organization: OrganizationId,
@@ -133,7 +141,8 @@ impl Engine {
     /// Returns privacy requests of an organization, newest first.
     ///
     /// # Errors
-    /// [`RegistryError::Invalid`] `starting_after` for a request that is not there; [`RegistryError::Storage`] if another machine looks after them.
+    /// [`RegistryError::Invalid`] `starting_after` for a request that is not there;
+    /// [`RegistryError::Storage`] if another machine looks after them.
     pub fn privacy_requests(&self, organization: OrganizationId, query: &PrivacyQuery) -> Result<PrivacyPage, RegistryError> {
         self.inner.privacy.check_home(organization)?;
         let (param, message) = ("starting_after".to_owned(), "must be the id of a privacy request".to_owned());
@@ -170,7 +179,8 @@ impl Engine {
         }
     }
 
-    /// Goes on with the requests that are not done, and returns the pause until the next look. `is_first`: for the first time since the start.
+    /// Goes on with the requests that are not done, and returns the pause until the next look.
+    /// `is_first`: for the first time since the start.
     fn advance_privacy_requests(&self, is_first: bool) -> Duration {
         let (taken_up, failed) = match self.take_up_privacy_requests() {
             Ok(taken_up) => (taken_up, false),
@@ -206,21 +216,25 @@ impl Engine {
         }
     }
 
-    /// Begins to look after the requests of organizations whose home is this machine now, on one of several. Returns the partitions of those.
+    /// Begins to look after the requests of organizations whose home is this machine now, on one of
+    /// several. Returns the partitions of those.
     fn take_up_privacy_requests(&self) -> Result<BTreeSet<u16>, (BTreeSet<u16>, RegistryError)> {
         let privacy = &self.inner.privacy;
         let mut taken_up = BTreeSet::new();
         let new = privacy.new_homes();
-        // Before the erasures are read: another home may have recorded one that it could not make a request of.
+        // Before the erasures are read: another home may have recorded one that it could not make a
+        // request of.
         let is_unsure = privacy.take_unsure(self.registry().erasures_applied());
         if new.is_empty() && !is_unsure {
             return Ok(taken_up);
         }
         let removed = privacy.remove_strays().inspect_err(|_| privacy.note_unsure());
         let mut failure = removed.err().map(RegistryError::from);
-        // Read after it was found out what is owned: whatever an organization has done before it is known here, it has done with this home.
+        // Read after it was found out what is owned: whatever an organization has done before it is
+        // known here, it has done with this home.
         let homes: BTreeSet<u16> = self.registry().organizations().iter().map(|known| home_of(known.id)).collect();
-        // Also those that are done: their requests may be missing. What was lifted is recorded again.
+        // Also those that are done: their requests may be missing. What was lifted is recorded
+        // again.
         let mut erasures = self.registry().erasures();
         erasures.retain(|erasure| !erasure.only_suppresses() && (!erasure.is_done || !erasure.is_lifted));
         let has_project = |project| self.registry().policy(project).is_some();
@@ -272,7 +286,8 @@ impl Engine {
         })
     }
 
-    /// The keys of those whom a request is about. The request itself may have only some of those that its erasures have.
+    /// The keys of those whom a request is about. The request itself may have only some of those
+    /// that its erasures have.
     fn erased_keys(&self, request: &PrivacyRequest) -> PrivacyKeys {
         let mut keys = request.keys.clone();
         for erasure in self.registry().erasures_of(request.organization, |of| request.erasures.contains(&of.number)) {

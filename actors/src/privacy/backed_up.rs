@@ -23,7 +23,8 @@ impl PrivacyRequests {
     }
 }
 
-/// Returns requests for a data directory that has these erasures, which are those of the same moment or a later one.
+/// Returns requests for a data directory that has these erasures, which are those of the same
+/// moment or a later one.
 pub(crate) fn fitted_to(requests: Vec<PrivacyRequest>, erasures: &[Erasure]) -> Vec<PrivacyRequest> {
     // Requests name people until the erasure's own one is completed.
     let open = requests.iter().filter(|request| request.kind == PrivacyRequestKind::Erasure && request.is_open());
@@ -33,7 +34,8 @@ pub(crate) fn fitted_to(requests: Vec<PrivacyRequest>, erasures: &[Erasure]) -> 
     requests.into_iter().map(|request| fitted(request, erasures, &is_under_way)).collect()
 }
 
-/// Returns a request that names nobody whose erasure is under way. The request of such an erasure gets all its ids.
+/// Returns a request that names nobody whose erasure is under way. The request of such an erasure
+/// gets all its ids.
 fn fitted(mut request: PrivacyRequest, erasures: &[Erasure], is_under_way: &dyn Fn(&Erasure) -> bool) -> PrivacyRequest {
     for erasure in erasures.iter().filter(|erasure| erasure.organization == request.organization) {
         let keys = PrivacyKeys { users: erasure.users.clone(), others: erasure.others.clone(), emails: Vec::new() };

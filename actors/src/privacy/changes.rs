@@ -8,7 +8,8 @@ use headcount_control::{PrivacyRequestId, RegistryError};
 use super::request::{PrivacyRequest, PrivacyRequestKind};
 use super::requests::PrivacyRequests;
 
-/// The most linked anonymous ids in the document of an erasure or an opt-in. The records of its erasures have all of them.
+/// The most linked anonymous ids in the document of an erasure or an opt-in. The records of its
+/// erasures have all of them.
 pub(super) const MAX_OTHERS: usize = 5_000;
 
 type Requests = DocumentSet<PrivacyRequest>;
@@ -32,7 +33,8 @@ impl PrivacyRequests {
     /// Records a new request, durably.
     ///
     /// # Errors
-    /// [`RegistryError::Storage`]: the request could not be written, or is there all the same. An erasure that was begun for it goes on without it.
+    /// [`RegistryError::Storage`]: the request could not be written, or is there all the same. An
+    /// erasure that was begun for it goes on without it.
     pub(crate) fn add(&self, request: PrivacyRequest) -> Result<Arc<PrivacyRequest>, RegistryError> {
         let _one = self.changes.lock();
         let added = self.write(&mut || {
@@ -47,7 +49,9 @@ impl PrivacyRequests {
         Ok(self.get(request.organization, &request.id).unwrap_or_else(|| Arc::new(request)))
     }
 
-    /// Changes a request, durably. Does nothing if `change` leaves the request as it is, or if there is none. `change` may be called more than once, each time for the request as it is then.
+    /// Changes a request, durably. Does nothing if `change` leaves the request as it is, or if
+    /// there is none. `change` may be called more than once, each time for the request as it is
+    /// then.
     ///
     /// # Errors
     /// [`RegistryError::Storage`]: the change could not be written; it may be made all the same.
@@ -61,7 +65,8 @@ impl PrivacyRequests {
         })
     }
 
-    /// Writes the request that `plan` returns for the requests as they are; `None`: nothing is to be changed. If another change comes first, `plan` is asked again.
+    /// Writes the request that `plan` returns for the requests as they are; `None`: nothing is to
+    /// be changed. If another change comes first, `plan` is asked again.
     fn write(&self, plan: &mut dyn FnMut() -> Result<Option<PrivacyRequest>, RegistryError>) -> Result<(), RegistryError> {
         Requests::attempt(
             || self.follow(),
@@ -78,7 +83,8 @@ impl PrivacyRequests {
         )
     }
 
-    /// Reads everything that was written before. A broker that is behind may say that there is nothing more: only a change of one's own shows it.
+    /// Reads everything that was written before. A broker that is behind may say that there is
+    /// nothing more: only a change of one's own shows it.
     pub(super) fn prove(&self, partition: u16) -> Result<(), RegistryError> {
         let _one = self.changes.lock();
         let by = format!("home.{partition:03}");
@@ -91,7 +97,8 @@ impl PrivacyRequests {
 
 /// The request as a document, whose size is bounded.
 fn shortened(mut request: PrivacyRequest) -> PrivacyRequest {
-    // Only an export itself says whom it is about, who may be erased later. It has at most 10,000 ids.
+    // Only an export itself says whom it is about, who may be erased later. It has at most 10,000
+    // ids.
     if request.kind != PrivacyRequestKind::Export {
         request.keys.others.truncate(MAX_OTHERS);
     }

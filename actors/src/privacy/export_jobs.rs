@@ -18,7 +18,8 @@ const MAX_RUNNING: usize = 2;
 #[derive(Debug, Default)]
 pub(crate) struct ExportJobs {
     state: Mutex<JobsState>,
-    /// Held while an artifact is completed, and while those of an erased identity are withdrawn: the later of both sees the earlier.
+    /// Held while an artifact is completed, and while those of an erased identity are withdrawn:
+    /// the later of both sees the earlier.
     publishing: Mutex<()>,
 }
 
@@ -31,7 +32,8 @@ struct JobsState {
 }
 
 impl ExportJobs {
-    /// Takes a place for an export. Returns what ends it, and whether it is the first attempt of this process; `None` if it has to wait, or is being made.
+    /// Takes a place for an export. Returns what ends it, and whether it is the first attempt of
+    /// this process; `None` if it has to wait, or is being made.
     pub(crate) fn begin(&self, request: &PrivacyRequest) -> Option<(Arc<AtomicBool>, bool)> {
         let mut state = self.state.lock();
         let has_turn = state.running.len() < MAX_RUNNING

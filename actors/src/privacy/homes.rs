@@ -1,6 +1,8 @@
-//! Homes: the organizations whose privacy requests this machine looks after (ADR 17). Each has one home, the owner of one partition.
+//! Homes: the organizations whose privacy requests this machine looks after (ADR 17). Each has one
+//! home, the owner of one partition.
 //!
-//! Only the home changes a request, and only the home has the artifacts of exports. One machine alone is the home of all organizations from its start on.
+//! Only the home changes a request, and only the home has the artifacts of exports. One machine
+//! alone is the home of all organizations from its start on.
 
 use std::sync::atomic::Ordering;
 
@@ -31,8 +33,9 @@ impl PrivacyRequests {
         if self.is_home(organization) { Ok(()) } else { Err(not_here()) }
     }
 
-    /// Begins to look after the organizations of a partition that this machine owns: learns what others have done, removes what it has of a former time, and ends what was
-    /// begun. `None`: there are none yet. Does nothing if it has begun before. Returns whether it begins.
+    /// Begins to look after the organizations of a partition that this machine owns: learns what
+    /// others have done, removes what it has of a former time, and ends what was begun. `None`:
+    /// there are none yet. Does nothing if it has begun before. Returns whether it begins.
     ///
     /// # Errors
     /// The documents can't be read, or a file can't be removed.
@@ -83,7 +86,8 @@ impl PrivacyRequests {
         Ok(())
     }
 
-    /// Ends what this machine does for the organizations of a partition, which another one may own from now on. What exports made is removed soon.
+    /// Ends what this machine does for the organizations of a partition, which another one may own
+    /// from now on. What exports made is removed soon.
     pub(crate) fn give_up(&self, partition: u16) {
         {
             let mut homes = self.homes.lock();
@@ -95,7 +99,8 @@ impl PrivacyRequests {
         self.made.notify_one();
     }
 
-    /// The partitions that this machine owns, and whose organizations it does not look after yet. Forgets those that it has lost.
+    /// The partitions that this machine owns, and whose organizations it does not look after yet.
+    /// Forgets those that it has lost.
     pub(crate) fn new_homes(&self) -> Vec<u16> {
         let mut homes = self.homes.lock();
         let known = homes.begun.len();
@@ -113,8 +118,9 @@ impl PrivacyRequests {
         self.is_unsure.store(true, Ordering::Release);
     }
 
-    /// Whether [`Self::recover`] is to be called again, once: a request could not be written, and its erasure may be recorded, or there are other erasures than at the last
-    /// call. `applied` counts their changes.
+    /// Whether [`Self::recover`] is to be called again, once: a request could not be written, and
+    /// its erasure may be recorded, or there are other erasures than at the last call. `applied`
+    /// counts their changes.
     pub(crate) fn take_unsure(&self, applied: u64) -> bool {
         let has_changed = self.erasures_seen.swap(applied, Ordering::AcqRel) != applied;
         self.is_unsure.swap(false, Ordering::AcqRel) || has_changed

@@ -1,7 +1,9 @@
 //! Privacy requests: what was asked for about a person, how far it is, and what was done.
 //!
-//! A request is a document, which is only ever replaced as a whole: its subject is personal data, so that no log may have it, and it is gone once
-//! the subject is erased. An export makes a file, its artifact. `engine::exporting` makes artifacts; `erasures` and `archiver::erasures` remove events.
+//! A request is a document, which is only ever replaced as a whole: its subject is personal data,
+//! so that no log may have it, and it is gone once the subject is erased. An export makes a file,
+//! its artifact. `engine::exporting` makes artifacts; `erasures` and `archiver::erasures` remove
+//! events.
 
 mod artifacts;
 mod backed_up;

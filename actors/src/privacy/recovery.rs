@@ -1,4 +1,5 @@
-//! What is finished when requests are opened: a kill, or a restored backup, may have left one half of a change.
+//! What is finished when requests are opened: a kill, or a restored backup, may have left one half
+//! of a change.
 
 use headcount_control::{Erasure, RegistryError};
 use headcount_domain::ids::{OrganizationId, ProjectId};
@@ -20,8 +21,9 @@ pub(crate) struct AtStart<'s> {
 }
 
 impl PrivacyRequests {
-    /// Ends the removals of artifacts that were begun. Other exports whose artifacts are not there are made again: a restored backup has none. An erasure may
-    /// be recorded without its request: nothing names its subject any more.
+    /// Ends the removals of artifacts that were begun. Other exports whose artifacts are not there
+    /// are made again: a restored backup has none. An erasure may be recorded without its request:
+    /// nothing names its subject any more.
     ///
     /// # Errors
     /// [`RegistryError::Storage`]: a file can't be read or removed, or a request can't be written.
@@ -109,7 +111,8 @@ mod tests {
         PrivacyRequest { kind: PrivacyRequestKind::Export, erasures: Vec::new(), ..request(1, 1, user) }
     }
 
-    /// An export of `user` that was completed, with events of `project`, and whose artifact is not there.
+    /// An export of `user` that was completed, with events of `project`, and whose artifact is not
+    /// there.
     fn without_file(requests: &PrivacyRequests, user: u128, project: u64, expires_at: i64) -> PrivacyRequestId {
         let mut export = export(user);
         export.begin(Instant(2), false);

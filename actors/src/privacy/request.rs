@@ -86,7 +86,8 @@ impl PrivacySubject {
     }
 }
 
-/// The keyed hashes of the ids that a request is about. They tell whom it was about when the ids are gone.
+/// The keyed hashes of the ids that a request is about. They tell whom it was about when the ids
+/// are gone.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PrivacyKeys {
@@ -165,7 +166,8 @@ pub enum PrivacyAuditEvent {
     },
     /// The artifact was removed, since its time was over.
     Expired,
-    /// The artifact was removed, since it had somebody who was erased, or a project that was deleted.
+    /// The artifact was removed, since it had somebody who was erased, or a project that was
+    /// deleted.
     ArtifactErased,
 }
 
@@ -219,11 +221,13 @@ pub struct PrivacyRequest {
     pub completed_at: Option<Instant>,
     /// What happened, oldest first.
     pub audit: Vec<PrivacyAudit>,
-    /// The numbers of the erasures, in the organization, that it waits for: its own, and former ones of the same subject that were not done.
+    /// The numbers of the erasures, in the organization, that it waits for: its own, and former
+    /// ones of the same subject that were not done.
     pub(crate) erasures: Vec<u64>,
     /// The ids that it is about.
     pub(crate) keys: PrivacyKeys,
-    /// What its end will show: the figures of the projects, and the number of identities and of their events.
+    /// What its end will show: the figures of the projects, and the number of identities and of
+    /// their events.
     pub(crate) outcome: PrivacyOutcome,
     /// How far an export is.
     #[serde(default)]
@@ -286,7 +290,8 @@ impl PrivacyRequest {
         self.export.artifact.as_ref().map_or(&[], |artifact| &artifact.projects)
     }
 
-    /// Whether it is about one of these identities, or its artifact has, or may have, one of their ids.
+    /// Whether it is about one of these identities, or its artifact has, or may have, one of their
+    /// ids.
     pub(crate) fn names_any_of(&self, keys: &PrivacyKeys) -> bool {
         self.keys.meets(keys) || self.export.artifact.as_ref().is_some_and(|artifact| artifact.has_any_of(&keys.others))
     }
@@ -340,14 +345,16 @@ impl PrivacyRequest {
         (self.status, self.export.failure) = (PrivacyStatus::Failed, Some(failure));
     }
 
-    /// Ends an export, whose artifact is a file now. One that was made before is kept for no longer.
+    /// Ends an export, whose artifact is a file now. One that was made before is kept for no
+    /// longer.
     pub(crate) fn complete_export(&mut self, at: Instant, artifact: Artifact, expires_at: Instant) {
         let expires_at = self.export.expires_at.unwrap_or(expires_at);
         (self.export.artifact, self.export.expires_at) = (Some(artifact), Some(expires_at));
         self.complete(at);
     }
 
-    /// Has an export made again, whose artifact is not there. The new one is kept until the same time.
+    /// Has an export made again, whose artifact is not there. The new one is kept until the same
+    /// time.
     pub(crate) fn make_again(&mut self) {
         let export = ExportState { expires_at: self.export.expires_at, ..ExportState::default() };
         (self.status, self.completed_at, self.export) = (PrivacyStatus::Processing, None, export);

@@ -70,13 +70,15 @@ pub(crate) struct PrivacyRequests {
 }
 
 impl PrivacyRequests {
-    /// Opens the requests that are kept as `documents`, and the artifacts in `exports`. Reads the requests if this machine owns their homes already: it keeps their artifacts.
+    /// Opens the requests that are kept as `documents`, and the artifacts in `exports`. Reads the
+    /// requests if this machine owns their homes already: it keeps their artifacts.
     /// [`PrivacyRequests::recover`] comes next.
     ///
     /// Removes all other artifacts: another machine may have withdrawn them meanwhile.
     ///
     /// # Errors
-    /// The requests can't be read, the directory of artifacts can't be read or written, or a file can't be removed.
+    /// The requests can't be read, the directory of artifacts can't be read or written, or a file
+    /// can't be removed.
     pub(crate) fn open(documents: Arc<dyn Documents>, owners: Arc<Owners>, exports: &Path) -> Result<Self, ControlError> {
         let begun: BTreeSet<u16> = (0..PARTITIONS).filter(|partition| owners.is_here(*partition)).collect();
         let is_at_home = !begun.is_empty();
@@ -168,7 +170,8 @@ impl PrivacyRequests {
         keys
     }
 
-    /// Returns requests of an organization, newest first. `None`: it has no request `starting_after`.
+    /// Returns requests of an organization, newest first. `None`: it has no request
+    /// `starting_after`.
     pub(crate) fn page(&self, organization: OrganizationId, query: &PrivacyQuery) -> Option<PrivacyPage> {
         let mut requests: Vec<Arc<PrivacyRequest>> =
             self.all.read().values().filter(|request| request.organization == organization).cloned().collect();
@@ -245,7 +248,8 @@ pub(super) mod tests {
         assert_eq!(item_names::<PrivacyRequest>(dir.path()).unwrap(), [format!("{kept}.json")]);
     }
 
-    /// After a failure the request is as it was, here and after a restart, or, there, as it was to become.
+    /// After a failure the request is as it was, here and after a restart, or, there, as it was to
+    /// become.
     #[test]
     fn every_operation_may_fail() {
         let dir = tempfile::tempdir().unwrap();

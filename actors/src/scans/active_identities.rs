@@ -1,7 +1,8 @@
 //! Who was active in projects that other nodes own.
 //!
-//! A node that is asked reads the events of all its projects of the organization, and lists the identities. If they are too many for one answer, it is asked for
-//! some of them at a time, by their keys, and reads the events anew each time.
+//! A node that is asked reads the events of all its projects of the organization, and lists the
+//! identities. If they are too many for one answer, it is asked for some of them at a time, by
+//! their keys, and reads the events anew each time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,7 +52,8 @@ impl ActiveQuestion {
         hash % self.parts.max(1) == self.part
     }
 
-    /// The same question for smaller parts, of about half as many identities as an answer may have, if the part has `count`.
+    /// The same question for smaller parts, of about half as many identities as an answer may have,
+    /// if the part has `count`.
     fn divided(self, count: u64, most: usize) -> Result<impl Iterator<Item = Self>, AskNodeError> {
         // Parts of few identities are far from equal.
         let times = count.div_ceil((most as u64 / 2).max(1)).max(2);
@@ -112,7 +114,8 @@ impl Scans {
         self.run_scan(turn, move |_, cancelled, _| question.list(active, most, cancelled)).await
     }
 
-    /// Returns who was active in projects of an organization, on whichever nodes they are, with the number of their events.
+    /// Returns who was active in projects of an organization, on whichever nodes they are, with the
+    /// number of their events.
     pub(super) async fn collect_active(
         &self,
         turn: &Arc<ScanTurn>,

@@ -26,7 +26,8 @@ pub(super) struct ActiveUsers {
     blocks: Vec<KeyMap<u64>>,
     by_day: Vec<u64>,
     total: u64,
-    /// The active ids whose links are to be asked for; `None`: [`ActiveUsers::see_link`] sees all links.
+    /// The active ids whose links are to be asked for; `None`: [`ActiveUsers::see_link`] sees all
+    /// links.
     unresolved: Option<HashSet<RecordKey, KeyHashBuilder>>,
 }
 
@@ -37,7 +38,8 @@ fn map_bytes<V>(map: &KeyMap<V>) -> usize {
 }
 
 impl ActiveUsers {
-    /// Nobody was active yet. `sees_all_links`: the first link of an id that is seen is the first that was recorded.
+    /// Nobody was active yet. `sees_all_links`: the first link of an id that is seen is the first
+    /// that was recorded.
     pub(super) fn new(window: Window, sees_all_links: bool) -> Self {
         let blocks = (0..window.len().div_ceil(BLOCK_DAYS)).map(|_| KeyMap::default()).collect();
         let unresolved = (!sees_all_links).then(HashSet::default);
@@ -100,7 +102,8 @@ impl ActiveUsers {
         }
     }
 
-    /// Records that `named` was active. Its days belong to the user that it is linked to, now or later.
+    /// Records that `named` was active. Its days belong to the user that it is linked to, now or
+    /// later.
     pub(super) fn add(&mut self, named: RecordKey, day: Day) {
         if !self.window.contains(day) {
             return;

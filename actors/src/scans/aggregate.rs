@@ -25,7 +25,8 @@ pub(super) struct AggregateQuestion<'q> {
     pub(super) limit: usize,
 }
 
-/// Groups events, in tables and sorts of `sort_bytes` each. Groups that are kept are advanced, and kept again if they fit into a table.
+/// Groups events, in tables and sorts of `sort_bytes` each. Groups that are kept are advanced, and
+/// kept again if they fit into a table.
 pub(super) fn aggregate(
     scan: &Scan<'_>,
     question: &AggregateQuestion<'_>,

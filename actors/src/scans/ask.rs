@@ -42,7 +42,8 @@ impl Drop for CancelOnDrop {
 impl Scans {
     /// Unique users with an event that matches `predicate`, per day of `window` and over it.
     ///
-    /// Costs a pass over the project's events, unless the answer is kept. Dropping the future ends it.
+    /// Costs a pass over the project's events, unless the answer is kept. Dropping the future ends
+    /// it.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -55,7 +56,8 @@ impl Scans {
 
     /// Groups the events of `window` that match `predicate`, and returns the first `limit` groups.
     ///
-    /// Costs a pass over the project's events, unless the answer is kept. Dropping the future ends it.
+    /// Costs a pass over the project's events, unless the answer is kept. Dropping the future ends
+    /// it.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -73,9 +75,11 @@ impl Scans {
         }
     }
 
-    /// Returns the figures of a window by time: of its chosen events, and of the sessions that hold them.
+    /// Returns the figures of a window by time: of its chosen events, and of the sessions that hold
+    /// them.
     ///
-    /// Costs a pass over the project's events, unless the answer is kept. Dropping the future ends it.
+    /// Costs a pass over the project's events, unless the answer is kept. Dropping the future ends
+    /// it.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -97,7 +101,8 @@ impl Scans {
         }
     }
 
-    /// Counts the events of `window` that match `predicate`, as [`Scans::aggregate`] does, up to the position that it also returns.
+    /// Counts the events of `window` that match `predicate`, as [`Scans::aggregate`] does, up to
+    /// the position that it also returns.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -161,7 +166,8 @@ impl Scans {
         .await
     }
 
-    /// Runs a scan within the time that a question may take. `answer` also gets the memory of each of its tables and sorts.
+    /// Runs a scan within the time that a question may take. `answer` also gets the memory of each
+    /// of its tables and sorts.
     pub(super) async fn scan<R: Send + 'static>(
         &self,
         project: ProjectId,
@@ -177,7 +183,8 @@ impl Scans {
         .await
     }
 
-    /// Returns `None` if the floor rose meanwhile: some events may have been gone before the scan read them.
+    /// Returns `None` if the floor rose meanwhile: some events may have been gone before the scan
+    /// read them.
     async fn scan_in_turn<R: Send + 'static>(
         &self,
         project: ProjectId,
@@ -209,7 +216,8 @@ impl Scans {
         .await
     }
 
-    /// Runs what belongs to a scan that holds `turn`, on a thread of its own. Dropping the future ends it.
+    /// Runs what belongs to a scan that holds `turn`, on a thread of its own. Dropping the future
+    /// ends it.
     pub(super) async fn run_scan<T: Send + 'static, R: Send + 'static>(
         &self,
         turn: T,
@@ -262,7 +270,8 @@ impl KeptQuestion {
 }
 
 impl ViewState {
-    /// Answers a question. `version` is one that was read before the scan's position, and its floor.
+    /// Answers a question. `version` is one that was read before the scan's position, and its
+    /// floor.
     fn advance(
         &mut self,
         question: &KeptQuestion,

@@ -5,7 +5,8 @@ use std::collections::hash_map::RandomState;
 
 /// Memory of an entry besides its bytes, roughly.
 const OVERHEAD: usize = 96;
-/// How many more events may carry something unknown than something known, before nothing is looked up any more.
+/// How many more events may carry something unknown than something known, before nothing is looked
+/// up any more.
 const PATIENCE: u64 = 1 << 16;
 /// Comes before what an event carries itself.
 const ITSELF: u8 = 0;

@@ -1,6 +1,7 @@
 //! The fields of sessions as their events decide them, for filters and groups of single events.
 //!
-//! The event that decides a field may come after others of its session, so the events that match wait for the session's end.
+//! The event that decides a field may come after others of its session, so the events that match
+//! wait for the session's end.
 
 use std::io;
 
@@ -26,7 +27,8 @@ const SOURCE_MATCHES: u8 = 16;
 /// The fields of no session.
 const NO_SESSION: Entry = Entry { url: None, channel: None };
 
-/// Returns what an event carries first: what it is to `predicate`, by itself and as one that decides the fields of `entry`.
+/// Returns what an event carries first: what it is to `predicate`, by itself and as one that
+/// decides the fields of `entry`.
 pub(super) fn flags(predicate: &Predicate, entry: &Entry, has_source: bool, matches: bool) -> u8 {
     let flag = |flag: u8, is_set: bool| if is_set { flag } else { 0 };
     flag(MATCHES, matches)
@@ -36,11 +38,12 @@ pub(super) fn flags(predicate: &Predicate, entry: &Entry, has_source: bool, matc
         | flag(SOURCE_MATCHES, predicate.matches_decided(Decider::Source, Some(entry)))
 }
 
-/// Receives the identity of an event that matches, as its session does, and what the event carries after its flags; if events are grouped by a field of
-/// the session, the group.
+/// Receives the identity of an event that matches, as its session does, and what the event carries
+/// after its flags; if events are grouped by a field of the session, the group.
 pub(super) type MatchVisitor<'v> = dyn FnMut(RecordKey, &[u8]) -> io::Result<()> + 'v;
 
-/// Passes the events that match, as their sessions do, to `visit`. If `grouping` is of sessions, events carry the group that they decide after their flags.
+/// Passes the events that match, as their sessions do, to `visit`. If `grouping` is of sessions,
+/// events carry the group that they decide after their flags.
 pub(super) fn visit_matching(
     sessions: Sessions<'_>,
     scan: &Scan<'_>,
@@ -61,7 +64,8 @@ pub(super) fn visit_matching(
     Ok(open.end(visit)?)
 }
 
-/// Whether the session matches what is asked of some fields, and whether the event that decides them was met.
+/// Whether the session matches what is asked of some fields, and whether the event that decides
+/// them was met.
 #[derive(Debug, Clone, Copy, Default)]
 struct Decision {
     is_made: bool,

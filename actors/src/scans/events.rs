@@ -28,7 +28,8 @@ pub(super) const IDS_A_QUESTION: usize = 512;
 const BYTES_A_QUESTION: usize = 1 << 20;
 
 impl Scans {
-    /// Returns a view of the external ids of a project's partition that are on disk or on their way there.
+    /// Returns a view of the external ids of a project's partition that are on disk or on their way
+    /// there.
     pub(super) async fn known_ids(&self, project: ProjectId) -> Result<ExternalIdsView, AskError> {
         self.questions.ask_shard(project, move |shard| shard.known_ids(project)).await
     }
@@ -46,14 +47,16 @@ pub(super) struct Scan<'e> {
     pub(super) until: Position,
     /// The external ids that were on disk, or on their way there, when the scan began.
     pub(super) known: ExternalIdsView,
-    /// The first day of which events count, if the project has a floor. Those of earlier days may be gone.
+    /// The first day of which events count, if the project has a floor. Those of earlier days may
+    /// be gone.
     pub(super) floor: Option<Day>,
     /// The timezone of the project's days.
     pub(super) timezone: Timezone,
     pub(super) cancelled: &'e AtomicBool,
 }
 
-/// Counts the events of a project, in the order of their positions. `P` is what was read of a row group.
+/// Counts the events of a project, in the order of their positions. `P` is what was read of a row
+/// group.
 pub(super) trait Tally<P> {
     /// Counts a row group of sealed events.
     fn group(&mut self, part: P) -> Result<(), ScanError>;
@@ -117,8 +120,8 @@ impl<'e> Scan<'e> {
 }
 
 impl Scan<'_> {
-    /// Passes every recorded event of the project to `visit`, in order, without duplicates and without events that were set
-    /// aside.
+    /// Passes every recorded event of the project to `visit`, in order, without duplicates and
+    /// without events that were set aside.
     pub(super) fn visit_events(&self, visit: &mut dyn FnMut(Position, &Event) -> io::Result<()>) -> Result<(), ScanError> {
         self.visit_after(0, None, &mut |position, event| {
             visit(position, &event)?;
@@ -126,7 +129,8 @@ impl Scan<'_> {
         })
     }
 
-    /// The events after a position. Those of files and row groups without events on `days` are not wanted.
+    /// The events after a position. Those of files and row groups without events on `days` are not
+    /// wanted.
     pub(super) fn wanted(&self, after: Position, days: Option<Window>) -> Wanted {
         let days = match self.floor {
             None => days,
@@ -138,7 +142,8 @@ impl Scan<'_> {
         Wanted { partition: partition_of(self.project), project: Some(self.project), after, until: self.until, days }
     }
 
-    /// Checks that the events of all days from `start` on are kept: the floor may have risen since the question was read.
+    /// Checks that the events of all days from `start` on are kept: the floor may have risen since
+    /// the question was read.
     pub(super) fn check_is_kept(&self, start: Day) -> Result<(), ScanError> {
         match self.floor.filter(|floor| start < *floor) {
             Some(floor) => Err(AskError::BelowFloor(floor).into()),
@@ -151,8 +156,8 @@ impl Scan<'_> {
         self.floor.is_some_and(|floor| day < floor)
     }
 
-    /// Returns what is known of the session of an event if it began below the floor, and when it ended: its address is not known. `named` is the key of
-    /// the event's identity.
+    /// Returns what is known of the session of an event if it began below the floor, and when it
+    /// ended: its address is not known. `named` is the key of the event's identity.
     pub(super) fn session_below_floor(&self, named: RecordKey, time_ms: i64) -> Result<Option<(Entry, Instant)>, ScanError> {
         let began = Instant(time_ms.saturating_sub(SESSION_GAP_MS));
         if !self.is_below_floor(self.timezone.day_of(began)) {
@@ -169,8 +174,8 @@ impl Scan<'_> {
         self.is_below_floor(session.day).then_some(Entry { url: None, channel: Some(session.channel) })
     }
 
-    /// Passes the events after a position to `visit`, as [`Scan::visit_events`] does, until it breaks off. Some events of other days than `days` are
-    /// skipped.
+    /// Passes the events after a position to `visit`, as [`Scan::visit_events`] does, until it
+    /// breaks off. Some events of other days than `days` are skipped.
     pub(super) fn visit_after(
         &self,
         after: Position,
@@ -191,8 +196,8 @@ impl Scan<'_> {
         self.hand_over(&mut batch, visit).map(drop)
     }
 
-    /// Passes the events after a position to `tally`, the sealed ones as what `read` returns of their row groups; row groups without events on `days`
-    /// are skipped.
+    /// Passes the events after a position to `tally`, the sealed ones as what `read` returns of
+    /// their row groups; row groups without events on `days` are skipped.
     pub(super) fn tally<P: Send>(
         &self,
         after: Position,
@@ -249,7 +254,8 @@ impl Scan<'_> {
         self.scans.check_goes_on(self.cancelled)
     }
 
-    /// Passes the events of a piece to `visit`, or collects them in `batch` until [`Scan::hand_over`].
+    /// Passes the events of a piece to `visit`, or collects them in `batch` until
+    /// [`Scan::hand_over`].
     pub(super) fn take(
         &self,
         piece: HistoryPiece,

@@ -15,13 +15,14 @@ use crate::shard::AskError;
 
 /// Receives the events of an export, one by one.
 pub trait ExportSink: Send + 'static {
-    /// Takes an event, and waits for room for it if need be. Ends the export with [`ControlFlow::Break`].
+    /// Takes an event, and waits for room for it if need be. Ends the export with
+    /// [`ControlFlow::Break`].
     fn take(&mut self, position: Position, event: Box<Event>) -> ControlFlow<()>;
 }
 
 impl Scans {
-    /// Passes the events of a project that were recorded before the call to `sink`, lowest position first, and returns it. `window` is `None`
-    /// for all days. Dropping the future ends the export.
+    /// Passes the events of a project that were recorded before the call to `sink`, lowest position
+    /// first, and returns it. `window` is `None` for all days. Dropping the future ends the export.
     ///
     /// # Errors
     /// [`AskError::Busy`] if too many exports are under way, and those of [`AskError`].

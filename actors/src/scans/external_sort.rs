@@ -1,4 +1,5 @@
-//! External sort: sorts more keys than fit into memory, in unnamed temporary files that are merged on reading.
+//! External sort: sorts more keys than fit into memory, in unnamed temporary files that are merged
+//! on reading.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,11 +10,13 @@ use headcount_storage::files::File;
 
 use super::spill_dir::SpillDir;
 
-/// Number of runs of one size that are merged into one of the next: it bounds open files and their buffers.
+/// Number of runs of one size that are merged into one of the next: it bounds open files and their
+/// buffers.
 const MERGE_AT: usize = 16;
 const BUFFER_BYTES: usize = 16 << 10;
 
-/// Collects keys of `N` bytes. Of keys with the same first `prefix` bytes only the smallest is kept.
+/// Collects keys of `N` bytes. Of keys with the same first `prefix` bytes only the smallest is
+/// kept.
 pub(crate) struct Sorter<const N: usize> {
     scratch: SpillDir,
     prefix: usize,

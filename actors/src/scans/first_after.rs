@@ -19,8 +19,9 @@ pub(crate) struct FirstEvents<T> {
 }
 
 impl Scans {
-    /// Returns what `take` makes of the first events after a position that it wants, each with its size in bytes, until there are `most` of them or
-    /// they have `most_bytes`. Costs one pass over the events up to the last of them, and asks no shard about any.
+    /// Returns what `take` makes of the first events after a position that it wants, each with its
+    /// size in bytes, until there are `most` of them or they have `most_bytes`. Costs one pass over
+    /// the events up to the last of them, and asks no shard about any.
     ///
     /// # Errors
     /// See [`AskError`].

@@ -11,7 +11,8 @@ use super::error::{ScanError, check};
 use super::record_sort::RecordSorter;
 use super::spill_dir::SpillDir;
 
-/// Memory of a group besides its key, roughly: its entry in the table, and the allocation of its key.
+/// Memory of a group besides its key, roughly: its entry in the table, and the allocation of its
+/// key.
 const OVERHEAD: usize = 128;
 /// The bytes of a stored group.
 pub(super) const GROUP: usize = 8 + 8 + 16 + 8 + 1;
@@ -21,7 +22,8 @@ const CHECK_EVERY: u64 = 4_096;
 /// Takes the key of a group and its figures.
 pub(super) type VisitGroup<'v> = dyn FnMut(&[u8], GroupFigures) -> Result<(), ScanError> + 'v;
 
-/// Counts and sums by key. Groups that don't fit into memory are sorted on disk and merged at the end.
+/// Counts and sums by key. Groups that don't fit into memory are sorted on disk and merged at the
+/// end.
 pub(super) struct GroupTable {
     groups: HashMap<Box<[u8]>, GroupFigures, RandomState>,
     bytes: usize,
@@ -32,7 +34,8 @@ pub(super) struct GroupTable {
 }
 
 impl GroupTable {
-    /// Creates a table that keeps at most `most` bytes in memory, and half as many to sort, and the others in `scratch`.
+    /// Creates a table that keeps at most `most` bytes in memory, and half as many to sort, and the
+    /// others in `scratch`.
     pub(super) fn new(scratch: &SpillDir, most: usize) -> Self {
         Self { groups: HashMap::default(), bytes: 0, most, spilled: RecordSorter::new(scratch, most / 2), has_spilled: false }
     }
@@ -57,7 +60,8 @@ impl GroupTable {
         self.bytes
     }
 
-    /// Returns the first `limit` groups, or `None` if some groups are on disk, so that only [`GroupTable::finish`] can tell.
+    /// Returns the first `limit` groups, or `None` if some groups are on disk, so that only
+    /// [`GroupTable::finish`] can tell.
     pub(super) fn answer(&self, sums: bool, limit: usize) -> Option<Aggregate> {
         if self.has_spilled {
             return None;

@@ -1,11 +1,13 @@
-//! Helper threads of scans: a scan reads the row groups of a file in several threads, and counts them in order.
+//! Helper threads of scans: a scan reads the row groups of a file in several threads, and counts
+//! them in order.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-/// The memory budget for each helper: it holds the columns of a row group, and what was read of some others.
+/// The memory budget for each helper: it holds the columns of a row group, and what was read of
+/// some others.
 const BYTES_A_HELPER: usize = 256 << 20;
 /// The most helpers of all scans.
 const MAX_HELPERS: usize = 3;
@@ -47,8 +49,9 @@ impl ScanHelpers {
         Helpers { of: self, count: before.min(most) }
     }
 
-    /// Calls `read` for each item, here and in helper threads, and passes what it returns to `count`, here and in order, up to the first error.
-    /// Bounded numbers of items are read before it is their turn.
+    /// Calls `read` for each item, here and in helper threads, and passes what it returns to
+    /// `count`, here and in order, up to the first error. Bounded numbers of items are read before
+    /// it is their turn.
     pub(super) fn read_in_order<I: Sync, P: Send, E: Send>(
         &self,
         items: &[I],

@@ -1,7 +1,8 @@
 //! Who the ids of events belong to: the one place where scans learn it.
 //!
-//! The first link of an id that was recorded counts. A scan of a project without a floor meets all links. Above a floor, it can meet the second link of
-//! an id, and not the first: then the shard is asked, and what events link says only about whom to ask.
+//! The first link of an id that was recorded counts. A scan of a project without a floor meets all
+//! links. Above a floor, it can meet the second link of an id, and not the first: then the shard is
+//! asked, and what events link says only about whom to ask.
 
 use std::io;
 

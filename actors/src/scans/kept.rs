@@ -99,9 +99,11 @@ pub(super) struct KeptVersion {
 pub(super) struct ReadData {
     /// The number of events that were set aside: one of them may have been counted.
     pub(super) set_aside: usize,
-    /// See [`ReadLog::resumed`](headcount_storage::log::ReadLog::resumed): events may have been counted that are lost.
+    /// See [`ReadLog::resumed`](headcount_storage::log::ReadLog::resumed): events may have been
+    /// counted that are lost.
     pub(super) resumed: u64,
-    /// The erasures that are reflected: events of the erased may have been counted while this machine had the project before.
+    /// The erasures that are reflected: events of the erased may have been counted while this
+    /// machine had the project before.
     pub(super) erasures: u64,
     /// The floor: events below it may have been counted, and the entries of sessions read.
     pub(super) floor: Option<Day>,
@@ -110,7 +112,8 @@ pub(super) struct ReadData {
 /// See the module.
 #[derive(Default)]
 pub(super) struct ViewState {
-    /// The last answer with the position up to which it counts all events, and what it is an answer to.
+    /// The last answer with the position up to which it counts all events, and what it is an answer
+    /// to.
     pub(super) answer: Option<(KeptVersion, (KeptAnswer, Position))>,
     pub(super) figures: KeptFigures,
     /// What the figures were counted of.

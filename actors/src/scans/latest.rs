@@ -1,4 +1,5 @@
-//! The latest events, read from the end: the log first, then the archive's row groups that can have later events than those that were found.
+//! The latest events, read from the end: the log first, then the archive's row groups that can have
+//! later events than those that were found.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -165,7 +166,8 @@ impl LatestPass<'_, '_> {
         Ok(())
     }
 
-    /// Returns the latest of these rows, in order: one more than are wanted, so that it is known whether there are more.
+    /// Returns the latest of these rows, in order: one more than are wanted, so that it is known
+    /// whether there are more.
     fn latest(&self, group: &SealedGroup<'_>, rows: &Rows) -> Result<Vec<u32>, ArchiveError> {
         let (times, positions) = (group.times()?, group.positions()?);
         let cut = self.found.cut;

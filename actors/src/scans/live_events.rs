@@ -56,7 +56,8 @@ impl Scans {
 }
 
 impl Scan<'_> {
-    /// What a watch counts of an event, as if its anonymous id were not linked. The id then joins `unlinked`.
+    /// What a watch counts of an event, as if its anonymous id were not linked. The id then joins
+    /// `unlinked`.
     fn live_event(&self, position: Position, event: &Event, unlinked: &mut BTreeSet<RecordKey>) -> LiveEvent {
         let keys = SentKeys::of(&event.who, self.hasher());
         if keys.user.is_none() && event.who.anonymous_id.is_some() {

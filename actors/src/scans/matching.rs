@@ -22,7 +22,8 @@ pub(super) struct Matching<'p> {
 }
 
 impl<'p> Matching<'p> {
-    /// Prepares to match events. Costs a pass over the project's events if the predicate has conditions on sessions.
+    /// Prepares to match events. Costs a pass over the project's events if the predicate has
+    /// conditions on sessions.
     pub(super) fn new(
         scan: &Scan<'_>,
         window: Option<Window>,
@@ -46,7 +47,8 @@ fn is_on_day(window: Option<Window>, event: &Event) -> bool {
     window.is_none_or(|window| window.contains(event.day))
 }
 
-/// Returns the positions of matching events in matching sessions. An event without ids has no session.
+/// Returns the positions of matching events in matching sessions. An event without ids has no
+/// session.
 fn find(scan: &Scan<'_>, window: Option<Window>, predicate: &Predicate, sort_bytes: usize) -> Result<Positions, ScanError> {
     let scratch = scan.scratch();
     let mut sessions = Sessions::new(scan, sort_bytes);

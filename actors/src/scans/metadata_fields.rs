@@ -17,7 +17,8 @@ use super::shared::Scans;
 use crate::shard::AskError;
 
 impl Scans {
-    /// Returns the properties in the metadata of the events of `window`: the `limit` that the most events have.
+    /// Returns the properties in the metadata of the events of `window`: the `limit` that the most
+    /// events have.
     ///
     /// Costs a pass over the project's events. Dropping the future ends it.
     ///

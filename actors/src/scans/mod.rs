@@ -1,8 +1,9 @@
 //! Answers that no rollup keeps: recomputed from the recorded events, by the domain's rules.
 //!
-//! A scan reads a project's events up to the position that its shard had applied when the query came: it sees everything that
-//! was acknowledged before, and one state of the links. It takes a bounded amount of memory: it asks the index of external ids
-//! for duplicates, and sorts identities, sessions and groups on disk. It ends when nobody waits for it any more.
+//! A scan reads a project's events up to the position that its shard had applied when the query
+//! came: it sees everything that was acknowledged before, and one state of the links. It takes a
+//! bounded amount of memory: it asks the index of external ids for duplicates, and sorts
+//! identities, sessions and groups on disk. It ends when nobody waits for it any more.
 
 mod active_identities;
 mod active_users;

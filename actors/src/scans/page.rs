@@ -58,7 +58,8 @@ pub struct PageQuestion {
 pub struct EventsPage {
     /// The events.
     pub events: Vec<PagedEvent>,
-    /// The last position of the project when the first page was asked for. No page has later events.
+    /// The last position of the project when the first page was asked for. No page has later
+    /// events.
     pub until: Position,
     /// Whether more events follow.
     pub has_more: bool,
@@ -80,8 +81,9 @@ pub struct PagedEvent {
 impl Scans {
     /// Returns a page of events.
     ///
-    /// A page of the latest events costs the reading of what was not sealed, and of the row groups that can have events of the page; a condition
-    /// on sessions, passes over the project's events. Dropping the future ends it.
+    /// A page of the latest events costs the reading of what was not sealed, and of the row groups
+    /// that can have events of the page; a condition on sessions, passes over the project's events.
+    /// Dropping the future ends it.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -168,7 +170,8 @@ fn visits(scan: &Scan<'_>, events: &[(Position, Box<Event>)]) -> Result<Vec<Opti
     Ok(visits)
 }
 
-/// Returns what the events with the first addresses of sessions decide, by position: those in the page, and those that are read for them.
+/// Returns what the events with the first addresses of sessions decide, by position: those in the
+/// page, and those that are read for them.
 fn entries(
     scan: &Scan<'_>,
     events: &[(Position, Box<Event>)],

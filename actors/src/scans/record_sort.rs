@@ -1,4 +1,5 @@
-//! External sort of records of any length: more than fit into memory, in unnamed temporary files that are merged on reading.
+//! External sort of records of any length: more than fit into memory, in unnamed temporary files
+//! that are merged on reading.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,7 +10,8 @@ use headcount_storage::files::File;
 
 use super::spill_dir::{SpillDir, SpillWriter};
 
-/// Number of runs of one size that are merged into one of the next: it bounds open files and their buffers.
+/// Number of runs of one size that are merged into one of the next: it bounds open files and their
+/// buffers.
 const MERGE_AT: usize = 16;
 const BUFFER_BYTES: usize = 16 << 10;
 /// Memory of a record besides its bytes.
@@ -124,7 +126,8 @@ struct Memory {
 pub(crate) struct SortedRecords {
     files: Vec<BufReader<File>>,
     memory: Memory,
-    /// The next record of each source that has one, after its first bytes. The source behind the files is the memory.
+    /// The next record of each source that has one, after its first bytes. The source behind the
+    /// files is the memory.
     heads: BinaryHeap<Reverse<(u64, Vec<u8>, usize)>>,
     /// The record that was returned last.
     current: Vec<u8>,

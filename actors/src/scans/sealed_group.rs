@@ -82,7 +82,8 @@ impl Rows {
     }
 }
 
-/// The values of a property: a code for each row, and the value of each code. Different codes may have equal values.
+/// The values of a property: a code for each row, and the value of each code. Different codes may
+/// have equal values.
 pub(super) struct PropertyColumn {
     source: PropertySource,
 }
@@ -92,7 +93,8 @@ enum PropertySource {
     Text(BuiltIn, Rc<TextColumn>),
     /// A text as it is stored.
     Stored(Rc<TextColumn>),
-    /// A built-in field that is made of several texts: the codes of the rows, and the codes of the texts for each.
+    /// A built-in field that is made of several texts: the codes of the rows, and the codes of the
+    /// texts for each.
     Texts { field: BuiltIn, columns: Vec<(EventText, Rc<TextColumn>)>, codes: Vec<u32>, of_code: Vec<Vec<u32>> },
     /// A metadata path with a column.
     Scalars(Rc<TextColumn>),
@@ -230,7 +232,8 @@ impl<'p> SealedGroup<'p> {
         Ok(())
     }
 
-    /// Keeps the events for which everything of the predicate holds that does not belong to the session.
+    /// Keeps the events for which everything of the predicate holds that does not belong to the
+    /// session.
     pub(super) fn retain_matching(&self, rows: &mut Rows, predicate: &Predicate) -> Result<(), ArchiveError> {
         if let Some(name) = predicate.event_name().filter(|_| !rows.is_empty()) {
             let names = self.property(&Field::BuiltIn(BuiltIn::Name))?;

@@ -1,4 +1,5 @@
-//! The events of a scan that makes sessions: what each brings to its session, read by column where events are sealed.
+//! The events of a scan that makes sessions: what each brings to its session, read by column where
+//! events are sealed.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Place;
@@ -39,7 +40,8 @@ pub(super) struct SessionEvent<'e> {
     pub(super) matches: bool,
     /// The fields of its session, as far as it decides them.
     pub(super) entry: &'e Entry,
-    /// The value that it is grouped by and its contribution, if it matches and is grouped by itself.
+    /// The value that it is grouped by and its contribution, if it matches and is grouped by
+    /// itself.
     pub(super) group: Option<(Scalar<'e>, GroupFigures)>,
 }
 
@@ -62,8 +64,8 @@ pub(super) type Carry<'c> = dyn Fn(&SessionEvent<'_>, &mut Vec<u8>) + Sync + 'c;
 pub(super) type AloneVisitor<'v> = dyn FnMut(&[u8]) -> io::Result<()> + 'v;
 
 impl<'s> Scan<'s> {
-    /// Adds all events to `sessions`, with what they carry, after their links were recorded there. Those after the window may decide what its
-    /// sessions are.
+    /// Adds all events to `sessions`, with what they carry, after their links were recorded there.
+    /// Those after the window may decide what its sessions are.
     pub(super) fn visit_sessions(
         &self,
         question: &SessionQuestion<'_>,

@@ -1,8 +1,9 @@
 //! The sessions of all identities, made of the recorded events.
 //!
-//! Events are sorted by the id that they name, to find the identity behind it, unless that is a user; then by identity and time. Then each session
-//! is a run of neighbours; what is not interactive is attached to the one before. Sessions are made of all events: one that began before the window has its entry, and one that
-//! ends after it may have its source there.
+//! Events are sorted by the id that they name, to find the identity behind it, unless that is a
+//! user; then by identity and time. Then each session is a run of neighbours; what is not
+//! interactive is attached to the one before. Sessions are made of all events: one that began
+//! before the window has its entry, and one that ends after it may have its source there.
 
 use std::io;
 
@@ -18,7 +19,8 @@ use super::events::Scan;
 use super::identities::{Identities, KEY, bytes, key_of};
 use super::record_sort::RecordSorter;
 
-/// A key, a time, whether the event is interactive, and a position. Of one instant, interactive events come first: their session is under way then.
+/// A key, a time, whether the event is interactive, and a position. Of one instant, interactive
+/// events come first: their session is under way then.
 const MOMENT: usize = KEY + 8 + 1 + 8;
 const INTERACTIVE: u8 = 0;
 const ATTACHED: u8 = 1;
@@ -38,7 +40,8 @@ pub(super) struct Sessions<'h> {
 /// Where an event stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SessionPlace {
-    /// It is the first event of its session that the scan meets: the entry, unless that is below the project's floor.
+    /// It is the first event of its session that the scan meets: the entry, unless that is below
+    /// the project's floor.
     Begins,
     /// In the session of the event before, or attached to it.
     GoesOn,
@@ -57,7 +60,8 @@ pub(super) struct InSession<'r> {
     pub(super) place: SessionPlace,
     /// Whether it makes its session; else it is attached, or alone.
     pub(super) is_interactive: bool,
-    /// What is known of the session, if this is the first event of one that began below the project's floor.
+    /// What is known of the session, if this is the first event of one that began below the
+    /// project's floor.
     pub(super) earlier_entry: Option<Entry>,
     /// The bytes that it carries.
     pub(super) carried: &'r [u8],

@@ -23,7 +23,8 @@ use crate::shard::AskError;
 
 /// How many scans run at once; each keeps a core busy, and may have helpers.
 pub(super) const MAX_SCANS: usize = 2;
-/// How many exports run at once, each of which may wait for a slow reader. One organization has at most two.
+/// How many exports run at once, each of which may wait for a slow reader. One organization has at
+/// most two.
 const MAX_EXPORTS: usize = 12;
 
 /// Passes over the recorded events of projects. Clones share turns and kept answers.
@@ -36,7 +37,8 @@ pub struct Scans {
     /// Set when the engine is about to stop.
     closing: Arc<AtomicBool>,
     pub(super) turns: ScanTurns,
-    /// Of scans for other nodes, which wait for no other node: two nodes that ask each other would else wait for each other's turns.
+    /// Of scans for other nodes, which wait for no other node: two nodes that ask each other would
+    /// else wait for each other's turns.
     pub(super) node_turns: NodeScans,
     pub(super) exports: Gate,
     pub(super) scratch: SpillDir,
@@ -65,7 +67,8 @@ impl std::fmt::Debug for Scans {
 }
 
 impl Scans {
-    /// Creates those of an engine that stops when `closing` is set. Idle answers are removed for as long as `system` runs.
+    /// Creates those of an engine that stops when `closing` is set. Idle answers are removed for as
+    /// long as `system` runs.
     pub(crate) fn new(
         questions: Arc<Questions>,
         (history, dead): (Arc<dyn History>, Arc<DeadLetters>),

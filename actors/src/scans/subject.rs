@@ -1,4 +1,5 @@
-//! The events of one person in a project: found by the columns of ids, so that most of the archive is not decoded.
+//! The events of one person in a project: found by the columns of ids, so that most of the archive
+//! is not decoded.
 
 use std::collections::HashSet;
 use std::io;
@@ -54,8 +55,9 @@ impl PageSink {
 }
 
 impl Scans {
-    /// Returns events of a project that name one of `ids`: in order those after one position and up to another, until the page is full. Events that were set aside,
-    /// duplicates, and events below the project's floor are left out. Takes a turn of scans for exports.
+    /// Returns events of a project that name one of `ids`: in order those after one position and up
+    /// to another, until the page is full. Events that were set aside, duplicates, and events below
+    /// the project's floor are left out. Takes a turn of scans for exports.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -78,7 +80,8 @@ impl Scans {
         .await
     }
 
-    /// Runs a part of an export that asks the shards, on a thread of its own. Takes a turn of scans for exports. Dropping the future ends it.
+    /// Runs a part of an export that asks the shards, on a thread of its own. Takes a turn of scans
+    /// for exports. Dropping the future ends it.
     pub(crate) async fn run_for_export<R: Send + 'static>(
         &self,
         project: ProjectId,
@@ -196,7 +199,8 @@ impl SubjectPass<'_, '_> {
         Ok(outcome?)
     }
 
-    /// Passes on an event, without what is erased: files may have it still. Breaks off when the sink has enough.
+    /// Passes on an event, without what is erased: files may have it still. Breaks off when the
+    /// sink has enough.
     fn pass_on(&mut self, position: Position, event: Box<Event>) -> Result<ControlFlow<()>, ScanError> {
         let mut events = vec![(position, event)];
         self.scan.scans.erasures.filter(&mut events);

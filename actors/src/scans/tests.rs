@@ -58,7 +58,8 @@ fn everything() -> Predicate {
     Predicate::new(Some("order"), Vec::new()).unwrap()
 }
 
-/// Some sign in late, and every fourth event was sent before; then on another day, which must not count.
+/// Some sign in late, and every fourth event was sent before; then on another day, which must not
+/// count.
 async fn send(engine: &Engine, project: ProjectId, batch: usize) {
     let event = |number: usize| {
         let original = if number % 4 == 3 { number / 2 } else { number };
@@ -134,7 +135,8 @@ async fn retain_from(engine: &Engine, project: ProjectId, floor: Day) {
     assert_eq!(engine.apply_retention(project).await.unwrap(), Some(floor));
 }
 
-/// Links of ids whose first events lie below the floor are asked of the shard, also where the ids are sorted on disk.
+/// Links of ids whose first events lie below the floor are asked of the shard, also where the ids
+/// are sorted on disk.
 #[tokio::test]
 async fn a_scan_above_a_floor_counts_what_the_rollups_count() {
     let dir = tempfile::tempdir().unwrap();
@@ -225,7 +227,8 @@ async fn entries(engine: &Engine, project: ProjectId, day: Day) -> Aggregate {
     engine.scans.aggregate(project, Window { start: day, end: day }, Predicate::default(), by, 10).await.unwrap()
 }
 
-/// A session goes on for more than a day, so that the floor rises above its entry and none of the days that it leaves is that of the question.
+/// A session goes on for more than a day, so that the floor rises above its entry and none of the
+/// days that it leaves is that of the question.
 #[tokio::test]
 async fn a_floor_that_rises_ends_what_was_kept_of_later_days() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,7 +1,8 @@
 //! The most active identified identities of an organization.
 //!
-//! Rollups don't say who was active, so the events of the range do: of each project, by the columns of ids. The identities are collected on disk; what is shown of
-//! those that may be among the first comes from their records.
+//! Rollups don't say who was active, so the events of the range do: of each project, by the columns
+//! of ids. The identities are collected on disk; what is shown of those that may be among the first
+//! comes from their records.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,12 +26,13 @@ use super::shared::Scans;
 use super::turns::ScanTurn;
 use crate::shard::AskError;
 
-/// How many identities are ordered together, so that those with the most events are looked at first.
+/// How many identities are ordered together, so that those with the most events are looked at
+/// first.
 const ORDERED_TOGETHER: usize = 1 << 16;
 
 impl Scans {
-    /// Returns the first `limit` of the identified identities (with a `user_id` or an e-mail address) that have an event in `window`, over all projects of an
-    /// organization.
+    /// Returns the first `limit` of the identified identities (with a `user_id` or an e-mail
+    /// address) that have an event in `window`, over all projects of an organization.
     ///
     /// Costs a pass over the events of these days. Dropping the future ends it.
     ///
@@ -60,7 +62,8 @@ impl Scans {
         self.run_scan(turn, move |scans, cancelled, _| scans.rank(cancelled, organization, active, ranking)).await
     }
 
-    /// Returns who was active in projects of this node, if there are any, with the number of their events.
+    /// Returns who was active in projects of this node, if there are any, with the number of their
+    /// events.
     pub(super) async fn collect_active_here(
         &self,
         turn: &Arc<ScanTurn>,
@@ -113,7 +116,8 @@ pub(super) fn counted(events: u64) -> GroupFigures {
 }
 
 impl Scan<'_> {
-    /// Adds the identified identities of the project that have an event in `window`, with the number of these events.
+    /// Adds the identified identities of the project that have an event in `window`, with the
+    /// number of these events.
     fn collect_identities(&self, window: Window, active: Option<GroupTable>, sort_bytes: usize) -> Result<GroupTable, ScanError> {
         let new = || GroupTable::new(self.scratch(), sort_bytes);
         let mut named = new();
@@ -155,7 +159,8 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Returns the ids that events of a row group name, with the number of their events in `window`.
+    /// Returns the ids that events of a row group name, with the number of their events in
+    /// `window`.
     fn read_ids(&self, window: Window, group: &SealedGroup<'_>) -> Result<HashMap<NamedId, u64>, TallyError> {
         let mut rows = group.counted()?;
         group.retain_days(&mut rows, window)?;

@@ -14,8 +14,8 @@ use crate::shard::AskError;
 /// How many scans may be waiting at once.
 const MAX_WAITING: usize = 256;
 
-/// Gives out a fixed number of turns. Organizations that wait get the next ones in rotation, so that one with many questions
-/// delays another by one question at most.
+/// Gives out a fixed number of turns. Organizations that wait get the next ones in rotation, so
+/// that one with many questions delays another by one question at most.
 #[derive(Clone)]
 pub(crate) struct ScanTurns {
     state: Arc<Mutex<WaitingScans>>,

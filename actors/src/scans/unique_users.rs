@@ -28,8 +28,8 @@ use super::views::ViewRoom;
 /// An identity and a day.
 const ACTIVE: usize = KEY + 4;
 
-/// Counts the users with an event that matches `predicate`, in sorts of `sort_bytes` each. Days of users that are kept are advanced, and kept
-/// again if there is room.
+/// Counts the users with an event that matches `predicate`, in sorts of `sort_bytes` each. Days of
+/// users that are kept are advanced, and kept again if there is room.
 pub(super) fn unique_users(
     scan: &Scan<'_>,
     window: Window,
@@ -120,7 +120,8 @@ impl ReadUsers {
     }
 }
 
-/// Collects the links of all events, and the days of those that match. It goes on on disk when there is no room in memory.
+/// Collects the links of all events, and the days of those that match. It goes on on disk when
+/// there is no room in memory.
 struct UsersTally<'t, 's, 'v> {
     scan: &'t Scan<'s>,
     window: Window,

@@ -1,8 +1,8 @@
 //! Kept answers, so that a question that is asked again costs little.
 //!
-//! A view is a question with its last answer, the version of the days that it read, and if there is room, the figures that the answer was made
-//! of. While the version stays, the answer is that of a new scan. When it changed, the figures are advanced by the events that were
-//! recorded since.
+//! A view is a question with its last answer, the version of the days that it read, and if there is
+//! room, the figures that the answer was made of. While the version stays, the answer is that of a
+//! new scan. When it changed, the figures are advanced by the events that were recorded since.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -89,7 +89,8 @@ impl ViewTable {
         true
     }
 
-    /// Removes the view of `project` that was asked for least recently, apart from `kept`. Returns whether there was one.
+    /// Removes the view of `project` that was asked for least recently, apart from `kept`. Returns
+    /// whether there was one.
     fn evict_from(&mut self, project: ProjectId, kept: Option<&Arc<View>>) -> bool {
         let entries = self.projects.get(&project).into_iter().flatten();
         let others = entries.filter(|entry| kept.is_none_or(|kept| !Arc::ptr_eq(&entry.view, kept)));
@@ -97,7 +98,8 @@ impl ViewTable {
         oldest.is_some_and(|oldest| self.remove(&oldest))
     }
 
-    /// Removes a view of the project whose views take most, apart from `kept`. Returns whether there was one.
+    /// Removes a view of the project whose views take most, apart from `kept`. Returns whether
+    /// there was one.
     fn evict_from_largest(&mut self, kept: &Arc<View>) -> bool {
         let size = |entries: &Vec<ViewEntry>| entries.iter().map(|entry| entry.bytes).sum::<usize>();
         let largest = self.projects.iter().max_by_key(|(_, entries)| size(entries)).map(|(project, _)| *project);
@@ -134,9 +136,10 @@ impl Views {
         self.resize(&view, 0).then_some(view)
     }
 
-    /// Makes room for a view with figures and an answer of `bytes`, by evicting others: those of the project that has most, so that nobody takes
-    /// the room of who has less. `false` if there is no such room, or if it was evicted itself: then the caller keeps neither figures
-    /// nor answer.
+    /// Makes room for a view with figures and an answer of `bytes`, by evicting others: those of
+    /// the project that has most, so that nobody takes the room of who has less. `false` if there
+    /// is no such room, or if it was evicted itself: then the caller keeps neither figures nor
+    /// answer.
     pub(super) fn resize(&self, view: &Arc<View>, bytes: usize) -> bool {
         let empty = VIEW_BYTES + view.question.weight();
         let (mut table, mut evicted) = (self.table.lock(), 0);
@@ -160,7 +163,8 @@ impl Views {
         fits
     }
 
-    /// Removes the views that nobody asked for since [`IDLE`] before `now`, and those of unknown projects.
+    /// Removes the views that nobody asked for since [`IDLE`] before `now`, and those of unknown
+    /// projects.
     pub(crate) fn remove_idle(&self, now: Instant, is_known: impl Fn(ProjectId) -> bool) {
         let mut table = self.table.lock();
         let (mut freed, mut removed) = (0, 0);
@@ -235,7 +239,8 @@ impl<'v> ViewRoom<'v> {
         bytes <= self.granted
     }
 
-    /// Makes room for what is kept in the end: figures and an answer of `bytes`. Returns whether there is room.
+    /// Makes room for what is kept in the end: figures and an answer of `bytes`. Returns whether
+    /// there is room.
     pub(super) fn reserve(&self, bytes: usize) -> bool {
         self.view.as_ref().is_some_and(|view| self.views.resize(view, bytes))
     }

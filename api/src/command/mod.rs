@@ -1,4 +1,5 @@
-//! How a command is written that sends a request to a server: `client` sends it, `request` has bodies and replies, `output` prints.
+//! How a command is written that sends a request to a server: `client` sends it, `request` has
+//! bodies and replies, `output` prints.
 
 pub mod client;
 pub mod credentials;

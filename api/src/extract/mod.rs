@@ -1,4 +1,5 @@
-//! Reads requests: the caller, the parameters, the days and the body, each checked before a handler sees it.
+//! Reads requests: the caller, the parameters, the days and the body, each checked before a handler
+//! sees it.
 
 pub mod auth;
 pub mod body;

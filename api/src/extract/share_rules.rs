@@ -1,6 +1,8 @@
-//! What the readers of a share may ask: figures of its project. Never of people or companies, and of money only if the share shows it.
+//! What the readers of a share may ask: figures of its project. Never of people or companies, and
+//! of money only if the share shows it.
 //!
-//! A share may ask only a [`SharedQuestion`], and the fields of the question are checked as they were parsed.
+//! A share may ask only a [`SharedQuestion`], and the fields of the question are checked as they
+//! were parsed.
 
 use headcount_control::{Scope, Share};
 use headcount_domain::filter::Filter;
@@ -14,7 +16,8 @@ pub type NamedField = (String, Field);
 
 /// The parameters of a question that readers of shares may ask.
 pub trait SharedQuestion {
-    /// Returns every field that the question names. An implementation lists all parameters, so that a new one is not forgotten.
+    /// Returns every field that the question names. An implementation lists all parameters, so that
+    /// a new one is not forgotten.
     fn named_fields(&self) -> Vec<NamedField>;
 }
 
@@ -53,7 +56,8 @@ pub(crate) fn check_fields(question: &impl SharedQuestion) -> Result<(), ApiErro
     }
 }
 
-/// Whether the values of a field may name a person or a company. Metadata may hold anything: addresses, names, amounts.
+/// Whether the values of a field may name a person or a company. Metadata may hold anything:
+/// addresses, names, amounts.
 fn may_name_somebody(field: &Field) -> bool {
     match field {
         Field::Metadata(_) | Field::BuiltIn(BuiltIn::UserId | BuiltIn::GroupId) => true,

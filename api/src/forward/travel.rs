@@ -1,4 +1,5 @@
-//! Which node answers an operation, as the table of endpoints says, and where that is. `tests/forwarding_table.rs` has the rule.
+//! Which node answers an operation, as the table of endpoints says, and where that is.
+//! `tests/forwarding_table.rs` has the rule.
 
 use std::sync::Arc;
 

@@ -13,7 +13,8 @@ use crate::respond::error::ApiError;
 
 /// Returns the node that a request of a project goes to. `None`: it is answered here.
 ///
-/// A request that came from another node goes no further: the two may each take the other for the owner.
+/// A request that came from another node goes no further: the two may each take the other for the
+/// owner.
 pub fn way(state: &AppState, request: &HttpRequest, project: ProjectId) -> Result<Option<OwnerNode>, ApiError> {
     way_to(state, request, partition_of(project), Holder::Project(project))
 }
@@ -39,7 +40,8 @@ pub(crate) fn way_of(state: &AppState, request: &HttpRequest, destination: Desti
             let Ok(project) = named("project_id").parse() else { return Ok(None) };
             match way(state, request, project) {
                 Ok(None) => Ok(None),
-                // For whom the project does not exist, this node says so in the same words as the owner, whether or not there is one.
+                // For whom the project does not exist, this node says so in the same words as the
+                // owner, whether or not there is one.
                 _ if !auth::is_visible(state, request, project) => Ok(None),
                 way => way,
             }

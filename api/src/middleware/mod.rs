@@ -51,8 +51,9 @@ pub async fn handle<B: MessageBody + 'static>(
         return Ok(request.into_response(response).map_into_right_body());
     }
     let reader = ErrorReader::of(&request);
-    // The request must not be cloned before it is routed, so what has no response goes up as an error that knows its request.
-    // Handlers begin within the call, so that the call itself is within what catches panics.
+    // The request must not be cloned before it is routed, so what has no response goes up as an
+    // error that knows its request. Handlers begin within the call, so that the call itself is
+    // within what catches panics.
     let response = match AssertUnwindSafe(async { next.call(request).await }).catch_unwind().await {
         Ok(Ok(response)) => Ok(response),
         Ok(Err(error)) => Err(error.as_error::<ApiError>().cloned().unwrap_or_else(|| foreign(&error))),
@@ -92,12 +93,14 @@ pub async fn handle<B: MessageBody + 'static>(
     Ok(response)
 }
 
-/// Whether an answer depends on organizations, projects and tokens. Those of probes and static files don't.
+/// Whether an answer depends on organizations, projects and tokens. Those of probes and static
+/// files don't.
 fn needs_control_data(path: &str) -> bool {
     !["/healthz", "/readyz", "/version", "/metrics", "/openapi.json", "/docs", "/hc.js"].contains(&path)
 }
 
-/// Takes what another node passed on with a request out of its headers, which handlers read and errors may show. From anybody else it says nothing.
+/// Takes what another node passed on with a request out of its headers, which handlers read and
+/// errors may show. From anybody else it says nothing.
 fn note_first_node(state: &AppState, request: &mut ServiceRequest) {
     let passed: Vec<HeaderValue> = request.headers_mut().remove(&first_node::FORWARDED).collect();
     if let [value] = &passed[..]

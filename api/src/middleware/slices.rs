@@ -1,4 +1,5 @@
-//! Large answers: handed to the connection in slices, and bounded together while clients take their time.
+//! Large answers: handed to the connection in slices, and bounded together while clients take their
+//! time.
 
 use std::convert::Infallible;
 use std::pin::Pin;

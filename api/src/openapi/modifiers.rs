@@ -1,4 +1,5 @@
-//! Changes to the whole document: the credentials, which objects are closed, and the headers of rate limits.
+//! Changes to the whole document: the credentials, which objects are closed, and the headers of
+//! rate limits.
 
 use std::collections::BTreeMap;
 
@@ -44,8 +45,8 @@ impl Modify for Credentials {
     }
 }
 
-/// Every object has the properties that it has, and no others. Only events and messages may hold more: older servers meet newer
-/// trackers.
+/// Every object has the properties that it has, and no others. Only events and messages may hold
+/// more: older servers meet newer trackers.
 pub struct Closed;
 
 impl Modify for Closed {
@@ -100,7 +101,8 @@ fn add(operation: &mut Operation, shared: &BTreeMap<String, RefOr<Response>>) {
         if status == UNKNOWN_KEY {
             continue;
         }
-        // Operations without limits share these responses, so that each gets a copy of its own here.
+        // Operations without limits share these responses, so that each gets a copy of its own
+        // here.
         let referred = match &*response {
             RefOr::Ref(reference) => reference.ref_location.rsplit('/').next().and_then(|name| shared.get(name)).cloned(),
             RefOr::T(_) => None,

@@ -1,7 +1,8 @@
 //! Answers that consist of what the engine returns, in JSON's types.
 //!
-//! [`answer!`](crate::respond::answer::answer) declares the fields of an answer once: the struct that it defines documents them,
-//! and takes each from the field of the same name of the engine's value.
+//! [`answer!`](crate::respond::answer::answer) declares the fields of an answer once: the struct
+//! that it defines documents them, and takes each from the field of the same name of the engine's
+//! value.
 
 use std::borrow::Cow;
 
@@ -41,7 +42,8 @@ pub struct Completed<A> {
     #[serde(flatten)]
     /// The answer.
     pub answer: A,
-    /// From this day on, all projects keep their events. `None`: they keep those of all days of the window.
+    /// From this day on, all projects keep their events. `None`: they keep those of all days of the
+    /// window.
     pub complete_from: Option<String>,
 }
 

@@ -1,7 +1,9 @@
-//! Answers about figures, as they were written, by their tags: a question that is repeated needs no shard while nothing it depends on changes.
+//! Answers about figures, as they were written, by their tags: a question that is repeated needs no
+//! shard while nothing it depends on changes.
 //!
-//! A tag changes before an event is acknowledged that may change the answer, so what is kept under the current tag is the current answer.
-//! Lists of events are not kept, nor is what a request with `Cache-Control: no-cache` asks for looked up.
+//! A tag changes before an event is acknowledged that may change the answer, so what is kept under
+//! the current tag is the current answer. Lists of events are not kept, nor is what a request with
+//! `Cache-Control: no-cache` asks for looked up.
 
 use std::collections::HashMap;
 
@@ -23,7 +25,8 @@ const OVERHEAD_BYTES: usize = 160;
 #[derive(Debug, Default)]
 pub struct KeptAnswers(Mutex<Generations>);
 
-/// Answers move to the newer generation when they are asked for; the older one is dropped when the newer is full.
+/// Answers move to the newer generation when they are asked for; the older one is dropped when the
+/// newer is full.
 #[derive(Debug, Default)]
 struct Generations {
     newer: HashMap<EntityTag, Kept>,

@@ -27,7 +27,8 @@ pub struct GroupReader<'f> {
     group: usize,
 }
 
-/// A column of texts: a code for each row, and the value of each code. Equal values may have several codes.
+/// A column of texts: a code for each row, and the value of each code. Equal values may have
+/// several codes.
 #[derive(Debug)]
 pub struct TextColumn {
     codes: Vec<u32>,

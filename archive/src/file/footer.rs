@@ -9,9 +9,11 @@ use parquet::file::metadata::KeyValue;
 pub(super) const FORMAT: &str = "headcount.archive";
 /// The key of the project's id.
 pub(super) const PROJECT: &str = "headcount.project";
-/// The key of the CRC-32C of each column chunk: eight hexadecimal digits each, row group by row group.
+/// The key of the CRC-32C of each column chunk: eight hexadecimal digits each, row group by row
+/// group.
 pub(super) const CHUNKS: &str = "headcount.chunks";
-/// The key of the CRC-32C of the footer, which is computed with zeros in its place. It is the last entry.
+/// The key of the CRC-32C of the footer, which is computed with zeros in its place. It is the last
+/// entry.
 const CHECKSUM: &str = "headcount.crc32c";
 const NO_CHECKSUM: &str = "00000000";
 /// The last bytes of a file, after the length of the footer.

@@ -112,7 +112,8 @@ impl FileWriter {
     /// Adds the next row. Its position must be greater than the previous one.
     ///
     /// # Errors
-    /// [`ArchiveError::Refused`]: the row was not added. After any other error, the writer must be dropped.
+    /// [`ArchiveError::Refused`]: the row was not added. After any other error, the writer must be
+    /// dropped.
     pub fn push(&mut self, row: &Row) -> Result<(), ArchiveError> {
         background::give_way();
         self.check(row).map_err(|reason| ArchiveError::Refused { position: row.position, reason })?;

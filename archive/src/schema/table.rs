@@ -26,7 +26,8 @@ pub const TIMESTAMP: &str = "timestamp";
 /// The name of the column that marks dead letters.
 pub const SET_ASIDE: &str = "set_aside";
 
-/// The columns of every file, in order. A change needs a new [`SCHEMA_VERSION`](super::SCHEMA_VERSION).
+/// The columns of every file, in order. A change needs a new
+/// [`SCHEMA_VERSION`](super::SCHEMA_VERSION).
 pub const COLUMNS: &[Column] = &[
     required(POSITION, Access::Integer(|row| row.position.cast_signed(), |draft, at| draft.position = at.cast_unsigned())),
     required(TIMESTAMP, Access::Timestamp(|row| row.event.time, |draft, at: Instant| draft.time = at)),

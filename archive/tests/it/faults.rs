@@ -137,7 +137,8 @@ fn merging_and_clearing_up_survive_each_failure() {
     assert!(failures > 100, "{failures}");
 }
 
-/// The list in the folder may be newer than the one that an archive knows: neither's files are removed.
+/// The list in the folder may be newer than the one that an archive knows: neither's files are
+/// removed.
 #[test]
 fn clearing_up_after_a_failed_merge_loses_nothing() {
     let place = scratch();

@@ -300,7 +300,8 @@ fn details() -> impl Strategy<Value = Details> {
     })
 }
 
-/// Any event of [`PROJECT`] that the type allows, but for amounts of more digits than the columns have.
+/// Any event of [`PROJECT`] that the type allows, but for amounts of more digits than the columns
+/// have.
 fn event() -> impl Strategy<Value = Event> {
     let key = || option::of(text().prop_map(|key| CompanyKey::from_recorded(&key)));
     let times = (any::<i64>(), any::<i64>(), any::<i32>());

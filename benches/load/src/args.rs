@@ -38,7 +38,8 @@ pub(crate) struct LoadArgs {
     /// Public key of the project that receives the events
     #[arg(long, value_name = "KEY", required_unless_present_any = ["raw", "compare", "projects", "projects_file"])]
     pub(crate) key: Option<String>,
-    /// Requests per second, sent without waiting for responses [default: each connection waits for its response]
+    /// Requests per second, sent without waiting for responses [default: each connection waits for
+    /// its response]
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(crate) rate: Option<f64>,
     /// Number of connections
@@ -50,11 +51,12 @@ pub(crate) struct LoadArgs {
     /// Duration of the warm-up before the measurement
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration)]
     pub(crate) warm_up: Duration,
-    /// Events per request, sent to /i/batch; 0 sends single events to /i [default: 0; with --mix: 100]
+    /// Events per request, sent to /i/batch; 0 sends single events to /i [default: 0; with --mix:
+    /// 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=5_000))]
     batch: Option<u32>,
-    /// Shares of single events, batches, questions of a dashboard (with ETags) and profiles of known users,
-    /// such as single=70,batch=5,poll=20,profile=5
+    /// Shares of single events, batches, questions of a dashboard (with ETags) and profiles of
+    /// known users, such as single=70,batch=5,poll=20,profile=5
     #[arg(long, value_name = "SHARES", conflicts_with = "raw", value_parser = Mix::parse)]
     mix: Option<Mix>,
     /// Percentage of events that are sent twice with the same external_id
@@ -69,7 +71,8 @@ pub(crate) struct LoadArgs {
     /// Expected status of events
     #[arg(long, value_name = "STATUS", default_value_t = 202)]
     pub(crate) expect: u16,
-    /// API token, for questions and to verify the server's counts at the end. Nothing else may use the projects meanwhile
+    /// API token, for questions and to verify the server's counts at the end. Nothing else may use
+    /// the projects meanwhile
     #[arg(long, value_name = "TOKEN", env = "HEADCOUNT_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
     /// Project of the key; needed if the token can't list projects
@@ -91,16 +94,19 @@ pub(crate) struct LoadArgs {
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Projects")]
 pub(crate) struct SpreadFlags {
-    /// Create this many projects first, and spread the events over them. More than 1,000 need --root-token
+    /// Create this many projects first, and spread the events over them. More than 1,000 need
+    /// --root-token
     #[arg(long, value_name = "N", conflicts_with_all = ["raw", "key"], value_parser = clap::value_parser!(u64).range(1..=MAX_PROJECTS))]
     pub(crate) projects: Option<u64>,
-    /// File of projects, as JSON lines with keys and tokens. --projects writes it if it doesn't exist
+    /// File of projects, as JSON lines with keys and tokens. --projects writes it if it doesn't
+    /// exist
     #[arg(long, value_name = "FILE", conflicts_with_all = ["raw", "key"])]
     pub(crate) projects_file: Option<PathBuf>,
     /// Root token (rk_…), to create organizations with 1,000 projects each
     #[arg(long, value_name = "TOKEN", requires = "projects")]
     pub(crate) root_token: Option<String>,
-    /// Percentage of events for the first project; the other projects share the rest evenly [default: an even share]
+    /// Percentage of events for the first project; the other projects share the rest evenly
+    /// [default: an even share]
     #[arg(long, value_name = "PERCENT", default_value_t = 0, hide_default_value = true, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub(crate) hot: u32,
 }
@@ -115,7 +121,8 @@ pub(crate) struct RampFlags {
     /// Number of steps
     #[arg(long, value_name = "N", default_value_t = 10, requires = "ramp", value_parser = clap::value_parser!(u32).range(2..=100))]
     pub(crate) steps: u32,
-    /// Maximum p99 of a sustained step [default: ten times the p99 of the first step, at least 20ms]
+    /// Maximum p99 of a sustained step [default: ten times the p99 of the first step, at least
+    /// 20ms]
     #[arg(long, value_name = "DURATION", requires = "ramp", value_parser = duration)]
     pub(crate) max_p99: Option<Duration>,
 }

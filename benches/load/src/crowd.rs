@@ -1,4 +1,5 @@
-//! The background load: idle connections, readers of live streams, and dashboards that poll each second.
+//! The background load: idle connections, readers of live streams, and dashboards that poll each
+//! second.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -161,7 +162,8 @@ impl Crowd {
         let _ = self.shared.measurement.set(Arc::clone(measurement));
     }
 
-    /// Ends all tasks, and returns the results of the idle connections and the streams, if there are any.
+    /// Ends all tasks, and returns the results of the idle connections and the streams, if there
+    /// are any.
     pub(crate) fn end(self) -> Result<CrowdCounts, Failure> {
         let _ = self.shared.over_since.set(Instant::now());
         self.thread.join().map_err(|_| Failure("the thread of the crowd failed".into()))??;
@@ -268,7 +270,8 @@ impl CrowdPart {
         outcome.is_ok_and(|outcome| outcome.is_expected)
     }
 
-    /// A dashboard. Each second it asks all of its questions, one after the other on one connection, as a page does.
+    /// A dashboard. Each second it asks all of its questions, one after the other on one
+    /// connection, as a page does.
     async fn dashboard(self, at: u32, of: u32) {
         let mut visitor = LoadVisitor::new(Arc::clone(&self.shared.target), u64::from(at));
         let mut connection = Connection::new(self.shared.address);
@@ -319,7 +322,8 @@ impl CrowdPart {
                 }
                 Ok(Ok(count)) => {
                     bytes += count as u64;
-                    // A frame ends with an empty line. Lines with chunk lengths have a carriage return.
+                    // A frame ends with an empty line. Lines with chunk lengths have a carriage
+                    // return.
                     for byte in buffer.iter().take(count) {
                         frames += u64::from(before == b'\n' && *byte == b'\n');
                         before = *byte;

@@ -1,4 +1,5 @@
-//! The projects that receive the events: the project of a key, new projects, or the projects of a file.
+//! The projects that receive the events: the project of a key, new projects, or the projects of a
+//! file.
 
 use std::fmt::Write;
 use std::path::Path;

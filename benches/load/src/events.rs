@@ -30,7 +30,8 @@ pub(crate) struct EventWriter {
 }
 
 impl EventWriter {
-    /// Creates a writer of events whose user ids begin with `prefix`. With `external_ids`, each event has an `external_id`.
+    /// Creates a writer of events whose user ids begin with `prefix`. With `external_ids`, each
+    /// event has an `external_id`.
     pub(crate) fn new(prefix: &str, external_ids: bool) -> Self {
         let templates = (0..VARIANTS).map(|variant| Template::new(prefix, variant, external_ids)).collect();
         Self { templates, prefix: prefix.to_owned() }
@@ -41,7 +42,8 @@ impl EventWriter {
         format!("{}-u{user:09}", self.prefix)
     }
 
-    /// Returns the user of the event with this number. Users come in mixed order, and each comes once before any repeats.
+    /// Returns the user of the event with this number. Users come in mixed order, and each comes
+    /// once before any repeats.
     pub(crate) fn user(number: u64, users: UserRange) -> u64 {
         // The factor is coprime to most numbers of users; a repetition is harmless.
         users.start + number.wrapping_mul(7_919) % users.size.max(1)

@@ -2,7 +2,8 @@
 
 use std::fmt::{self, Display, Formatter};
 
-/// The reason why a command failed, in one line. Any error converts to it, so it can't be an `Error` itself.
+/// The reason why a command failed, in one line. Any error converts to it, so it can't be an
+/// `Error` itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure(pub(crate) String);
 

@@ -1,7 +1,7 @@
 //! `headcount-load`: a load generator, cheap enough to run on the same machine as the server.
 //!
-//! Results go to standard output, progress and errors to standard error. Exit codes: 0 for success, 1 for a failure or a misbehaving
-//! server, 2 for a wrong command line.
+//! Results go to standard output, progress and errors to standard error. Exit codes: 0 for success,
+//! 1 for a failure or a misbehaving server, 2 for a wrong command line.
 
 mod args;
 mod chart;

@@ -39,7 +39,8 @@ pub(crate) struct Times {
 /// Measurements of the requests of one kind.
 #[derive(Debug, Clone)]
 pub(crate) struct Tally {
-    /// Latencies of all answered requests, in microseconds. Never `None`, since the bounds and digits are valid.
+    /// Latencies of all answered requests, in microseconds. Never `None`, since the bounds and
+    /// digits are valid.
     latencies: Option<Histogram<u64>>,
     /// Responses by status.
     pub(crate) by_status: BTreeMap<u16, u64>,
@@ -266,7 +267,8 @@ impl Recorder {
         Self { measurement, second: 0, tallies: Tallies::default(), said: Vec::new() }
     }
 
-    /// Records a request that was due and answered or failed at these times. `body` is the body of the answer.
+    /// Records a request that was due and answered or failed at these times. `body` is the body of
+    /// the answer.
     pub(crate) fn record(&mut self, kind: RequestKind, times: Times, outcome: &io::Result<RequestOutcome>, body: &[u8]) {
         let from = self.measurement.from;
         let Times { due, answered } = times;

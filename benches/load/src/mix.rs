@@ -103,7 +103,8 @@ impl Mix {
     }
 }
 
-/// Smooth weighted round robin: in every interval each kind has its share, as far as whole numbers allow.
+/// Smooth weighted round robin: in every interval each kind has its share, as far as whole numbers
+/// allow.
 fn spread(shares: &[(RequestKind, u32)], sum: u32) -> Vec<RequestKind> {
     let mut credits = vec![0i64; shares.len()];
     let mut slots = Vec::new();

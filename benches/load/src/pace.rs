@@ -1,8 +1,9 @@
 //! Schedules requests.
 //!
-//! Open loop: like visitors, request `n` comes at `start + n / rate` and waits for no earlier response. Latency is
-//! measured from the due time, so a server that stalls is charged for every waiting request, which corrects for
-//! coordinated omission. Closed loop: a connection sends its next request as soon as it has a response.
+//! Open loop: like visitors, request `n` comes at `start + n / rate` and waits for no earlier
+//! response. Latency is measured from the due time, so a server that stalls is charged for every
+//! waiting request, which corrects for coordinated omission. Closed loop: a connection sends its
+//! next request as soon as it has a response.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
-/// The interval at which due requests are released. The runtime's timers have a resolution of a millisecond, so a thread sleeps instead.
+/// The interval at which due requests are released. The runtime's timers have a resolution of a
+/// millisecond, so a thread sleeps instead.
 const TICK: Duration = Duration::from_micros(250);
 
 /// Hands out requests to connections.
@@ -35,7 +37,8 @@ pub(crate) struct Turn {
 }
 
 impl Pace {
-    /// Starts now, for `lasting`, with `rate` requests per second or as fast as responses arrive. The first request has the number `first`.
+    /// Starts now, for `lasting`, with `rate` requests per second or as fast as responses arrive.
+    /// The first request has the number `first`.
     pub(crate) fn start(rate: Option<f64>, lasting: Duration, first: u64) -> std::io::Result<Self> {
         let start = Instant::now();
         let due = Arc::new(Semaphore::new(0));
@@ -75,7 +78,8 @@ impl Pace {
         self.is_stopped.load(Ordering::Relaxed)
     }
 
-    /// Releases requests as they become due. Requests that are due before the end are sent, however late.
+    /// Releases requests as they become due. Requests that are due before the end are sent, however
+    /// late.
     fn release(&self, rate: f64) {
         let mut released = 0;
         loop {

@@ -270,7 +270,8 @@ mod tests {
         }
         assert!(!page.contains("Latency by rate") && !page.contains("NaN"));
         assert_eq!(page.matches("<svg").count(), 3);
-        // The third point is only a part of a second: 2 lines of 2 points, 1 of 2, and the percentiles.
+        // The third point is only a part of a second: 2 lines of 2 points, 1 of 2, and the
+        // percentiles.
         assert_eq!(page.matches("<circle").count(), 4 + 2 + 3);
         for tag in ["div", "svg", "table", "figure", "g", "p", "body", "html"] {
             let opened = page.matches(&format!("<{tag}>")).count() + page.matches(&format!("<{tag} ")).count();

@@ -16,7 +16,8 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
     runtime.map_err(|error| Failure::new("could not start", error))
 }
 
-/// Returns a future that ends on SIGTERM or SIGINT (control-C). Catches the signals from this call on.
+/// Returns a future that ends on SIGTERM or SIGINT (control-C). Catches the signals from this call
+/// on.
 pub(crate) fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -33,12 +34,14 @@ pub(crate) fn since_epoch() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Makes the files of this process private, whatever the umask of the shell, since the file of projects has keys and tokens.
+/// Makes the files of this process private, whatever the umask of the shell, since the file of
+/// projects has keys and tokens.
 pub(crate) fn keep_files_private() {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
 }
 
-/// Raises the limit on open files, and so on connections, to the maximum. Shells usually start with 1,024.
+/// Raises the limit on open files, and so on connections, to the maximum. Shells usually start with
+/// 1,024.
 pub(crate) fn allow_many_files() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;

@@ -56,13 +56,15 @@ pub(crate) struct KindReport {
     pub(crate) requests_per_second: f64,
     /// Recorded events per second.
     pub(crate) events_per_second: f64,
-    /// Responses by status. The keys are text, since serde reads no other keys in a flattened object.
+    /// Responses by status. The keys are text, since serde reads no other keys in a flattened
+    /// object.
     pub(crate) by_status: BTreeMap<String, u64>,
     /// Unexpected responses.
     pub(crate) unexpected: u64,
     /// Requests without a response, by error.
     pub(crate) failures: BTreeMap<String, u64>,
-    /// Quantiles of the latency in milliseconds, measured from the time when a request was due (open) or sent (closed).
+    /// Quantiles of the latency in milliseconds, measured from the time when a request was due
+    /// (open) or sent (closed).
     pub(crate) latency_ms: BTreeMap<String, f64>,
     /// The percentile curve: shares of requests, each with its maximum latency in milliseconds.
     pub(crate) percentiles: Vec<(f64, f64)>,
@@ -93,7 +95,8 @@ pub(crate) struct TimeReport {
 /// The report, as `--json` prints it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct LoadReport {
-    /// `open` (a constant rate), `closed` (as fast as responses arrive) or `ramp` (with the figures of the knee).
+    /// `open` (a constant rate), `closed` (as fast as responses arrive) or `ramp` (with the figures
+    /// of the knee).
     pub(crate) mode: String,
     /// The requested rate, in requests per second.
     pub(crate) target_rate: Option<f64>,

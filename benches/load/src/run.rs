@@ -27,7 +27,8 @@ use super::usage::{ServerProcess, ServerUsage};
 use super::verify::{self, Counts};
 use super::visitor::Target;
 
-/// The user ids and external ids of a run begin with this prefix and its start time, so that runs don't share ids.
+/// The user ids and external ids of a run begin with this prefix and its start time, so that runs
+/// don't share ids.
 const PREFIX: &str = "load";
 
 /// Runs the program.

@@ -23,7 +23,8 @@ use super::visitor::{LoadVisitor, Target};
 const LOOK: Duration = Duration::from_millis(20);
 /// How long all requests may fail before the run ends.
 const GONE_AFTER: Duration = Duration::from_secs(5);
-/// The pause of a connection after a request that had no answer, so that it doesn't spin while the server is unreachable.
+/// The pause of a connection after a request that had no answer, so that it doesn't spin while the
+/// server is unreachable.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// The rate and duration of a run or a step.
@@ -108,7 +109,8 @@ struct ThreadPart {
 }
 
 impl Sender {
-    /// Sends one request of each kind of the mix, so that a mistake in a flag is one error instead of thousands.
+    /// Sends one request of each kind of the mix, so that a mistake in a flag is one error instead
+    /// of thousands.
     pub(crate) fn try_each_kind(&mut self) -> Result<(), Failure> {
         let kinds = RequestKind::ALL.into_iter().filter(|kind| self.target.mix.has(*kind));
         let mut visitor = LoadVisitor::new(Arc::clone(&self.target), 0);
@@ -167,7 +169,8 @@ impl Sender {
         Ok(Sent { measured: measurement.so_far(), lasting, ended_early, usage, crowd })
     }
 
-    /// Waits for the threads and shows the progress. Ends the run if the server is gone or a signal arrives.
+    /// Waits for the threads and shows the progress. Ends the run if the server is gone or a signal
+    /// arrives.
     fn watch(
         &mut self,
         plan: &SendPlan,
@@ -215,7 +218,8 @@ impl Sender {
 }
 
 impl ThreadPart {
-    /// Runs one thread: its connections take turns until time is up, and wait for their last responses.
+    /// Runs one thread: its connections take turns until time is up, and wait for their last
+    /// responses.
     fn run(self, first: u32, connections: u32) -> Result<(), Failure> {
         let recorder = Rc::new(RefCell::new(Recorder::new(Arc::clone(&self.measurement))));
         let local = tokio::task::LocalSet::new();

@@ -249,7 +249,8 @@ impl LoadVisitor {
         }
     }
 
-    /// Notes the events that an answer acknowledges. Returns the number of recorded events if the answer matches the request.
+    /// Notes the events that an answer acknowledges. Returns the number of recorded events if the
+    /// answer matches the request.
     fn acknowledge(&mut self, exchange: Exchange, status: u16, body: &[u8]) -> Option<u64> {
         let target = Arc::clone(&self.target);
         let Exchange { project, first, .. } = exchange;
@@ -295,7 +296,8 @@ fn push_token(destination: Option<&Destination>, request: &mut Vec<u8>) {
     request.extend_from_slice(b"\r\n");
 }
 
-/// Ends the head of a request with a public key and room for the length of its body. Returns where the body begins.
+/// Ends the head of a request with a public key and room for the length of its body. Returns where
+/// the body begins.
 fn push_key(destination: Option<&Destination>, request: &mut Vec<u8>) -> usize {
     request.extend_from_slice(b"content-type: application/json\r\nx-service-pk: ");
     request.extend_from_slice(destination.map(|it| it.key.as_bytes()).unwrap_or_default());

@@ -1,6 +1,7 @@
 //! Benchmarks the throughput of the embedded engine: `track_batch`, durable and counted.
 //!
-//! Usage: `embedded [EVENTS] [BATCH] [IN_FLIGHT]`; by default 1,000,000 events in batches of 1,000, 8 in flight.
+//! Usage: `embedded [EVENTS] [BATCH] [IN_FLIGHT]`; by default 1,000,000 events in batches of 1,000,
+//! 8 in flight.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark: a panic is a failure")]
 

@@ -1,12 +1,14 @@
 //! Measures the latency of sequential requests on one keep-alive connection.
 //!
-//! Usage: `latency ADDRESS`, with a bearer token in `HEADCOUNT_TOKEN`. Each line of standard input is `METHOD<tab>PATH<tab>BODY`.
-//! For each, the program prints a line of JSON: the number of requests, the 50th and 99th percentile in microseconds of answers that
-//! are computed (`Cache-Control: no-cache`), the same of answers that the server may keep, the same with `If-None-Match` (304 without
-//! a body), and the body. All responses to a line must be equal, byte by byte.
+//! Usage: `latency ADDRESS`, with a bearer token in `HEADCOUNT_TOKEN`. Each line of standard input
+//! is `METHOD<tab>PATH<tab>BODY`. For each, the program prints a line of JSON: the number of
+//! requests, the 50th and 99th percentile in microseconds of answers that are computed
+//! (`Cache-Control: no-cache`), the same of answers that the server may keep, the same with
+//! `If-None-Match` (304 without a body), and the body. All responses to a line must be equal, byte
+//! by byte.
 //!
-//! `latency ADDRESS CONNECTIONS SECONDS` reads one line and prints how many requests per second are answered, with `If-None-Match` if
-//! answers have tags.
+//! `latency ADDRESS CONNECTIONS SECONDS` reads one line and prints how many requests per second are
+//! answered, with `If-None-Match` if answers have tags.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a benchmark: a panic is a failure")]
 
@@ -21,7 +23,8 @@ const REQUESTS: usize = 2_000;
 /// Time limit of a measurement; slow queries get fewer requests.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 
-/// Repeats a request until the count or the time limit is reached. Returns the number of requests and the percentiles as JSON fields.
+/// Repeats a request until the count or the time limit is reached. Returns the number of requests
+/// and the percentiles as JSON fields.
 fn measure(connection: &mut Connection, request: &[u8], expected: &Response) -> String {
     let began = Instant::now();
     let mut took = Vec::with_capacity(REQUESTS);
@@ -77,7 +80,8 @@ impl Rate {
     }
 }
 
-/// Sends a request on a connection of its own until the time is over. Answers must have no body. Returns how many came.
+/// Sends a request on a connection of its own until the time is over. Answers must have no body.
+/// Returns how many came.
 async fn repeat(address: String, request: Vec<u8>, until: Instant) -> usize {
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
     stream.set_nodelay(true).unwrap();

@@ -1,6 +1,8 @@
-//! Measures an export of one person: the time, and the peak of the process's memory while it is made.
+//! Measures an export of one person: the time, and the peak of the process's memory while it is
+//! made.
 //!
-//! Usage: `privacy_export [EVENTS] [OTHERS] [MEMORY_MIB]`; by default 1,000,000 events of the person among as many of others, with a budget of 128 MiB.
+//! Usage: `privacy_export [EVENTS] [OTHERS] [MEMORY_MIB]`; by default 1,000,000 events of the
+//! person among as many of others, with a budget of 128 MiB.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark: a panic is a failure")]
 

@@ -1,4 +1,5 @@
-//! The reference for all HTTP benchmarks: a bare actix-web handler that reads the body and returns an empty 202.
+//! The reference for all HTTP benchmarks: a bare actix-web handler that reads the body and returns
+//! an empty 202.
 //!
 //! It parses and stores nothing, and so shows what the framework itself achieves on this machine.
 //!

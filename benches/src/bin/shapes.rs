@@ -1,4 +1,5 @@
-//! Benchmarks folding for unusual histories, to show whether the time is linear or quadratic in the number of events.
+//! Benchmarks folding for unusual histories, to show whether the time is linear or quadratic in the
+//! number of events.
 //!
 //! Usage: `shapes [SHAPE] [EVENTS...]`; by default every shape at 20,000, 40,000 and 80,000 events.
 
@@ -19,7 +20,8 @@ use headcount_domain::time::{Day, Instant, Window};
 const APART_MS: usize = 31 * 60 * 1000;
 const LAST_MS: usize = 1_780_272_000_000;
 
-/// A shape: its name, and the function from an event's number and the number of events to the event's body.
+/// A shape: its name, and the function from an event's number and the number of events to the
+/// event's body.
 type Shape = (&'static str, fn(usize, usize) -> String);
 
 const SHAPES: &[Shape] = &[

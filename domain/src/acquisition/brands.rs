@@ -23,7 +23,8 @@ use Category::{AiAssistant, Search, Shopping, Social, Video};
 
 #[rustfmt::skip]
 pub(super) static BRANDS: &[Brand] = &[
-    // Search engines. Portals have hosts without search (mail, documents), so each search host is listed.
+    // Search engines. Portals have hosts without search (mail, documents), so each search host is
+    // listed.
     brand("google", Search, &[], &[
         "google.*", "google.cat", "images.google.*", "encrypted.google.com", "cse.google.com", "search.app", "search.app.goo.gl",
         "com.google.android.googlequicksearchbox",

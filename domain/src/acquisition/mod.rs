@@ -67,7 +67,8 @@ impl Default for Acquisition {
     }
 }
 
-/// Values that the sender sets explicitly: the event's `_acOverrides`. Empty values count as absent.
+/// Values that the sender sets explicitly: the event's `_acOverrides`. Empty values count as
+/// absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Overrides<'a> {
     /// The source.
@@ -91,7 +92,8 @@ pub struct Touchpoint<'a> {
     pub overrides: Option<Overrides<'a>>,
 }
 
-/// The campaign parameters of a page's URL, trimmed, lower-cased and truncated; `None` if absent or empty.
+/// The campaign parameters of a page's URL, trimmed, lower-cased and truncated; `None` if absent or
+/// empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Utm {
     /// `utm_source`

@@ -1,5 +1,5 @@
-//! The external referrer of an event: the host of the site that sent the visitor. Sites that send people back are never
-//! the source of a visit: payment providers, card checks and sign-in pages.
+//! The external referrer of an event: the host of the site that sent the visitor. Sites that send
+//! people back are never the source of a visit: payment providers, card checks and sign-in pages.
 //!
 //! In the lists, `host` includes its subdomains, and `name.*` is a name under any country suffix.
 

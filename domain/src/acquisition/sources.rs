@@ -55,7 +55,8 @@ type SiteTable<K, V> = HashMap<K, V, BuildHasherDefault<Fnv>>;
 struct Index {
     /// Words that identify a site in a `utm_source`.
     words: SiteTable<&'static str, Site>,
-    /// Hosts, `.host` for all subdomains of a host, and `name.` for a name under any country suffix.
+    /// Hosts, `.host` for all subdomains of a host, and `name.` for a name under any country
+    /// suffix.
     hosts: SiteTable<Cow<'static, str>, Site>,
 }
 
@@ -133,7 +134,8 @@ fn split_last_label(host: &str) -> Option<(&str, &str)> {
     Some((&host[..dot], &host[dot + 1..]))
 }
 
-/// Returns `google.` for `google.de`, `google.com` and `google.co.uk`; `None` if the host has no such suffix.
+/// Returns `google.` for `google.de`, `google.com` and `google.co.uk`; `None` if the host has no
+/// such suffix.
 pub(super) fn name_under_country(host: &str) -> Option<&str> {
     let (rest, last) = split_last_label(host)?;
     let is_country = last.len() == 2 && last.bytes().all(|byte| byte.is_ascii_lowercase());

@@ -1,5 +1,5 @@
-//! Detects bots: crawlers, monitors and previewers, by maintained lists of names and words, and by the properties of
-//! their user agents.
+//! Detects bots: crawlers, monitors and previewers, by maintained lists of names and words, and by
+//! the properties of their user agents.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -50,7 +50,8 @@ impl Bot<'_> {
     const UNNAMED: Self = Self { name: None, version: None };
 }
 
-/// The bot of the agent, if any. Feed readers that fetch for many users are crawlers; apps in which a person reads are not.
+/// The bot of the agent, if any. Feed readers that fetch for many users are crawlers; apps in which
+/// a person reads are not.
 ///
 /// Automated browsers (`HeadlessChrome`, Playwright) are bots. HTTP clients (curl, python-requests,
 /// no agent at all) are not, because servers send events with them. Phones and apps with names that

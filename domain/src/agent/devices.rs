@@ -1,5 +1,5 @@
-//! Determines the kind of device from a user agent. Of an Android agent, the model says it: by lists of models and by the
-//! naming schemes of makers.
+//! Determines the kind of device from a user agent. Of an Android agent, the model says it: by
+//! lists of models and by the naming schemes of makers.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -13,7 +13,8 @@ named_values! {
         Desktop = "desktop",
         /// A phone.
         Mobile = "mobile",
-        /// A tablet: an iPad that identifies itself, or an Android browser without "Mobile" in its agent.
+        /// A tablet: an iPad that identifies itself, or an Android browser without "Mobile" in its
+        /// agent.
         Tablet = "tablet",
         /// A crawler, monitor or previewer.
         Bot = "bot",
@@ -26,7 +27,8 @@ named_values! {
 /// The properties in a user agent. `None` stands for a missing one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Agent {
-    /// The browser's usual name (`Chrome`, `Safari`, `Samsung Internet`), or the name of a well-known bot.
+    /// The browser's usual name (`Chrome`, `Safari`, `Samsung Internet`), or the name of a
+    /// well-known bot.
     pub browser: Option<CompactString>,
     /// The browser's full version, as sent: `124.0.2478.51`.
     pub browser_version: Option<CompactString>,

@@ -20,7 +20,8 @@ impl Grouping {
     /// Groups by `by` and sums `sum`.
     ///
     /// # Errors
-    /// [`Invalid`] with the code `unsupported_combination` if a field of the session is combined with a sum.
+    /// [`Invalid`] with the code `unsupported_combination` if a field of the session is combined
+    /// with a sum.
     pub fn new(by: Field, sum: Option<MetadataPath>) -> Result<Self, Invalid> {
         if sum.is_some() && by.of_session() {
             let message = format!("`sum_metadata_field` can't be combined with `group_by` {by}");

@@ -33,7 +33,8 @@ impl Summand {
     }
 }
 
-/// An exact sum. The order of the summands does not matter, even if a sum in between is out of range.
+/// An exact sum. The order of the summands does not matter, even if a sum in between is out of
+/// range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Total {
     /// The sum is `low` + 2^128 × `carry`, in millionths.

@@ -1,4 +1,5 @@
-//! The resident records of one kind: loaded on demand, collected by checkpoints, evicted by second chance.
+//! The resident records of one kind: loaded on demand, collected by checkpoints, evicted by second
+//! chance.
 
 use std::collections::{HashMap, VecDeque, hash_map::Entry};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -47,7 +48,8 @@ struct CachedRecord<T> {
     /// Whether it had pages when last measured. A page that it got since is not saved, so it can't
     /// be evicted anyway.
     has_pages: bool,
-    /// The number of mutable accesses, which decides when it is weighed; below twice [`CHANGES_A_WEIGHING`].
+    /// The number of mutable accesses, which decides when it is weighed; below twice
+    /// [`CHANGES_A_WEIGHING`].
     changes: u8,
 }
 
@@ -278,7 +280,8 @@ impl<T: Record> Table<T> {
                 continue;
             }
             slot.used = false;
-            // The store has the record as of the last checkpoint, and the pages that did not change since.
+            // The store has the record as of the last checkpoint, and the pages that did not change
+            // since.
             let pages_are_saved = is_saved || (self.frozen.is_empty() && self.durable + 1 == self.generation);
             if pages_are_saved && slot.has_pages {
                 slot.value.shed();
@@ -295,7 +298,8 @@ impl<T: Record> Table<T> {
         freed
     }
 
-    /// Begins a checkpoint of all changes so far. The cost does not depend on the number of records.
+    /// Begins a checkpoint of all changes so far. The cost does not depend on the number of
+    /// records.
     pub fn freeze(&mut self) {
         debug_assert!(self.frozen.is_empty() && self.spilled.is_empty(), "one checkpoint at a time");
         self.frozen = std::mem::take(&mut self.dirty);

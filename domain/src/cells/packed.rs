@@ -23,7 +23,8 @@ pub type Columns = [u128; MAX_COLUMNS];
 
 /// The maximum width of a column, in bytes.
 const WIDEST: u8 = 16;
-/// The header of a saved part: the lengths of the key and the prefix, and the widths of the columns.
+/// The header of a saved part: the lengths of the key and the prefix, and the widths of the
+/// columns.
 const HEADER: usize = 2 + MAX_COLUMNS;
 
 /// A part of a rollup's rows; see the module.
@@ -184,7 +185,8 @@ impl Packed {
         let of_row = |at: usize| big_endian(self.rows.get(at * stride..).unwrap_or_default(), suffix.len());
         let wanted = big_endian(suffix, suffix.len());
         let (mut from, mut to) = (0, self.count());
-        // Groups and days are numbered without gaps, so the index often follows from the first number.
+        // Groups and days are numbered without gaps, so the index often follows from the first
+        // number.
         let guess = usize::try_from(wanted.wrapping_sub(of_row(0))).unwrap_or(usize::MAX);
         if guess < to && of_row(guess) == wanted {
             return Ok(guess);

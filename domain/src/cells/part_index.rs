@@ -75,7 +75,8 @@ impl PartIndex {
         }
     }
 
-    /// Returns the numbers of the parts that may have keys from `first` to `last`, in order of their keys.
+    /// Returns the numbers of the parts that may have keys from `first` to `last`, in order of
+    /// their keys.
     pub(super) fn between<'s>(&'s self, first: &KeyBytes, last: &KeyBytes) -> impl DoubleEndedIterator<Item = u32> + use<'s> {
         let (from, to) = (place(first), place(last));
         let begin = self.chunk_of(&from);

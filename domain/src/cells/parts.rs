@@ -48,7 +48,8 @@ pub struct Parts {
     slots: Vec<PartSlot>,
     /// The unused numbers below the greatest number in use.
     free: BTreeSet<u32>,
-    /// The numbers of the parts changed or removed since the last checkpoint; may contain duplicates.
+    /// The numbers of the parts changed or removed since the last checkpoint; may contain
+    /// duplicates.
     dirty: Vec<u32>,
     rows: usize,
     bytes: usize,
@@ -95,7 +96,8 @@ impl Parts {
         part.find(key).ok().map(|at| part.columns(at))
     }
 
-    /// Changes the value of a row. `None` stands for a missing row, both before and after the change.
+    /// Changes the value of a row. `None` stands for a missing row, both before and after the
+    /// change.
     pub fn change(&mut self, key_len: usize, key: &KeyBytes, change: impl FnOnce(Option<Columns>) -> Option<Columns>) {
         let Some(number) = self.index.part_of(key) else {
             if let Some(columns) = change(None) {

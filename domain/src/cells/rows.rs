@@ -98,8 +98,8 @@ impl<K: Key, V: Value> Cells<K, V> {
         self.between(key, key)
     }
 
-    /// Returns all rows from the rows whose keys begin with `first` to the rows whose keys begin with
-    /// `last`, in order.
+    /// Returns all rows from the rows whose keys begin with `first` to the rows whose keys begin
+    /// with `last`, in order.
     pub fn between<P: Key>(&self, first: P, last: P) -> impl DoubleEndedIterator<Item = (K, V)> {
         const { assert!(P::BYTES <= K::BYTES, "a key begins with no longer one") };
         self.parts.range(packed(first, 0), packed(last, u8::MAX)).map(row)

@@ -7,14 +7,15 @@ use super::keys::{Key, Value};
 /// Where a store keeps rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Room {
-    /// Beside each other: few rows, none of which is keyed by a person. Old versions of pages stay on the disk.
+    /// Beside each other: few rows, none of which is keyed by a person. Old versions of pages stay
+    /// on the disk.
     Sled,
     /// In sorted tables: rows that are as many as entities, or keyed by one.
     Tables,
 }
 
-/// A kind of stored rows. `rollup!` declares one of sums; other kinds implement this, and have a line in the list in
-/// `rollups/mod.rs` too.
+/// A kind of stored rows. `rollup!` declares one of sums; other kinds implement this, and have a
+/// line in the list in `rollups/mod.rs` too.
 pub trait StoredCells {
     /// The tag on disk: unique, never reused.
     const TAG: u8;

@@ -1,7 +1,8 @@
-//! Company keys, derived from domains and e-mail addresses. Domains at which anyone can get an address have none: free
-//! providers, access providers, throwaway addresses and relays.
+//! Company keys, derived from domains and e-mail addresses. Domains at which anyone can get an
+//! address have none: free providers, access providers, throwaway addresses and relays.
 //!
-//! An event keeps the recorded company of its e-mail address, so a new list changes only later events.
+//! An event keeps the recorded company of its e-mail address, so a new list changes only later
+//! events.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -152,7 +153,8 @@ pub fn normalise_email(text: &str) -> Option<String> {
     is_address.then_some(email)
 }
 
-/// Returns the domain of a normalized e-mail address, including free mail; `None` if it is not an address.
+/// Returns the domain of a normalized e-mail address, including free mail; `None` if it is not an
+/// address.
 #[must_use]
 pub fn domain_of_email(email: &str) -> Option<String> {
     let email = normalise_email(email)?;

@@ -1,4 +1,5 @@
-//! The range that a change of facts touches: the rollups concerned, and the days and orders affected.
+//! The range that a change of facts touches: the rollups concerned, and the days and orders
+//! affected.
 
 use crate::moment::Moment;
 use crate::time::{Day, Instant, MS_PER_DAY};
@@ -73,7 +74,8 @@ pub struct DirtyRange {
     pub runs: Times,
     /// The time of the new touch. There is at most one.
     pub new_touch: Option<Instant>,
-    /// The time of the last touch that is added or removed; no other touch follows up to the end of `inline`.
+    /// The time of the last touch that is added or removed; no other touch follows up to the end of
+    /// `inline`.
     pub last_touch: Instant,
     /// The orders that are added or removed, or whose row by first touch changes.
     pub orders_by_first: Times,

@@ -1,4 +1,5 @@
-//! The facts of one entity. [`Facts::add_touch`] defines the first touch: the earliest event with a source.
+//! The facts of one entity. [`Facts::add_touch`] defines the first touch: the earliest event with a
+//! source.
 
 use serde::{Deserialize, Serialize};
 

@@ -88,7 +88,8 @@ pub(super) fn touch_at(list: &Paged<TouchEvent>, time: Instant) -> Option<TouchA
     if let Some(found) = of(list.recent()) {
         return Some(found);
     }
-    // For a page entirely before `time` the digest suffices; the page that contains `time` is loaded.
+    // For a page entirely before `time` the digest suffices; the page that contains `time` is
+    // loaded.
     let before = |digest: &&TouchEnds| digest.first.is_some_and(|first| first.at.time <= time);
     let digest = list.digests_until(last).find(before)?;
     digest.last.filter(|last| last.at.time <= time).or_else(|| of(list.part(last)?))

@@ -97,7 +97,8 @@ impl Facts {
         Ok(())
     }
 
-    /// Loads the pages for [`Facts::met_by`], [`Facts::change_of_sessions`] and [`Facts::replace_sessions`].
+    /// Loads the pages for [`Facts::met_by`], [`Facts::change_of_sessions`] and
+    /// [`Facts::replace_sessions`].
     ///
     /// # Errors
     /// Returns whatever error `page` returns.
@@ -112,7 +113,8 @@ impl Facts {
         self.sessions.load(first, last, page)
     }
 
-    /// Loads the pages for [`Facts::change_of_touch`], [`Facts::add_touch`] and [`Facts::remove_touch`].
+    /// Loads the pages for [`Facts::change_of_touch`], [`Facts::add_touch`] and
+    /// [`Facts::remove_touch`].
     ///
     /// # Errors
     /// Returns whatever error `page` returns.
@@ -175,7 +177,8 @@ impl Facts {
             self.orders.load(gap.from.sort_key(), gap.to.sort_key(), &mut page)?;
         }
         for times in [change.orders, change.inline, change.runs].into_iter().filter(|times| !times.is_empty()) {
-            // Touches between the ends are part of the change; for earlier touches the digests suffice.
+            // Touches between the ends are part of the change; for earlier touches the digests
+            // suffice.
             for at in [times.from, times.to] {
                 let number = Moment::last_of(at.time).sort_key();
                 self.touches.load(number, number, &mut page)?;

@@ -116,7 +116,8 @@ impl Facts {
         } else {
             (later, earlier, later_count, earlier_count)
         };
-        // Drop runs with few orders, so that there are never many more runs than the orders require.
+        // Drop runs with few orders, so that there are never many more runs than the orders
+        // require.
         let is_left = large_count > most / 2;
         let moved = if is_left { small } else { run };
         let change = DirtyRange { orders: times(moved.from, moved.to), runs: times(run.from, run.to), ..DirtyRange::NONE };

@@ -1,6 +1,7 @@
 //! Sessions, and their touches: events with a known source.
 //!
-//! [`Session::meets`] defines which sessions merge, and so what a late event bridges. [`Session::join`] merges them.
+//! [`Session::meets`] defines which sessions merge, and so what a late event bridges.
+//! [`Session::join`] merges them.
 
 use serde::{Deserialize, Serialize};
 
@@ -105,7 +106,8 @@ impl Session {
 /// The source, medium and campaign of an event or a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Touch {
-    /// The source; never `(direct)`. [`Touch::NO_SOURCE`] where only the medium or the campaign is known.
+    /// The source; never `(direct)`. [`Touch::NO_SOURCE`] where only the medium or the campaign is
+    /// known.
     pub source: TermId,
     /// The medium.
     pub medium: TermId,

@@ -1,4 +1,5 @@
-//! The figures of all events of whole days by time, from rollups. They remain after the events of these days are removed.
+//! The figures of all events of whole days by time, from rollups. They remain after the events of
+//! these days are removed.
 
 use serde::{Deserialize, Serialize};
 
@@ -67,7 +68,8 @@ pub struct Series {
     pub buckets: Vec<EventFigures>,
 }
 
-/// The answer to a [`ReportQuestion`](super::ReportQuestion) or a [`ReportQuery`](super::ReportQuery).
+/// The answer to a [`ReportQuestion`](super::ReportQuestion) or a
+/// [`ReportQuery`](super::ReportQuery).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// The figures of the window.

@@ -242,7 +242,8 @@ pub(crate) fn lower_case(text: &str) -> String {
     text.chars().flat_map(char::to_lowercase).collect()
 }
 
-/// A predicate on events: the event name and all filters must match. The default matches every event.
+/// A predicate on events: the event name and all filters must match. The default matches every
+/// event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Predicate {
     event_name: Option<Box<str>>,
@@ -253,8 +254,8 @@ impl Predicate {
     /// Creates a predicate for events of this name, if given, for which all filters hold.
     ///
     /// # Errors
-    /// [`Invalid`] if `event_name` can't be the name of an event, or if there are more than [`MAX_FILTERS`]
-    /// filters.
+    /// [`Invalid`] if `event_name` can't be the name of an event, or if there are more than
+    /// [`MAX_FILTERS`] filters.
     pub fn new(event_name: Option<&str>, filters: Vec<Filter>) -> Result<Predicate, Invalid> {
         let chars = event_name.map(|name| name.chars().count());
         if chars.is_some_and(|chars| chars == 0 || chars > MAX_NAME_CHARS) {

@@ -105,7 +105,8 @@ impl<S: Source> Fold<'_, S> {
         })
     }
 
-    /// Moves the whole history of a company to its domain, unless it is a domain itself or already linked.
+    /// Moves the whole history of a company to its domain, unless it is a domain itself or already
+    /// linked.
     pub(super) fn link_company(&mut self, company: RecordKey, domain: &CompanyKey, reported_at: Moment) -> Result<(), Fault> {
         let source = self.source;
         let mut former = match self.project.accounts.get(company, || source.record(company))? {

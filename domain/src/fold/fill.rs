@@ -10,8 +10,9 @@ use crate::project::Project;
 use crate::records::{SavedRecords, page_key};
 
 impl Project {
-    /// Replaces the rows of the rollups with `tags` by the contributions of the saved facts. Facts keep all days, so the
-    /// days below the floor are filled too. The floor has to be restored afterwards.
+    /// Replaces the rows of the rollups with `tags` by the contributions of the saved facts. Facts
+    /// keep all days, so the days below the floor are filled too. The floor has to be restored
+    /// afterwards.
     ///
     /// # Errors A record could not be read.
     pub fn fill_rollups(&mut self, tags: &[u8], saved: &impl SavedRecords) -> Result<(), Fault> {

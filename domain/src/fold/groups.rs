@@ -145,7 +145,8 @@ impl<S: Source> Fold<'_, S> {
         }
     }
 
-    /// Adds or takes out sums of `day`, and the activity of one member or of events without consent.
+    /// Adds or takes out sums of `day`, and the activity of one member or of events without
+    /// consent.
     fn change_group(
         &mut self,
         key: RecordKey,
@@ -175,7 +176,8 @@ impl<S: Source> Fold<'_, S> {
         Ok(())
     }
 
-    /// Records the user or e-mail address of an identity whose key in member lists is not a user's own.
+    /// Records the user or e-mail address of an identity whose key in member lists is not a user's
+    /// own.
     pub(super) fn record_alias(&mut self, identity: &Identity) {
         if identity.history_key.is_user() {
             return;

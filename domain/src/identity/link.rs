@@ -26,7 +26,8 @@ pub struct SentKeys {
 pub struct EventSubject {
     /// The key of its identity, unless it has none.
     pub identity: Option<RecordKey>,
-    /// The key of the anonymous id that it links to its identity, whether or not the link takes effect.
+    /// The key of the anonymous id that it links to its identity, whether or not the link takes
+    /// effect.
     pub linked: Option<RecordKey>,
 }
 
@@ -71,7 +72,8 @@ impl SentIds {
     }
 }
 
-/// A link recorded by an event. In sorted order, the effective link of an anonymous id is its first.
+/// A link recorded by an event. In sorted order, the effective link of an anonymous id is its
+/// first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct IdentityLink {
     /// The key of the anonymous id.

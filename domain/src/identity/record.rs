@@ -75,7 +75,8 @@ pub struct Identity {
     pub company: Option<Association>,
     /// The moments of its first and last event.
     pub seen: Option<(Moment, Moment)>,
-    /// The latest e-mail address. The index has all addresses, since an identity may have any number.
+    /// The latest e-mail address. The index has all addresses, since an identity may have any
+    /// number.
     pub emails: LatestEmail,
     /// The facts.
     pub facts: Facts,

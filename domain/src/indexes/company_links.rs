@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 /// A company's domain, and the moment of the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CompanyLink {
-    /// The moment of the link. Among the links of several projects, the first recorded one takes effect.
+    /// The moment of the link. Among the links of several projects, the first recorded one takes
+    /// effect.
     pub reported_at: Moment,
     /// The domain's key.
     pub domain: RecordKey,

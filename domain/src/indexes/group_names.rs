@@ -1,13 +1,16 @@
-//! The number of each company and group within its type, in the order of their first events, and the prefix of its name.
+//! The number of each company and group within its type, in the order of their first events, and
+//! the prefix of its name.
 //!
-//! Sums by number are faster than sums by key. Top lists use the prefixes to break ties without reading records.
+//! Sums by number are faster than sums by key. Top lists use the prefixes to break ties without
+//! reading records.
 
 use crate::cells::packed::Columns;
 use crate::cells::{Cells, Room, StoredCells, Value};
 use crate::ids::RecordKey;
 use serde::{Deserialize, Serialize};
 
-/// The first 16 bytes of a name. A smaller prefix means a smaller name; equal prefixes decide nothing.
+/// The first 16 bytes of a name. A smaller prefix means a smaller name; equal prefixes decide
+/// nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NamePrefix([u8; 16]);
 

@@ -231,7 +231,8 @@ fn who(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, day: D
     SentIds { user_id, anonymous_id, visitor }
 }
 
-/// Computes the cookieless visitor of the event's day. The id changes every day, and nothing links two days.
+/// Computes the cookieless visitor of the event's day. The id changes every day, and nothing links
+/// two days.
 fn visitor(policy: &Policy, client: &Client<'_>, day: Day) -> Option<u128> {
     let address = client.address?.to_string();
     let date = day.0;

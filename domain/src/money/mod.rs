@@ -55,11 +55,13 @@ impl Amount {
         self.0
     }
 
-    /// Parses the text of a JSON number exactly, including exponents, without converting it to a float.
+    /// Parses the text of a JSON number exactly, including exponents, without converting it to a
+    /// float.
     ///
     /// # Errors
-    /// [`AmountError::NotANumber`] if the text is not a JSON number, [`AmountError::TooManyDecimals`] if its
-    /// *value* needs more than 6 decimals (`1.0000000` does not), [`AmountError::OutOfRange`] beyond ±1e12.
+    /// [`AmountError::NotANumber`] if the text is not a JSON number,
+    /// [`AmountError::TooManyDecimals`] if its *value* needs more than 6 decimals (`1.0000000` does
+    /// not), [`AmountError::OutOfRange`] beyond ±1e12.
     pub fn parse(json_number_text: &str) -> Result<Amount, AmountError> {
         let micros = decimal::parse_scaled(json_number_text, AMOUNT_DECIMALS, MAX_UNITS)?;
         Ok(Amount(micros))
@@ -144,7 +146,8 @@ impl Sum for Amount {
     }
 }
 
-/// Divides `amount` by `divisor`, rounding to 6 places, halves away from zero. Returns 0 if the divisor is 0.
+/// Divides `amount` by `divisor`, rounding to 6 places, halves away from zero. Returns 0 if the
+/// divisor is 0.
 #[must_use]
 pub fn ratio(amount: Amount, divisor: u64) -> Amount {
     Amount(decimal::divide_half_away(amount.0, i128::from(divisor)))

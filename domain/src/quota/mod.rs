@@ -137,7 +137,8 @@ enum Thing {
     EmailCompany(RecordKey),
     /// A page or a referrer.
     Name(Quota, RecordKey),
-    /// The medium or campaign of an event without a source. An event that extends the last session adds none.
+    /// The medium or campaign of an event without a source. An event that extends the last session
+    /// adds none.
     Touch(RecordKey),
 }
 
@@ -254,7 +255,8 @@ impl Project {
         if let (None, Some(other)) = (who.user, who.other) {
             keys = [Some(self.resolve(other, source)?), None];
         }
-        // An anonymous id without a user contributes its own company; a linked one contributes none.
+        // An anonymous id without a user contributes its own company; a linked one contributes
+        // none.
         for key in keys.into_iter().flatten() {
             if self.identity(key, source)?.is_some_and(|identity| identity.company.is_some()) {
                 return Ok(true);

@@ -98,7 +98,8 @@ proptest! {
             project.apply(event, position, &hasher, &NoSource).unwrap();
             let after = counts(&project);
             match predicted {
-                // The prediction does not cover whether an event that merges two histories starts a session.
+                // The prediction does not cover whether an event that merges two histories starts a
+                // session.
                 Some(Quota::Sources) if event.who.user_id.is_some() && event.who.anonymous_id.is_some() => {}
                 Some(quota) => prop_assert!(after[quota as usize] > before[quota as usize], "{quota:?}: {event:?}"),
                 None => prop_assert_eq!(after, before, "{:?}", event),

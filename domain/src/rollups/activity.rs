@@ -1,7 +1,8 @@
-//! Events, pageviews and durations of sessions per day, which a report of whole days tells beside users, sessions and money.
+//! Events, pageviews and durations of sessions per day, which a report of whole days tells beside
+//! users, sessions and money.
 //!
-//! Nearly every event changes these rows, so folding adds what it changes. They are a contribution of facts only where all of
-//! an identity is added or taken out.
+//! Nearly every event changes these rows, so folding adds what it changes. They are a contribution
+//! of facts only where all of an identity is added or taken out.
 
 use crate::cells::{Cells, Key, count_of};
 use crate::contribution::Sign;
@@ -51,7 +52,8 @@ pub struct DaysActivity {
 }
 
 rollup! {
-    /// See the module. An event touches its day in any case, and a session its days whenever its end changes.
+    /// See the module. An event touches its day in any case, and a session its days whenever its
+    /// end changes.
     Activity: tag 28, "activity", room Sled, version 1, figure Activity, dated by folding,
     key DayAndCounted => value i64,
     of Identity | Nobody when |change| change.days == Span::ALL,

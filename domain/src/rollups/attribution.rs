@@ -1,9 +1,11 @@
-//! Revenue by touch and day: each order counts under the first touch of its entity, or under the last one before it.
+//! Revenue by touch and day: each order counts under the first touch of its entity, or under the
+//! last one before it.
 //!
-//! Events may arrive newest first, so that each becomes the first touch of all orders so far. Attribution of the orders
-//! of an entity with many is therefore deferred once its first touch changes: the daily rows show the entity's key
-//! instead of a touch. The touch of that key is stored once, and readers of the rows look it up. By last touch, many
-//! orders between two touches are deferred in the same way, under the key of a run of the facts.
+//! Events may arrive newest first, so that each becomes the first touch of all orders so far.
+//! Attribution of the orders of an entity with many is therefore deferred once its first touch
+//! changes: the daily rows show the entity's key instead of a touch. The touch of that key is
+//! stored once, and readers of the rows look it up. By last touch, many orders between two touches
+//! are deferred in the same way, under the key of a run of the facts.
 
 use crate::cells::packed::Columns;
 use crate::cells::{Cells, Key, Value, signed, unsigned};

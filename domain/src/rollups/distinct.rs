@@ -1,8 +1,9 @@
 //! Distinct entities over any window, as a sum.
 //!
-//! An entity that is active on day `d` is counted there under the *gap* since its previous active day (or under
-//! [`FIRST`]). Among the days of a window, only the entity's first one has a gap that reaches before the window's start.
-//! The number of distinct entities is therefore the sum of the cells whose gap does. Exact, retractable and small.
+//! An entity that is active on day `d` is counted there under the *gap* since its previous active
+//! day (or under [`FIRST`]). Among the days of a window, only the entity's first one has a gap that
+//! reaches before the window's start. The number of distinct entities is therefore the sum of the
+//! cells whose gap does. Exact, retractable and small.
 
 use super::rollup::rollup;
 use crate::cells::{Cells, count_of};
@@ -13,8 +14,8 @@ use crate::time::{Day, Window};
 /// The gap of a first active day: longer than any other.
 pub const FIRST: u32 = u32::MAX;
 
-/// A day, and the gap in days since the previous active day. A row holds the number of entities active on the day with
-/// this gap.
+/// A day, and the gap in days since the previous active day. A row holds the number of entities
+/// active on the day with this gap.
 pub type DayAndGap = (i32, u32);
 
 /// Returns the number of entities active on a day.
@@ -22,7 +23,8 @@ pub(crate) fn on_the_day(cells: &Cells<DayAndGap, i64>, day: Day) -> u64 {
     count_of(cells.under(day.0).map(|(_, count)| count).sum())
 }
 
-/// Adds the active days of `facts` that `change` touches, each under its gap. A day that was already active keeps its contribution.
+/// Adds the active days of `facts` that `change` touches, each under its gap. A day that was
+/// already active keeps its contribution.
 pub(super) fn contribute(facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut Cells<DayAndGap, i64>) {
     let mut previous = facts.active_before(change.days.first);
     for day in facts.active_days(change.days) {

@@ -1,9 +1,10 @@
-//! Events of companies and groups by day and by block of days: the source of top lists. A company is counted under each
-//! of its reported keys.
+//! Events of companies and groups by day and by block of days: the source of top lists. A company
+//! is counted under each of its reported keys.
 //!
-//! An event is counted in its day, and in the blocks of 4, 16, 64 and 256 days that contain the day. A window is covered
-//! by a few of these, some of them subtracted: a year less a week is cheaper than 51 weeks. Groups are identified by
-//! their number within the project ([`GroupNumbers`](crate::indexes::GroupNumbers)), so that sums fit a list.
+//! An event is counted in its day, and in the blocks of 4, 16, 64 and 256 days that contain the
+//! day. A window is covered by a few of these, some of them subtracted: a year less a week is
+//! cheaper than 51 weeks. Groups are identified by their number within the project
+//! ([`GroupNumbers`](crate::indexes::GroupNumbers)), so that sums fit a list.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,8 @@ use crate::contribution::Sign;
 use crate::ids::RecordKey;
 use crate::time::{Day, Window};
 
-/// The key of a type, the bucket of a day or block, and the number of a group. A row holds the group's number of events.
+/// The key of a type, the bucket of a day or block, and the number of a group. A row holds the
+/// group's number of events.
 pub type ActiveGroup = (RecordKey, i32, u32);
 
 /// See the module.
@@ -27,7 +29,8 @@ impl StoredCells for GroupActivity {
     type Value = i64;
 }
 
-/// The days and blocks that add up to a window: their buckets, and whether each is added or subtracted.
+/// The days and blocks that add up to a window: their buckets, and whether each is added or
+/// subtracted.
 #[derive(Debug, Clone)]
 pub struct Cover(Vec<(i32, Sign)>);
 
@@ -35,7 +38,8 @@ pub struct Cover(Vec<(i32, Sign)>);
 const LEVELS: [u32; 5] = [0, 2, 4, 6, 8];
 const TOP: usize = LEVELS.len() - 1;
 
-/// Returns the bucket of a block. Each level has its own range of buckets; a day's bucket is the day number.
+/// Returns the bucket of a block. Each level has its own range of buckets; a day's bucket is the
+/// day number.
 fn bucket(level: usize, block: i32) -> i32 {
     let level = i32::try_from(level).unwrap_or_default();
     (level << 28) + block
@@ -45,7 +49,8 @@ fn bucket(level: usize, block: i32) -> i32 {
 const DAYS: (i32, i32) = (-(1 << 27), (1 << 27) - 1);
 
 impl Cover {
-    /// Returns the fewest blocks of `level` and below that add up to the days from `first` to `last`.
+    /// Returns the fewest blocks of `level` and below that add up to the days from `first` to
+    /// `last`.
     fn of(first: i32, last: i32, level: usize, sign: Sign) -> Vec<(i32, Sign)> {
         let digits = LEVELS[level];
         let mut cover = Vec::new();
@@ -93,8 +98,8 @@ impl Cells<ActiveGroup, i64> {
         theirs.collect::<Vec<_>>().into_iter().for_each(|key| self.remove(key));
     }
 
-    /// Returns the cover of a window for groups of a type. If there is no activity beyond an end of the window, the cover
-    /// extends to the end of a block.
+    /// Returns the cover of a window for groups of a type. If there is no activity beyond an end of
+    /// the window, the cover extends to the end of a block.
     #[must_use]
     pub fn cover(&self, kind: RecordKey, window: Window) -> Cover {
         let mut days = self.between((kind, DAYS.0), (kind, DAYS.1)).map(|((_, day, _), _)| day);
@@ -110,7 +115,8 @@ impl Cells<ActiveGroup, i64> {
         Cover(Cover::of(first, last, TOP, Sign::Plus))
     }
 
-    /// Returns the number of events of each group of a type, by number; `groups` is the number of groups.
+    /// Returns the number of events of each group of a type, by number; `groups` is the number of
+    /// groups.
     #[must_use]
     pub fn sums(&self, kind: RecordKey, groups: usize, cover: &Cover) -> Vec<i64> {
         let mut sums = vec![0; groups];

@@ -1,4 +1,5 @@
-//! Events of groups in the windows that top lists were asked for lately, kept up to date while events come in: adding up the rows of
+//! Events of groups in the windows that top lists were asked for lately, kept up to date while
+//! events come in: adding up the rows of
 //! [`GroupActivity`](super::GroupActivity) for each question takes most of its time.
 
 use crate::cells::{CellDifference, Cells, VisitDifference};
@@ -11,7 +12,8 @@ use crate::time::{Day, Window};
 const MOST_WINDOWS: usize = 4;
 /// How many changes a window outlives without being asked for.
 const MOST_CHANGES: u32 = 1 << 20;
-/// How many rounds of evictions it outlives: those of some minutes while memory is short all the time.
+/// How many rounds of evictions it outlives: those of some minutes while memory is short all the
+/// time.
 const EVICTION_ROUNDS: u32 = 1 << 14;
 
 /// The number of events of each group of a type in a window.
@@ -32,7 +34,8 @@ impl WindowSums {
     }
 }
 
-/// See the module. It holds nothing that [`GroupActivity`](super::GroupActivity) does not, so that it may be empty at any time.
+/// See the module. It holds nothing that [`GroupActivity`](super::GroupActivity) does not, so that
+/// it may be empty at any time.
 #[derive(Debug, Default)]
 pub struct KeptSums {
     /// The one asked for last comes last.
@@ -40,7 +43,8 @@ pub struct KeptSums {
 }
 
 impl KeptSums {
-    /// Returns the number of events of each of the first `groups` groups of a type in a window, by number; from `compute` if they are not kept yet.
+    /// Returns the number of events of each of the first `groups` groups of a type in a window, by
+    /// number; from `compute` if they are not kept yet.
     pub fn sums(&mut self, kind: RecordKey, window: Window, groups: usize, compute: impl FnOnce() -> Vec<i64>) -> &[i64] {
         match self.windows.iter().position(|kept| kept.is_of(kind, window)) {
             Some(at) => self.windows[at..].rotate_left(1),
@@ -82,7 +86,8 @@ impl KeptSums {
         self.windows.retain(|kept| kept.changes < MOST_CHANGES);
     }
 
-    /// Takes part in a round of an eviction: windows that nobody has asked for during many of them are forgotten.
+    /// Takes part in a round of an eviction: windows that nobody has asked for during many of them
+    /// are forgotten.
     pub fn evict(&mut self) {
         self.windows.iter_mut().for_each(|kept| kept.changes += MOST_CHANGES / EVICTION_ROUNDS);
         self.windows.retain(|kept| kept.changes < MOST_CHANGES);
@@ -93,7 +98,8 @@ impl KeptSums {
         self.windows.clear();
     }
 
-    /// Passes the sums that differ from what the rows of `activity` add up to to `visit`. Returns the number of sums that were compared.
+    /// Passes the sums that differ from what the rows of `activity` add up to to `visit`. Returns
+    /// the number of sums that were compared.
     pub fn compare(&self, activity: &Cells<ActiveGroup, i64>, visit: &mut VisitDifference<'_>) -> u64 {
         let mut compared = 0;
         for WindowSums { kind, start, end, sums, .. } in &self.windows {

@@ -64,8 +64,8 @@ macro_rules! rollups {
         pub const SUMS: &[StoredRows] = &[$(<$rollup>::STORED,)*];
 
         impl Rollups {
-            /// Adds or takes out the contributions of `facts` at `level` within `change`, in every rollup that the change
-            /// can concern.
+            /// Adds or takes out the contributions of `facts` at `level` within `change`, in every
+            /// rollup that the change can concern.
             pub fn contribute(&mut self, level: EntityKind, facts: &Facts, sign: Sign, change: &DirtyRange) {
                 $(
                     if <$rollup>::concerned(level, change) {
@@ -98,7 +98,8 @@ macro_rules! rollups {
                 $(self.$rollup_field.set_floor(first);)*
             }
 
-            /// Returns the number of rows in a part of the rollup `tag` that are of days before `floor`, and so frozen.
+            /// Returns the number of rows in a part of the rollup `tag` that are of days before
+            /// `floor`, and so frozen.
             #[must_use]
             pub fn frozen_rows(tag: u8, part: &Packed, floor: Day) -> usize {
                 let mut first = [0; i32::BYTES];
@@ -111,7 +112,8 @@ macro_rules! rollups {
                 }
             }
 
-            /// Passes the cells that differ from those of `recomputed` to `visit`. Returns the number of cells that were compared.
+            /// Passes the cells that differ from those of `recomputed` to `visit`. Returns the
+            /// number of cells that were compared.
             pub fn compare(&self, recomputed: &Self, visit: &mut VisitDifference<'_>) -> u64 {
                 let mut compared = 0;
                 $(
@@ -151,16 +153,16 @@ macro_rules! rollups {
         pub const STORED_ROWS: &[StoredRows] = &[$(<$rollup>::STORED,)* DayVersions::STORED];
 
         impl Rollups {
-            /// Returns the current parts that changed since the last call, each with its kind of rows. Cheap: a row is
-            /// only copied when it changes again.
+            /// Returns the current parts that changed since the last call, each with its kind of
+            /// rows. Cheap: a row is only copied when it changes again.
             pub fn freeze(&mut self) -> Vec<(StoredRows, FrozenPart)> {
                 let mut frozen = Vec::new();
                 $(frozen.extend(self.$field.freeze().into_iter().map(|part| (<$rollup>::STORED, part)));)*
                 frozen
             }
 
-            /// Restores a saved part of the rollup `tag`. Returns `false` if there is no such rollup, or if the part does
-            /// not fit it.
+            /// Restores a saved part of the rollup `tag`. Returns `false` if there is no such
+            /// rollup, or if the part does not fit it.
             #[must_use]
             pub fn restore(&mut self, tag: u8, number: u32, part: Packed) -> bool {
                 match tag {
@@ -223,7 +225,8 @@ mod tests {
         assert!(STORED_ROWS.iter().all(|rows| rows.version > 0 && !rows.name.is_empty()));
     }
 
-    /// Sled keeps old versions of its pages, so that an erasure can't remove what is keyed by a person there.
+    /// Sled keeps old versions of its pages, so that an erasure can't remove what is keyed by a
+    /// person there.
     #[test]
     fn rows_keyed_by_a_person_or_group_lie_in_tables() {
         let in_tables = STORED_ROWS.iter().filter(|rows| rows.room == Room::Tables);

@@ -1,4 +1,5 @@
-//! Recorded events by the time of receipt, in quarters of an hour: with them the days of every timezone are exact.
+//! Recorded events by the time of receipt, in quarters of an hour: with them the days of every
+//! timezone are exact.
 //!
 //! They tell what arrived, not what happened, so a floor freezes none of them.
 
@@ -22,7 +23,8 @@ pub struct Receipts {
     pub without_consent: i64,
     /// The latest receipt, in milliseconds after the beginning of the quarter.
     last_ms: i64,
-    /// The position of the first event, from which on those of the quarter and of later ones are recorded.
+    /// The position of the first event, from which on those of the quarter and of later ones are
+    /// recorded.
     first: Position,
 }
 

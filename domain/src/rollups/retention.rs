@@ -1,8 +1,10 @@
-//! Retention: identities that have an id, by the week and by the month of their first event, and in which of the following ones they were active.
+//! Retention: identities that have an id, by the week and by the month of their first event, and in
+//! which of the following ones they were active.
 //!
-//! An identity is counted once in each interval in which it was active, at the number of intervals after its first one. If its first event moves to another
-//! interval, because of a late event or a link, all its counts move. They are at most [`CohortInterval::FOLLOWED`] at each length of interval:
-//! answers go no further, so the rest is not counted.
+//! An identity is counted once in each interval in which it was active, at the number of intervals
+//! after its first one. If its first event moves to another interval, because of a late event or a
+//! link, all its counts move. They are at most [`CohortInterval::FOLLOWED`] at each length of
+//! interval: answers go no further, so the rest is not counted.
 
 use crate::cells::Cells;
 use crate::contribution::Sign;
@@ -10,7 +12,8 @@ use crate::facts::{DirtyRange, Facts, Span};
 use crate::rollups::rollup::rollup;
 use crate::time::CohortInterval;
 
-/// The number of the interval of the first event, and the number of intervals since. A row holds the number of identities that were active then.
+/// The number of the interval of the first event, and the number of intervals since. A row holds
+/// the number of identities that were active then.
 pub type CohortAndOffset = (i32, u8);
 
 /// Adds the intervals that begin to be active on a day that `change` touches.

@@ -1,4 +1,5 @@
-//! The trait of rollups, which are sums over entities of the contributions of their facts; their declaration; their queries.
+//! The trait of rollups, which are sums over entities of the contributions of their facts; their
+//! declaration; their queries.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,16 +16,18 @@ pub trait Rollup: StoredCells {
     const FIGURE: FigureKind;
     /// [`Self::FIGURE`], as [`Depends`] has it.
     const FIGURES: &'static [FigureKind] = &[Self::FIGURE];
-    /// Whether its keys begin with a day. A change of rows without a day can change the answer about any day.
+    /// Whether its keys begin with a day. A change of rows without a day can change the answer
+    /// about any day.
     const DATED: bool;
     /// Whether its rows touch their days when they change. Otherwise folding touches them itself.
     const TOUCHES_DAYS: bool;
 
-    /// Whether `change` can alter the contribution of an entity of the kind `level`. `true` is always sound; `false` is
-    /// the fast path.
+    /// Whether `change` can alter the contribution of an entity of the kind `level`. `true` is
+    /// always sound; `false` is the fast path.
     fn concerned(level: EntityKind, change: &DirtyRange) -> bool;
 
-    /// Adds or takes out the contribution of `facts` within `change`. Called only if [concerned](Rollup::concerned).
+    /// Adds or takes out the contribution of `facts` within `change`. Called only if
+    /// [concerned](Rollup::concerned).
     fn contribute(facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut Cells<Self::Key, Self::Value>);
 }
 
@@ -69,9 +72,10 @@ pub type RowsOf<R> = Cells<<R as StoredCells>::Key, <R as StoredCells>::Value>;
 ///
 /// - The tag and the name are permanent. The version rises when the same events produce other rows.
 /// - `figure` is the [`FigureKind`] on which answers that read the rows depend.
-/// - `dated`: the key begins with the day, and a change of the row touches that day. `undated`: it touches all days.
-///   `dated by folding`: it touches none, since folding does.
-/// - `of` names the kinds of entities that contribute, and `when` the changes that can alter a contribution.
+/// - `dated`: the key begins with the day, and a change of the row touches that day. `undated`: it
+///   touches all days. `dated by folding`: it touches none, since folding does.
+/// - `of` names the kinds of entities that contribute, and `when` the changes that can alter a
+///   contribution.
 /// - The last closure adds the contribution of facts within `change` to the cells, times `sign`.
 macro_rules! rollup {
     (

@@ -34,7 +34,8 @@ impl Value for Visits {
     }
 }
 
-/// The day on which sessions began, their channel, and their source, medium and campaign; `None`: none of the three is known.
+/// The day on which sessions began, their channel, and their source, medium and campaign; `None`:
+/// none of the three is known.
 pub type DayAndTouch = (i32, Channel, Option<Touch>);
 
 /// Encoded as the index in the list of channels.

@@ -46,7 +46,8 @@ impl Instant {
         Some(Instant(number.floor() as i64))
     }
 
-    /// Parses the text of a JSON number as seconds since the epoch; digits beyond milliseconds are dropped.
+    /// Parses the text of a JSON number as seconds since the epoch; digits beyond milliseconds are
+    /// dropped.
     pub(crate) fn parse_epoch_seconds(json_number_text: &str) -> Option<Instant> {
         let (whole, fraction) = json_number_text.split_once('.').unwrap_or((json_number_text, ""));
         if fraction.bytes().all(|byte| byte.is_ascii_digit()) && whole.parse::<i64>().is_ok() {

@@ -94,7 +94,8 @@ impl Window {
         if days > MAX_WINDOW_DAYS { Err(WindowError::TooLong { days }) } else { Ok(window) }
     }
 
-    /// Whether a window with these bounds changes from day to day, because one of them is a default.
+    /// Whether a window with these bounds changes from day to day, because one of them is a
+    /// default.
     #[must_use]
     pub const fn depends_on_today(start: Option<&str>, end: Option<&str>) -> bool {
         start.is_none() || end.is_none()

@@ -53,7 +53,8 @@ fn without(log: &Log, erased: &ErasedKeys) -> Log {
     log.iter().filter_map(rest).collect()
 }
 
-/// Forgets the people with erased keys, with a start between any two steps. Returns whether there were any.
+/// Forgets the people with erased keys, with a start between any two steps. Returns whether there
+/// were any.
 fn forget(held: &mut Held, erased: &ErasedKeys) -> bool {
     held.saved.save(&mut held.state);
     (held.since, held.begun_at) = (Vec::new(), 0);
@@ -233,7 +234,8 @@ fn look_for(held: &Held, never: &Held, erased: &ErasedKeys, whose: &str) {
     }
 }
 
-/// The question about days that the floor leaves, with the id of its company. `None`: it can't be asked.
+/// The question about days that the floor leaves, with the id of its company. `None`: it can't be
+/// asked.
 fn asked_above(folded: &Folded, mut question: Question) -> Option<Question> {
     if let Some((before, rest)) = question.path.clone().split_once("{company:") {
         let (key, after) = rest.split_once('}')?;
@@ -246,7 +248,8 @@ fn asked_above(folded: &Folded, mut question: Question) -> Option<Question> {
     })
 }
 
-/// The answer without what cohorts tell of money without a rate: that of all days, also of frozen ones.
+/// The answer without what cohorts tell of money without a rate: that of all days, also of frozen
+/// ones.
 fn live((status, body): (u16, Json)) -> (u16, Json) {
     let Json::Object(mut fields) = body else { return (status, body) };
     if fields.contains_key("cohorts") {

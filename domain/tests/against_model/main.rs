@@ -98,7 +98,8 @@ struct Held {
     saved: Saved,
     /// The number of parts and records of a checkpoint that are written with each event.
     checkpoint_step: usize,
-    /// What a log holds: the events that the last whole checkpoint is without, with their positions.
+    /// What a log holds: the events that the last whole checkpoint is without, with their
+    /// positions.
     since: Vec<(Logged, u64)>,
     /// How many of them the checkpoint that is being written will hold.
     begun_at: usize,
@@ -449,7 +450,8 @@ fn has_jumps(seed: u64) -> bool {
     seed % 7 >= 5
 }
 
-/// How many histories [`every_answer_equals_the_model`] runs, unless `HEADCOUNT_TRIALS` says otherwise.
+/// How many histories [`every_answer_equals_the_model`] runs, unless `HEADCOUNT_TRIALS` says
+/// otherwise.
 const USUAL_TRIALS: u64 = 300;
 
 /// How many histories a test runs that has `usual` of them where that one has its usual number:

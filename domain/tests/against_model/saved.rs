@@ -69,7 +69,8 @@ impl Saved {
         self.running.is_some()
     }
 
-    /// Writes up to `most` more parts and records of the checkpoint. `true`: that was all, and it counts.
+    /// Writes up to `most` more parts and records of the checkpoint. `true`: that was all, and it
+    /// counts.
     pub(crate) fn go_on(&mut self, state: &mut Project, most: usize) -> bool {
         let Some(checkpoint) = &mut self.running else { return true };
         checkpoint.room = most;

@@ -1,4 +1,5 @@
-//! Answers that need the events themselves: recomputed from the log by the domain's predicates and groupings.
+//! Answers that need the events themselves: recomputed from the log by the domain's predicates and
+//! groupings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +47,8 @@ pub(super) fn answer(held: &Held, question: &Question, window: Window) -> Result
     Ok(Json::Object(answer))
 }
 
-/// The identified identities with an event in a window, and the number of these events, in any order.
+/// The identified identities with an event in a window, and the number of these events, in any
+/// order.
 pub(super) fn active_identities(folded: &Folded, window: Window) -> Vec<(ActiveIdentity, u64)> {
     let mut active: BTreeMap<ActiveIdentity, u64> = BTreeMap::new();
     for held in folded.projects.values() {

@@ -136,7 +136,8 @@ fn stored_of(event: fn(u64, u64) -> Event, count: u64) -> One {
     One(Mutex::new((project, saved)))
 }
 
-/// A domain that differs from others only behind the prefix that lists know. Each number has its own.
+/// A domain that differs from others only behind the prefix that lists know. Each number has its
+/// own.
 fn alike(number: u64) -> String {
     format!("customer-of-ours-{:06}.example", number * 617_171 % 1_000_000)
 }
@@ -183,7 +184,8 @@ fn a_list_of_equal_users_is_made_in_parts() {
     assert!(one.most_reads() <= 1_000, "{} records were read for one message", one.most_reads());
 }
 
-/// The largest value that a shape of events has written, when everything is saved every now and then.
+/// The largest value that a shape of events has written, when everything is saved every now and
+/// then.
 #[derive(Default)]
 struct Sizes {
     records: std::collections::HashMap<(u8, RecordKey), Vec<u8>>,

@@ -1,4 +1,5 @@
-//! The figures of a node of a cluster, for `/metrics`. Labels are partitions that the node holds, of which there are 64.
+//! The figures of a node of a cluster, for `/metrics`. Labels are partitions that the node holds,
+//! of which there are 64.
 
 use headcount_common::{HeldPartition, NodeVitals};
 use prometheus::core::Collector;

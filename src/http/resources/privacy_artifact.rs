@@ -1,4 +1,5 @@
-//! The artifact of an export, `headcount.export.v1`, for the document: the engine writes it (`actors/src/engine/exporting/`).
+//! The artifact of an export, `headcount.export.v1`, for the document: the engine writes it
+//! (`actors/src/engine/exporting/`).
 
 use std::collections::BTreeMap;
 
@@ -98,7 +99,8 @@ macro_rules! shapes {
 }
 
 shapes! {
-    /// What is recorded of a person, over all projects. Keys are always there, and null if there is no value.
+    /// What is recorded of a person, over all projects. Keys are always there, and null if there is
+    /// no value.
     pub(crate) struct PrivacyArtifactShape {
         /// `headcount.export.v1`.
         format: String,

@@ -286,7 +286,8 @@ async fn a_client_that_reads_nothing_keeps_no_connection_to_the_owner() {
     let mut clients = Vec::new();
     for _ in 0..5 {
         let stream = TcpStream::connect(nodes.first.url.strip_prefix("http://").unwrap()).unwrap();
-        // More than the node and the kernel take for a client that reads nothing: it is in the middle of an answer then.
+        // More than the node and the kernel take for a client that reads nothing: it is in the
+        // middle of an answer then.
         let (mut writer, many) = (stream.try_clone().unwrap(), question.repeat(MANY_ANSWERS));
         clients.push((stream, std::thread::spawn(move || drop(writer.write_all(many.as_bytes())))));
         let mut answered = usize::MAX;

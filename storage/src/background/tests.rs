@@ -70,7 +70,8 @@ fn no_pause_is_long() {
     assert_eq!(pacer.pause(Duration::from_secs(10)), MAX_PAUSE);
 }
 
-/// Works in the background, on a thread of its own, until one slice is over. Returns the pause after it.
+/// Works in the background, on a thread of its own, until one slice is over. Returns the pause
+/// after it.
 fn pause_after_a_slice(tempo: Tempo) -> Option<Duration> {
     let work = move || {
         begin(move || tempo);

@@ -54,7 +54,8 @@ pub enum BackupError {
         /// The format of this program.
         supported: &'static str,
     },
-    /// The data directory's description in the backup can't be used, or the new one can't be written.
+    /// The data directory's description in the backup can't be used, or the new one can't be
+    /// written.
     #[error(transparent)]
     Layout(#[from] FormatError),
     /// The data directory can't be locked.

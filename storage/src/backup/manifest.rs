@@ -1,4 +1,5 @@
-//! The list of a backup's files, with the names that are allowed there, and the checksums beside it.
+//! The list of a backup's files, with the names that are allowed there, and the checksums beside
+//! it.
 
 use serde::{Deserialize, Serialize};
 

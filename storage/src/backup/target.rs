@@ -10,7 +10,8 @@ pub trait BackupTarget {
     /// Writes a file. Returns the SHA-256 of its contents in hexadecimal.
     ///
     /// # Errors
-    /// [`BackupError::Damaged`] if `contents` are not `bytes` bytes; the errors of reading and writing.
+    /// [`BackupError::Damaged`] if `contents` are not `bytes` bytes; the errors of reading and
+    /// writing.
     fn file(&mut self, name: &str, bytes: u64, contents: &mut dyn Read) -> Result<String, BackupError>;
 
     /// Writes the checksums and then the list. When this returns, the backup is complete.

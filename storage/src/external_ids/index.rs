@@ -153,7 +153,8 @@ impl ExternalIds {
         Some(Merge { shared: Arc::clone(&self.shared), _token: token })
     }
 
-    /// Returns the removal of all fingerprints that begin with `prefix`. They must be in tables already.
+    /// Returns the removal of all fingerprints that begin with `prefix`. They must be in tables
+    /// already.
     #[must_use]
     pub fn purge(&self, prefix: &[u8]) -> Purge {
         Purge { shared: Arc::clone(&self.shared), prefix: prefix.to_vec() }

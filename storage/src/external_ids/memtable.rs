@@ -18,7 +18,8 @@ pub(super) const LAYOUT: Layout = Layout {
 /// The memory of an entry: 32 bytes, a control byte, and the free space of a hash table.
 pub(super) const ENTRY_BYTES: u64 = 33 * 8 / 7;
 
-/// The hash of a fingerprint for filters. The high bits of fingerprints are the same for all of a project.
+/// The hash of a fingerprint for filters. The high bits of fingerprints are the same for all of a
+/// project.
 fn filter_hash(fingerprint: u128) -> u128 {
     let low = fingerprint as u64;
     (u128::from(low) << 64) | u128::from((low ^ (low >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15))

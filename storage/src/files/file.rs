@@ -103,7 +103,8 @@ impl File {
         self.origin.run(Operation::SetLen, || self.inner.set_len(len))
     }
 
-    /// Allocates the bytes from `from` to `to`. Does nothing if the file system does not support it.
+    /// Allocates the bytes from `from` to `to`. Does nothing if the file system does not support
+    /// it.
     pub(crate) fn allocate(&self, from: u64, to: u64) -> io::Result<()> {
         self.origin.run(Operation::Allocate, || {
             match rustix::fs::fallocate(&self.inner, rustix::fs::FallocateFlags::empty(), from, to - from) {

@@ -286,7 +286,8 @@ impl Encoder {
         }
     }
 
-    /// Builds a gap: a block without events that replaces `total_bytes` lost bytes and `count` positions.
+    /// Builds a gap: a block without events that replaces `total_bytes` lost bytes and `count`
+    /// positions.
     pub(super) fn encode_gap(&mut self, total_bytes: usize, first: Position, count: u64) {
         self.out.clear();
         self.out.resize(total_bytes.max(BLOCK_HEADER), 0);

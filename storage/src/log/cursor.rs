@@ -111,7 +111,8 @@ impl Cursor {
         Ok(Step::Block(block))
     }
 
-    /// Makes sure that `need` bytes from the cursor on are in the buffer. Returns their offset in it.
+    /// Makes sure that `need` bytes from the cursor on are in the buffer. Returns their offset in
+    /// it.
     fn fill(&mut self, need: usize) -> Result<usize, LogError> {
         let start = usize::try_from(self.offset - self.buf_offset).unwrap_or(usize::MAX).min(self.filled);
         let have = self.filled - start;

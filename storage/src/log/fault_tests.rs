@@ -42,7 +42,8 @@ fn contents(log: &Log) -> BTreeMap<Position, Vec<u8>> {
     found
 }
 
-/// Not a test of its own: the process in which [`an_append_survives_each_failure`] makes operations fail.
+/// Not a test of its own: the process in which [`an_append_survives_each_failure`] makes operations
+/// fail.
 #[test]
 #[ignore = "run by an_append_survives_each_failure"]
 fn child() {

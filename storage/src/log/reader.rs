@@ -247,7 +247,8 @@ impl LogReader {
     }
 }
 
-/// A handle that removes old segments, from any thread, also while the log is appended to. Cheap to clone.
+/// A handle that removes old segments, from any thread, also while the log is appended to. Cheap to
+/// clone.
 #[derive(Debug, Clone)]
 pub struct LogTrimmer {
     shared: Arc<LogState>,

@@ -1,4 +1,5 @@
-//! The block index of a table: where each block lies, and a key that separates it from the block before.
+//! The block index of a table: where each block lies, and a key that separates it from the block
+//! before.
 
 use super::footer::{MAGIC, take};
 use super::key::head_of;

@@ -82,7 +82,8 @@ impl Table {
         Self { serial: next_serial(), footer, file, index, filter, encoding: space.layout.encoding, key_prefix }
     }
 
-    /// Opens a table and checks its footer, index and filter. Blocks are checked when they are read.
+    /// Opens a table and checks its footer, index and filter. Blocks are checked when they are
+    /// read.
     pub(super) fn open(space: &TableSpace, id: u64) -> Result<Self, TableError> {
         let file = space.file(id);
         let damaged = |what: &str| TableError::damaged(format!("{what} of {}", file.name()));

@@ -1,4 +1,5 @@
-//! The tables of one owner, their list, and their changes: tables are appended, and merges replace them.
+//! The tables of one owner, their list, and their changes: tables are appended, and merges replace
+//! them.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

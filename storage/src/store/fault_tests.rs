@@ -118,7 +118,8 @@ fn after_a_crash(dir: &Path) -> Pairs {
     contents(&open(&copy.path().join("store"))).unwrap()
 }
 
-/// Fails each operation of `work` in each way, until none is left. Returns how many operations there were.
+/// Fails each operation of `work` in each way, until none is left. Returns how many operations
+/// there were.
 fn fail_each(prepare: u32, work: impl Fn(&DiskStore) -> Result<(), StoreError>) -> u64 {
     let place = scratch();
     let dir = place.path().join("store");

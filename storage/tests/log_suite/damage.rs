@@ -107,7 +107,8 @@ fn every_flipped_bit_of_sealed_segments_is_noticed_and_named() {
         let (found, end) = blocks(&path);
         let file = writable(&path);
         let size = file.metadata().unwrap().len();
-        // Every bit of one segment's blocks; elsewhere, and in a build that isn't optimised, a part of them.
+        // Every bit of one segment's blocks; elsewhere, and in a build that isn't optimised, a part
+        // of them.
         let (step, elsewhere) = if cfg!(debug_assertions) { (17, 29) } else { (1, 11) };
         for bit in 0..size * 8 {
             let in_blocks = (HEADER_BYTES * 8..end * 8).contains(&bit);

@@ -99,7 +99,8 @@ fn segments_without_wanted_partitions_are_not_read() {
     for n in 2..10 {
         log.append(&[AppendEntry { partition: 2, count: 1, payload: &noise(n, 3000) }]).unwrap();
     }
-    // The one that holds partition 1 can't be read any more: readers that don't need it are not affected.
+    // The one that holds partition 1 can't be read any more: readers that don't need it are not
+    // affected.
     flip(&writable(&segment(dir.path(), 1)), HEADER_BYTES * 8);
     let mut records = 0;
     let count = |_: headcount_storage::log::Record<'_>| {

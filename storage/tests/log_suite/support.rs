@@ -13,7 +13,8 @@ pub(crate) const HEADER_BYTES: u64 = 4096;
 /// A record as the tests keep it: partition, first position, count, payload.
 pub(crate) type ReadRecord = (u16, Position, u32, Vec<u8>);
 
-/// A directory for one test: in memory if there is such a place, because none of these tests cuts the power.
+/// A directory for one test: in memory if there is such a place, because none of these tests cuts
+/// the power.
 pub(crate) fn temporary() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
@@ -49,7 +50,8 @@ pub(crate) fn read_after(reader: &LogReader, after: Position) -> Result<Vec<Read
     Ok(kept)
 }
 
-/// Appends `blocks` blocks of three entries; the sizes and contents depend on the number of the block.
+/// Appends `blocks` blocks of three entries; the sizes and contents depend on the number of the
+/// block.
 pub(crate) fn fill(log: &mut Log, blocks: u32) -> Vec<ReadRecord> {
     let mut kept = Vec::new();
     for n in 0..blocks {

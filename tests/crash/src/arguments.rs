@@ -92,7 +92,8 @@ pub struct ProveArguments {
     /// Path of nats-server: verify the campaign of the cluster instead of all others
     #[arg(long)]
     pub nats: Option<PathBuf>,
-    /// Leave out the trials without a mistake, since the campaigns have just passed with this binary
+    /// Leave out the trials without a mistake, since the campaigns have just passed with this
+    /// binary
     #[arg(long)]
     pub only_mistakes: bool,
 }
@@ -113,7 +114,8 @@ impl Common {
         std::path::absolute(path).map_err(Into::into)
     }
 
-    /// Returns the seed. Two campaigns that begin in the same millisecond have different ones, since their ports come from it.
+    /// Returns the seed. Two campaigns that begin in the same millisecond have different ones,
+    /// since their ports come from it.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed

@@ -1,9 +1,10 @@
 //! `disk-full`: fills up the disk under load, and frees it again.
 //!
-//! - *Guarded*: less space is free than `--min-free-bytes`. The server must refuse events (503, `Retry-After`), report that it is not
-//!   ready, and recover without intervention once space is free.
-//! - *Unguarded*: `--min-free-bytes=0`, and the disk is filled to the last byte. The server may refuse events, but must not exit
-//!   or lose acknowledged ones.
+//! - *Guarded*: less space is free than `--min-free-bytes`. The server must refuse events (503,
+//!   `Retry-After`), report that it is not ready, and recover without intervention once space is
+//!   free.
+//! - *Unguarded*: `--min-free-bytes=0`, and the disk is filled to the last byte. The server may
+//!   refuse events, but must not exit or lose acknowledged ones.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -122,7 +123,8 @@ async fn guarded(rig: &mut Rig, server: &mut Server, filler: &Filler, cycle: usi
     ))
 }
 
-/// Sends bulky events until the log has filled its preallocated segments, frees space, and expects the server to resume.
+/// Sends bulky events until the log has filled its preallocated segments, frees space, and expects
+/// the server to resume.
 async fn unguarded(rig: &mut Rig, server: &mut Server, filler: &Filler, cycle: usize) -> Result<String> {
     filler.fill(0)?;
     let pace = Pace { reconnect: true, bulk: 7, ..Pace::fast(cycle) };

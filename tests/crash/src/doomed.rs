@@ -1,4 +1,5 @@
-//! Projects that are made, filled and deleted under load: a deletion that was acknowledged stays, whatever is killed after it.
+//! Projects that are made, filled and deleted under load: a deletion that was acknowledged stays,
+//! whatever is killed after it.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -45,7 +46,8 @@ impl Doomed {
         let events: Vec<String> = (0..EVENTS).map(event).collect();
         let body = format!(r#"{{"events":[{}]}}"#, events.join(","));
         let mut connection = Connection::open(address).await?;
-        // A response without an acknowledgement, such as 503 under load, is one about a part of what is deleted.
+        // A response without an acknowledgement, such as 503 under load, is one about a part of
+        // what is deleted.
         let sent = connection.send(&Request::events("/i/batch", &key, &body)).await?;
         let path = format!("/projects/{id}");
         let delete = Request { method: "DELETE", path: &path, credential: Credential::Token(token), body: None };

@@ -1,10 +1,14 @@
-//! Generates events. Each is a function of the seed, its number and its [`Plan`], so that it can be sent again.
+//! Generates events. Each is a function of the seed, its number and its [`Plan`], so that it can be
+//! sent again.
 //!
 //! No answer may depend on the order of recording, which is unknown after a crash:
-//! - an anonymous id is linked to at most one user ([`owner`]), so that "the first link wins" has one outcome;
-//! - an identity always has the same company: that of a user is derived from the user, also for the anonymous ids linked to it;
+//! - an anonymous id is linked to at most one user ([`owner`]), so that "the first link wins" has
+//!   one outcome;
+//! - an identity always has the same company: that of a user is derived from the user, also for the
+//!   anonymous ids linked to it;
 //! - the exchange rates are fixed before the first event, and no two events share an `external_id`;
-//! - every event has a timestamp and an id: without an id it would belong to a visitor of the day of receipt.
+//! - every event has a timestamp and an id: without an id it would belong to a visitor of the day
+//!   of receipt.
 
 use std::fmt::Write as _;
 
@@ -123,7 +127,8 @@ fn write_value(body: &mut String, rng: &mut Rng) {
     }
 }
 
-/// Writes metadata: mostly small, some large and incompressible, so that the log fills its segments.
+/// Writes metadata: mostly small, some large and incompressible, so that the log fills its
+/// segments.
 fn write_metadata(body: &mut String, rng: &mut Rng, bulk: usize) {
     if bulk > 0 {
         let texts: Vec<String> = (0..bulk).map(|text| format!(r#""t{text}":"{}""#, letters(rng, BULK_BYTES))).collect();

@@ -50,7 +50,8 @@ impl<'a> Request<'a> {
         Self { method, path, credential: Credential::Token(token), body: Some(body) }
     }
 
-    /// Returns a request that sends events of a project: one to `/i` or `/track`, or several to `/i/batch`.
+    /// Returns a request that sends events of a project: one to `/i` or `/track`, or several to
+    /// `/i/batch`.
     #[must_use]
     pub fn events(path: &'a str, key: &'a str, body: &'a str) -> Self {
         Self { method: "POST", path, credential: Credential::Key(key), body: Some(body) }
@@ -129,7 +130,8 @@ impl Connection {
         self.send_if_changed(request, "").await
     }
 
-    /// Sends a request that is answered with 304 if the response would have this `ETag`. Empty: any is sent.
+    /// Sends a request that is answered with 304 if the response would have this `ETag`. Empty: any
+    /// is sent.
     ///
     /// # Errors
     /// The connection breaks, or no response arrives in time.
@@ -151,7 +153,8 @@ impl Connection {
         tokio::time::timeout(TIMEOUT, exchange).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
     }
 
-    /// Sends a request piece by piece, and returns the response as soon as it arrives, even if not all pieces were sent.
+    /// Sends a request piece by piece, and returns the response as soon as it arrives, even if not
+    /// all pieces were sent.
     ///
     /// # Errors
     /// The connection breaks without a response, or no response arrives in time.

@@ -1,6 +1,8 @@
-//! `kill`: SIGKILL at random moments under load, sometimes SIGTERM, and sometimes SIGKILL again while the server starts.
+//! `kill`: SIGKILL at random moments under load, sometimes SIGTERM, and sometimes SIGKILL again
+//! while the server starts.
 //!
-//! The page cache outlives the process: a kill loses data that was not written, but not data that was not synced. `power` covers the latter.
+//! The page cache outlives the process: a kill loses data that was not written, but not data that
+//! was not synced. `power` covers the latter.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Generates load: many connections that send events singly and in batches, and check the responses.
+//! Generates load: many connections that send events singly and in batches, and check the
+//! responses.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -139,7 +140,8 @@ impl Load {
         Self { shared: Rc::clone(shared), tasks: (0..CONNECTIONS).map(task).collect() }
     }
 
-    /// Runs for `time`, the last part without pauses, so that a crash hits most connections in the middle of a request.
+    /// Runs for `time`, the last part without pauses, so that a crash hits most connections in the
+    /// middle of a request.
     pub async fn run_up(&self, time: Duration) {
         tokio::time::sleep(time.saturating_sub(RUN_UP)).await;
         self.shared.no_pauses.set(true);
@@ -167,7 +169,8 @@ struct Client {
     private: PrivateDay,
 }
 
-/// The private day of a client, and the orders expected on it: `known` acknowledged, up to `unknown` more.
+/// The private day of a client, and the orders expected on it: `known` acknowledged, up to
+/// `unknown` more.
 struct PrivateDay {
     plan: Plan,
     day: usize,
@@ -277,7 +280,8 @@ impl Client {
         Ok(())
     }
 
-    /// Sends an acknowledged event again: it must be a duplicate, with the position of the original.
+    /// Sends an acknowledged event again: it must be a duplicate, with the position of the
+    /// original.
     async fn repeat(&mut self, connection: &mut Connection) -> io::Result<()> {
         let project = self.project();
         let Some(number) = self.shared.ledger.borrow().random_acknowledged(&mut self.rng, project) else { return Ok(()) };

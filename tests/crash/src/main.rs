@@ -28,7 +28,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the campaign until a signal arrives. Dropping it kills its servers, unmounts file systems and removes directories.
+/// Runs the campaign until a signal arrives. Dropping it kills its servers, unmounts file systems
+/// and removes directories.
 async fn run_until_signal(campaign: Campaign) -> Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

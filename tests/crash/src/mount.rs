@@ -33,8 +33,8 @@ pub fn make_image(path: &Path, bytes: u64) -> Result<()> {
 }
 
 impl Mount {
-    /// Mounts an image at `path`, on a loop device with direct I/O: the image contains only what the file system has written to
-    /// its device.
+    /// Mounts an image at `path`, on a loop device with direct I/O: the image contains only what
+    /// the file system has written to its device.
     ///
     /// # Errors
     /// `Skipped` if this machine can't do it.

@@ -1,7 +1,7 @@
 //! Compares the answers of the server with those of the naive model.
 //!
-//! Each project has its own model, since its answers depend on its own events only and the time of the model is proportional to the
-//! number of events.
+//! Each project has its own model, since its answers depend on its own events only and the time of
+//! the model is proportional to the number of events.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -69,7 +69,8 @@ impl Oracle {
         Ok(())
     }
 
-    /// Compares every answer of each server with the models, and returns the number of answers of one.
+    /// Compares every answer of each server with the models, and returns the number of answers of
+    /// one.
     ///
     /// # Errors
     /// A violation if answers differ.
@@ -150,7 +151,8 @@ async fn ask(
     }
 }
 
-/// Returns queries of every operation: over all ordinary days, some of them, one of them, and all private days.
+/// Returns queries of every operation: over all ordinary days, some of them, one of them, and all
+/// private days.
 fn queries(id: &str, rng: &mut Rng) -> Vec<Query> {
     let (first, last) = ordinary_days();
     let some = first + Days::new(rng.below(60) as u64);

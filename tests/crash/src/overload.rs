@@ -1,7 +1,7 @@
 //! `overload`: sends ten times the admission limit in concurrent, slow bodies.
 //!
-//! The server must refuse the excess with 503 and `Retry-After`, count what it acknowledges with 202, keep its memory near that
-//! under normal load, and work as before afterwards.
+//! The server must refuse the excess with 503 and `Retry-After`, count what it acknowledges with
+//! 202, keep its memory near that under normal load, and work as before afterwards.
 
 use std::cell::Cell;
 use std::net::SocketAddr;

@@ -1,9 +1,10 @@
 //! `power`: simulates power cuts under load, and starts another server from the state of the disk.
 //!
-//! The data directory is on an ext4 file system in an image file, on a loop device with direct I/O. The image therefore contains
-//! exactly what the file system has written to its device, and nothing that is only in the page cache, as after a power cut. The
-//! campaign stops the server (SIGSTOP), copies the image, mounts the copy (which replays its journal), and starts a second server on
-//! it. The copy must be consistent: it is repeated if the device wrote meanwhile.
+//! The data directory is on an ext4 file system in an image file, on a loop device with direct I/O.
+//! The image therefore contains exactly what the file system has written to its device, and nothing
+//! that is only in the page cache, as after a power cut. The campaign stops the server (SIGSTOP),
+//! copies the image, mounts the copy (which replays its journal), and starts a second server on it.
+//! The copy must be consistent: it is repeated if the device wrote meanwhile.
 //!
 //! The write cache of a disk is not simulated: data that was written but not flushed survives.
 
@@ -73,7 +74,8 @@ async fn cycles(rig: &mut Rig, disk: &Mount, paths: &Paths, count: usize) -> Res
         tokio::time::sleep(DRAIN).await;
         let pending = rig.shared.ledger.borrow().pending();
         let tries = copy_consistently(disk, paths)?;
-        // Clients send nothing new: each is in the middle of a request, or sees that the load has ended.
+        // Clients send nothing new: each is in the middle of a request, or sees that the load has
+        // ended.
         server.thaw()?;
         load.finish().await;
         rig.shared.findings.check()?;
@@ -114,7 +116,8 @@ struct Recovered {
     cells: u64,
 }
 
-/// Copies the image, and returns the number of attempts. The server is stopped, but the kernel may still write.
+/// Copies the image, and returns the number of attempts. The server is stopped, but the kernel may
+/// still write.
 fn copy_consistently(disk: &Mount, paths: &Paths) -> Result<usize> {
     for tried in 1..=COPIES {
         let before = disk.writes()?;
@@ -126,7 +129,8 @@ fn copy_consistently(disk: &Mount, paths: &Paths) -> Result<usize> {
     Err(harness("the disk is never idle"))
 }
 
-/// Starts a server on the copy: acknowledged events must be present, and all others, sent again, counted once.
+/// Starts a server on the copy: acknowledged events must be present, and all others, sent again,
+/// counted once.
 async fn recover_from_copy(rig: &mut Rig, paths: &Paths, pending: &[usize]) -> Result<Recovered> {
     let cut = Mount::image(&paths.image_of_cut, &paths.disk_of_cut)?;
     let mut launch = rig.launch.clone();

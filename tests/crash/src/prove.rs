@@ -1,5 +1,5 @@
-//! `prove`: verifies that the campaigns detect violations. Builds a server that makes mistakes on purpose; the campaigns must detect
-//! each mistake, and pass without one.
+//! `prove`: verifies that the campaigns detect violations. Builds a server that makes mistakes on
+//! purpose; the campaigns must detect each mistake, and pass without one.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -24,9 +24,10 @@ const fn of_cluster(faults: &'static str, fault: Option<&'static str>, cycles: u
     Trial { campaign: "cluster", fault, cycles, faults }
 }
 
-/// Only a power cut loses data that was written but not synced. An answer before the event is counted loses nothing, but an immediate
-/// read detects it in any campaign. An answer before the write also loses the event if the write fails. Some cycles lose nothing, where the kill or
-/// the cut comes when all is written; the first one that does ends a trial.
+/// Only a power cut loses data that was written but not synced. An answer before the event is
+/// counted loses nothing, but an immediate read detects it in any campaign. An answer before the
+/// write also loses the event if the write fails. Some cycles lose nothing, where the kill or the
+/// cut comes when all is written; the first one that does ends a trial.
 const TRIALS: [Trial; 9] = [
     trial("kill", None, 2),
     trial("power", None, 2),
@@ -39,8 +40,9 @@ const TRIALS: [Trial; 9] = [
     trial("power", Some("ack-before-apply"), 2),
 ];
 
-/// Those of a cluster. What a leader loses is missed once another node has read the stream. A node that is frozen, and goes on, must not answer as the owner that it was.
-/// A broker that is frozen for a moment records messages that nobody has an answer to.
+/// Those of a cluster. What a leader loses is missed once another node has read the stream. A node
+/// that is frozen, and goes on, must not answer as the owner that it was. A broker that is frozen
+/// for a moment records messages that nobody has an answer to.
 const CLUSTER_TRIALS: [Trial; 6] = [
     of_cluster("leader,owner,pause", None, 1),
     of_cluster("external-ids", Some("ack-before-apply"), 1),
@@ -57,7 +59,8 @@ enum Verdict {
     Skipped,
 }
 
-/// Runs the campaign. `--binary` must have been built with fault injection; by default the campaign builds it.
+/// Runs the campaign. `--binary` must have been built with fault injection; by default the campaign
+/// builds it.
 ///
 /// # Errors
 /// A violation if a mistake is not detected, or a correct server fails.
@@ -95,7 +98,8 @@ pub fn run(arguments: &ProveArguments) -> Result<()> {
 
 /// Builds a server with fault injection, and returns the path of a copy.
 ///
-/// It shares the target directory with the usual build, whose dependencies it has, and leaves the usual program in its place.
+/// It shares the target directory with the usual build, whose dependencies it has, and leaves the
+/// usual program in its place.
 ///
 /// # Errors
 /// A build fails, or the program can't be copied.
@@ -110,7 +114,8 @@ pub fn build_with_faults() -> Result<PathBuf> {
 
 fn build(options: &[&str]) -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    // With the example, cargo selects the features of other crates as for tests, so that both builds share those crates.
+    // With the example, cargo selects the features of other crates as for tests, so that both
+    // builds share those crates.
     let package = ["build", "--locked", "--package", "headcount", "--bin", "headcount", "--example", "embedded_axum"];
     match Command::new(cargo).args(package).args(options).status()?.success() {
         true => Ok(()),

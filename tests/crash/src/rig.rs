@@ -90,7 +90,8 @@ impl Rig {
         Ok(Self { launch, shared: Shared::new(tenant, seed), oracle, rng: Rng::new(seed) })
     }
 
-    /// Changes the number of shards, the checkpoint interval, and when events are sealed, for the next start.
+    /// Changes the number of shards, the checkpoint interval, and when events are sealed, for the
+    /// next start.
     pub fn shuffle_flags(&mut self) {
         let (shards, interval) = (1 + self.rng.below(4), *self.rng.pick(&[1, 1, 2, 60]));
         let seal_events = *self.rng.pick(&[1, 200, 262_144]);
@@ -147,7 +148,8 @@ impl Rig {
         Ok(resent)
     }
 
-    /// Feeds the models with all events of the ledger, compares every answer, and returns their number.
+    /// Feeds the models with all events of the ledger, compares every answer, and returns their
+    /// number.
     ///
     /// # Errors
     /// A violation.

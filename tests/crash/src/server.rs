@@ -26,7 +26,8 @@ pub struct Launch {
     pub binary: PathBuf,
     /// Data directory.
     pub data_dir: PathBuf,
-    /// What runs the server: a program and its arguments, such as those that end the server with the harness, or none.
+    /// What runs the server: a program and its arguments, such as those that end the server with
+    /// the harness, or none.
     pub runner: Vec<String>,
     /// The address to listen at.
     pub listen: SocketAddr,

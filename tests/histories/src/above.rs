@@ -5,8 +5,9 @@ use headcount_model::{Json, Question};
 
 const START: &str = "start_date";
 
-/// Returns the question with a window that begins at the floor of its project, if it begins before, and without a former period, which would reach below.
-/// `None`: its answer depends on what is frozen whatever the window.
+/// Returns the question with a window that begins at the floor of its project, if it begins before,
+/// and without a former period, which would reach below. `None`: its answer depends on what is
+/// frozen whatever the window.
 #[must_use]
 pub fn above(mut question: Question, floor_of: impl Fn(&str) -> Option<NaiveDate>) -> Option<Question> {
     let project =

@@ -18,7 +18,8 @@ pub struct Project {
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Sends an event from a typical browser with a public key, or [as a server](crate::is_of_server).
+    /// Sends an event from a typical browser with a public key, or [as a
+    /// server](crate::is_of_server).
     Track {
         /// The project's name.
         project: String,
@@ -68,7 +69,8 @@ pub struct History {
     pub organization: OrganizationSetup,
     /// Its projects.
     pub projects: Vec<Project>,
-    /// Whether some events happen at the time of receipt. Instants in answers are then not compared.
+    /// Whether some events happen at the time of receipt. Instants in answers are then not
+    /// compared.
     pub live: bool,
     /// The days of its events.
     pub days: Vec<NaiveDate>,
@@ -92,7 +94,8 @@ impl Default for Size {
 }
 
 impl History {
-    /// Generates the history of a seed as of `now_ms`; times relative to today lie in the year before it.
+    /// Generates the history of a seed as of `now_ms`; times relative to today lie in the year
+    /// before it.
     #[must_use]
     pub fn from_seed(seed: u64, now_ms: i64, size: Size) -> History {
         generate(seed, now_ms, size)
@@ -106,7 +109,8 @@ impl History {
         history
     }
 
-    /// Returns a copy in which some events come from other browsers, with client hints, and questions ask about them.
+    /// Returns a copy in which some events come from other browsers, with client hints, and
+    /// questions ask about them.
     #[must_use]
     pub fn with_hints(&self) -> History {
         let mut history = self.clone();
@@ -114,7 +118,8 @@ impl History {
         history
     }
 
-    /// Returns a copy in which the clock jumps, ahead and back, by hours, days and years. `now_ms`: when it begins.
+    /// Returns a copy in which the clock jumps, ahead and back, by hours, days and years. `now_ms`:
+    /// when it begins.
     #[must_use]
     pub fn with_jumps(&self, now_ms: i64) -> History {
         let mut history = self.clone();

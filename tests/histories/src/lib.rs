@@ -1,8 +1,10 @@
-//! Random histories of events and questions, and the comparison of a subject with the naive model over them.
+//! Random histories of events and questions, and the comparison of a subject with the naive model
+//! over them.
 //!
-//! On a given day a seed always generates the same history, so a seed identifies a failure: see [`History::from_seed`],
-//! [`run`] and [`minimize`]. The alphabets are deliberately small, so that ids, companies, keys and instants collide
-//! often. Histories avoid what the contract leaves open where possible; the model documents its choices for the rest.
+//! On a given day a seed always generates the same history, so a seed identifies a failure: see
+//! [`History::from_seed`], [`run`] and [`minimize`]. The alphabets are deliberately small, so that
+//! ids, companies, keys and instants collide often. Histories avoid what the contract leaves open
+//! where possible; the model documents its choices for the rest.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test support: a panic is a failed test")]
 

@@ -2,8 +2,8 @@
 
 use crate::history::History;
 
-/// Returns the shortest failing history found by removing steps: first halves, then ever fewer, until no single step can
-/// be removed.
+/// Returns the shortest failing history found by removing steps: first halves, then ever fewer,
+/// until no single step can be removed.
 pub fn minimize(history: &History, mut fails: impl FnMut(&History) -> bool) -> History {
     let mut shortest = history.clone();
     let mut chunk = shortest.steps.len().div_ceil(2);

@@ -8,14 +8,16 @@ use chrono::Days;
 use headcount_model::served::company_id;
 use headcount_model::{Json, Question};
 
-/// Generates `count` questions: all kinds of windows, every endpoint of the model, and some invalid ones.
+/// Generates `count` questions: all kinds of windows, every endpoint of the model, and some invalid
+/// ones.
 #[must_use]
 pub fn questions(history: &History, rng: &mut Rng, count: usize) -> Vec<Question> {
     let is_crowd = crowd::is_crowd(history);
     (0..count).map(|_| if is_crowd && rng.chance(70) { crowd::question(rng) } else { question(history, rng) }).collect()
 }
 
-/// Generates `count` questions that need the events themselves: aggregates, unique users with filters, fields, and the most active identities.
+/// Generates `count` questions that need the events themselves: aggregates, unique users with
+/// filters, fields, and the most active identities.
 #[must_use]
 pub fn scans(history: &History, rng: &mut Rng, count: usize) -> Vec<Question> {
     let scan = |rng: &mut Rng| {
@@ -35,7 +37,8 @@ pub fn scans(history: &History, rng: &mut Rng, count: usize) -> Vec<Question> {
     (0..count).map(|_| scan(rng)).collect()
 }
 
-/// Returns the questions at the end of every history: about each project as a whole, and about all companies.
+/// Returns the questions at the end of every history: about each project as a whole, and about all
+/// companies.
 #[must_use]
 pub(crate) fn closing(history: &History) -> Vec<Question> {
     let first = history.days[0] - Days::new(2);
@@ -151,8 +154,8 @@ fn add(question: &mut Question, name: &str, value: &str) {
     question.query.push((name.to_owned(), value.to_owned()));
 }
 
-/// Generates a window: none, one bound, single days, all days, instants as bounds, days without events, or reversed
-/// bounds.
+/// Generates a window: none, one bound, single days, all days, instants as bounds, days without
+/// events, or reversed bounds.
 fn window(history: &History, rng: &mut Rng) -> Vec<(&'static str, String)> {
     let day = *rng.pick(&history.days);
     let other = *rng.pick(&history.days);
@@ -291,7 +294,8 @@ fn compare(history: &History, rng: &mut Rng, body: &mut Vec<(&'static str, Json)
     }
 }
 
-/// A window of a question about sessions: any, or a few days with the change of the clocks among them.
+/// A window of a question about sessions: any, or a few days with the change of the clocks among
+/// them.
 fn days_of_sessions(history: &History, rng: &mut Rng) -> Vec<(&'static str, Json)> {
     let bounds = if rng.chance(30) {
         let day = *rng.pick(&history.days);

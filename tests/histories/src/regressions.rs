@@ -1,5 +1,6 @@
-//! Named histories: those that once failed, and difficult ones written by hand. Each is as short as possible, and states
-//! a few answers explicitly, as the contract requires them; all others are compared with the model.
+//! Named histories: those that once failed, and difficult ones written by hand. Each is as short as
+//! possible, and states a few answers explicitly, as the contract requires them; all others are
+//! compared with the model.
 //!
 //! Add a history that fails in a random run here, minimized, with the defect that it revealed.
 
@@ -35,8 +36,8 @@ struct Case {
     rates: &'static [(&'static str, &'static str)],
     projects: &'static [&'static str],
     acts: &'static [Act],
-    /// Question, place in its answer, and the value there. `POST` precedes a question with that method; a project is
-    /// `{shop}`.
+    /// Question, place in its answer, and the value there. `POST` precedes a question with that
+    /// method; a project is `{shop}`.
     says: &'static [(&'static str, &'static str, &'static str)],
 }
 

@@ -52,11 +52,13 @@ pub trait Subject {
     fn now_ms(&mut self) -> i64;
     /// Creates the organization and its projects in an empty subject.
     fn setup(&mut self, history: &History);
-    /// Sends an event from a typical browser with a public key of the project, or [as a server](crate::is_of_server).
+    /// Sends an event from a typical browser with a public key of the project, or [as a
+    /// server](crate::is_of_server).
     fn track(&mut self, project: &str, body: &str) -> TrackReply;
     /// Sends several events at once.
     fn batch(&mut self, project: &str, bodies: &[String]) -> BatchReply;
-    /// Whether the last event, or batch, was sent again because nobody knew whether it was recorded. What it recorded the first time is a duplicate then.
+    /// Whether the last event, or batch, was sent again because nobody knew whether it was
+    /// recorded. What it recorded the first time is a duplicate then.
     fn is_resent(&self) -> bool {
         false
     }
@@ -68,12 +70,13 @@ pub trait Subject {
     fn restart(&mut self);
     /// Raises the floor of a project.
     fn raise_floor(&mut self, project: &str, day: NaiveDate);
-    /// Sets the clock, by how far it is ahead of the one that the history began with. Few subjects have such a clock.
+    /// Sets the clock, by how far it is ahead of the one that the history began with. Few subjects
+    /// have such a clock.
     fn set_clock(&mut self, ahead_ms: i64) {
         panic!("this subject's clock can't be {ahead_ms} ms ahead");
     }
-    /// Asks a question, and returns the status and the body. In the path, `{shop}` stands for the id of the project
-    /// `shop`; ids of companies are those that the subject has shown.
+    /// Asks a question, and returns the status and the body. In the path, `{shop}` stands for the
+    /// id of the project `shop`; ids of companies are those that the subject has shown.
     fn ask(&mut self, question: &Question) -> (u16, Json);
 }
 
@@ -115,8 +118,9 @@ pub fn model_of(history: &History) -> Model {
     model
 }
 
-/// Runs a history on a subject and on a model side by side. If the day changes during the run, answers relative to today
-/// can't be compared: the run then ends early, and the coverage records it.
+/// Runs a history on a subject and on a model side by side. If the day changes during the run,
+/// answers relative to today can't be compared: the run then ends early, and the coverage records
+/// it.
 ///
 /// # Errors The first difference.
 pub fn run(history: &History, subject: &mut dyn Subject, model: Model) -> Result<Coverage, Failure> {
@@ -295,8 +299,8 @@ impl<'a, S: Subject + ?Sized> Run<'a, S> {
         compare(expected, (status, got), &mut self.ids)
     }
 
-    /// Whether a list of a company's users is cut between users with the same figure, name and last event. Those are
-    /// sorted by their ids, which the model does not know.
+    /// Whether a list of a company's users is cut between users with the same figure, name and last
+    /// event. Those are sorted by their ids, which the model does not know.
     fn is_cut_among_equals(&mut self, question: &Question, expected: &Answer) -> bool {
         let rank = |user: &Json| ["events", "resolved_identifier", "last_seen"].map(|field| user.field(field).clone());
         let users = expected.body.field("users").items();
@@ -311,7 +315,8 @@ impl<'a, S: Subject + ?Sized> Run<'a, S> {
         next.is_some() && next == users.last().map(rank)
     }
 
-    /// Resolves the ids of companies in a question; `None` if the subject has not shown one of them.
+    /// Resolves the ids of companies in a question; `None` if the subject has not shown one of
+    /// them.
     fn with_ids(&self, question: &Question) -> Option<Question> {
         let Some((before, rest)) = question.path.split_once("{company:") else { return Some(question.clone()) };
         let (key, after) = rest.split_once('}')?;

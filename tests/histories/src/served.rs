@@ -32,7 +32,8 @@ impl<S: headcount_model::Subject> Served<S> {
         Served { server, projects: BTreeMap::new(), timezone: Tz::UTC }
     }
 
-    /// Sets the retention of a project so that it keeps a day and all later ones. Returns what the server says of the project.
+    /// Sets the retention of a project so that it keeps a day and all later ones. Returns what the
+    /// server says of the project.
     pub fn retain_from(&mut self, project: &str, day: NaiveDate) -> Json {
         let today = day_of(self.server.now_ms(), self.timezone);
         let days = usize::try_from((today - day).num_days() + 1).expect("a day of the past");

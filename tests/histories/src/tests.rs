@@ -242,8 +242,8 @@ fn model_with(history: &History, events: &[(String, String)]) -> Model {
     model
 }
 
-/// Removes events that contradict an earlier one where the first recorded decides (keys, links, companies and domains),
-/// and keeps one event per instant.
+/// Removes events that contradict an earlier one where the first recorded decides (keys, links,
+/// companies and domains), and keeps one event per instant.
 fn undisputed(history: &History) -> Vec<(String, String)> {
     let (mut instants, mut links, mut domains) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
     let mut events = events_of(history);

@@ -23,7 +23,8 @@ const SPECIAL_DAYS: [(i32, u32, u32); 8] =
     [(2024, 3, 10), (2024, 11, 3), (2024, 3, 31), (2024, 10, 27), (2024, 4, 7), (2024, 2, 29), (2023, 12, 31), (2024, 1, 31)];
 
 impl Times {
-    /// Picks three to six days: some special days with the day after, the others in the year before today.
+    /// Picks three to six days: some special days with the day after, the others in the year before
+    /// today.
     pub(crate) fn new(rng: &mut Rng, timezone: Tz, now_ms: i64) -> Times {
         let today = day_of(now_ms, timezone);
         let mut days = Vec::new();
@@ -55,8 +56,8 @@ impl Times {
         self.start_of(day) + hour * HOUR_MS + minute * MINUTE_MS + self.spread % 997 + 1
     }
 
-    /// Returns the first millisecond of a day, the last of the day before, or the second of a day. Each project has its
-    /// own, so that no two projects have events at the same instant.
+    /// Returns the first millisecond of a day, the last of the day before, or the second of a day.
+    /// Each project has its own, so that no two projects have events at the same instant.
     pub(crate) fn midnight(&mut self, rng: &mut Rng, project: usize) -> i64 {
         let day = *rng.pick(&self.days);
         self.start_of(day) + [0, -1, 1][project % 3]
@@ -84,7 +85,8 @@ impl Times {
         start.or_else(later).expect("a start of the day").timestamp_millis()
     }
 
-    /// Formats an instant for sending: RFC 3339 at some offset, with finer digits, or milliseconds since the epoch.
+    /// Formats an instant for sending: RFC 3339 at some offset, with finer digits, or milliseconds
+    /// since the epoch.
     pub(crate) fn spelled(rng: &mut Rng, at_ms: i64) -> String {
         let at = chrono::DateTime::from_timestamp_millis(at_ms).expect("an instant");
         let offset = *rng.pick(&["Asia/Kolkata", "America/New_York", "Europe/Berlin"]);

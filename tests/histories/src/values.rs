@@ -1,4 +1,5 @@
-//! What questions ask about: the ids, fields and values that histories have, and some that none has.
+//! What questions ask about: the ids, fields and values that histories have, and some that none
+//! has.
 
 pub(crate) const USERS: [&str; 9] =
     ["ada", "ben", "cleo", "dana", "mia@umbrella.co", "Nora@Gmail.com", "owen@acme.com", "nobody", "a1"];

@@ -1,4 +1,5 @@
-//! `headcount backup` through a node of a cluster: a server that is alone goes on from it, and so does another cluster.
+//! `headcount backup` through a node of a cluster: a server that is alone goes on from it, and so
+//! does another cluster.
 
 mod busy;
 mod retained;
@@ -30,7 +31,8 @@ pub(crate) fn back_up(node: &Node, dir: &Path) -> Output {
     backup.arg(dir).args(["--url", &node.url, "--operator-token", &operator(node), "--json"]).output().unwrap()
 }
 
-/// Sends everything: a person who is erased, one whose erasure is under way, one who comes again, and a project that is deleted. Returns the secret of a webhook.
+/// Sends everything: a person who is erased, one whose erasure is under way, one who comes again,
+/// and a project that is deleted. Returns the secret of a webhook.
 fn fill(busy: &Busy, receiver: &Receiver) -> String {
     let rates = json!({"fx_rates": {"EUR": 1.25}, "capabilities": ["target_accounts"]});
     busy.ask(0, "PATCH", "/organization", Some(rates)).ok(200);
@@ -66,7 +68,8 @@ fn fill(busy: &Busy, receiver: &Receiver) -> String {
     hook["secret"].as_str().unwrap().to_owned()
 }
 
-/// What a receiver got last is this sale, signed as the webhook was when it was made, and nothing else came again.
+/// What a receiver got last is this sale, signed as the webhook was when it was made, and nothing
+/// else came again.
 fn assert_sent(receiver: &Receiver, secret: &str, count: usize, number: usize) {
     receiver.wait(count);
     std::thread::sleep(Duration::from_millis(500));
@@ -85,7 +88,8 @@ fn back_up_and_verify(node: &Node, backup: &Path) {
     assert!(verified.status.success(), "{}", printed(&verified));
 }
 
-/// Nothing of those who are gone is in a data directory, whatever its files look like. Returns what the search reports.
+/// Nothing of those who are gone is in a data directory, whatever its files look like. Returns what
+/// the search reports.
 fn assert_gone(data: &Path, gone: &[&str]) -> Value {
     let searched = command("verify", data).args(["--erased", "--json"]).args(gone).output().unwrap();
     assert!(searched.status.success(), "{}", printed(&searched));
@@ -178,7 +182,8 @@ fn completed(server: &TestServer, token: &str, count: usize) -> String {
     }
 }
 
-/// Nodes over other brokers answer the same. `settings` are those of the command that makes the cluster, and of nodes.
+/// Nodes over other brokers answer the same. `settings` are those of the command that makes the
+/// cluster, and of nodes.
 fn goes_on_in_another_cluster(
     token: &str,
     (questions, expected): (&[Asked], &[(u16, Value)]),

@@ -1,9 +1,9 @@
-//! The naive model as a filter: one JSON request per line of standard input, one answer per line of output. Used by
-//! `benches/latency.py --naive`.
+//! The naive model as a filter: one JSON request per line of standard input, one answer per line of
+//! output. Used by `benches/latency.py --naive`.
 //!
-//! `answers NOW_MS`; a line is `{"method", "path", "query"?, "body"?}`, a request of the owner, or `{"project", "file"}`,
-//! which records the file's events, one per line, in that project. An answer is `{"status", "body"}`, or the number of
-//! events per result.
+//! `answers NOW_MS`; a line is `{"method", "path", "query"?, "body"?}`, a request of the owner, or
+//! `{"project", "file"}`, which records the file's events, one per line, in that project. An answer
+//! is `{"status", "body"}`, or the number of events per result.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a tool of the tests: a panic is a failed test")]
 

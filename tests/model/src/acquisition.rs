@@ -1,6 +1,7 @@
 //! Acquisition: source, medium, campaign and channel of one event.
 //!
-//! The lists contain only well-known names. Generators of test events use these, or names that are on no list.
+//! The lists contain only well-known names. Generators of test events use these, or names that are
+//! on no list.
 
 use crate::event::Event;
 use crate::text::without_www;

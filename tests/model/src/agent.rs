@@ -1,5 +1,6 @@
-//! What an event was sent from: the browser, the system and the kind of device, by the user agent and
-//! the client hints beside it. Of user agents the model knows those of histories and cases only.
+//! What an event was sent from: the browser, the system and the kind of device, by the user agent
+//! and the client hints beside it. Of user agents the model knows those of histories and cases
+//! only.
 
 /// What an event was sent from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -168,7 +169,8 @@ fn is_version(text: &str) -> bool {
     (1..=32).contains(&text.len()) && text.chars().all(|letter| letter.is_ascii_digit() || letter == '.')
 }
 
-/// Reads a list of strings with parameters (RFC 9651), as far as histories send such: strings without escapes, parameters that are strings, tokens or flags.
+/// Reads a list of strings with parameters (RFC 9651), as far as histories send such: strings
+/// without escapes, parameters that are strings, tokens or flags.
 fn members(field: &str) -> Option<Vec<(String, Option<String>)>> {
     let mut found = Vec::new();
     let mut rest = field;

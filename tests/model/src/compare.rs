@@ -44,8 +44,9 @@ impl Ids {
     }
 }
 
-/// Checks that `got` contains all of `expected`: at least the fields of an object, and exactly the elements of a list, in
-/// order. An expected `{}` is an empty object. Numbers are compared as exact decimals.
+/// Checks that `got` contains all of `expected`: at least the fields of an object, and exactly the
+/// elements of a list, in order. An expected `{}` is an empty object. Numbers are compared as exact
+/// decimals.
 ///
 /// # Errors The first difference.
 pub fn same(expected: &Json, got: &Json, ids: &mut Ids) -> Result<(), Difference> {

@@ -12,7 +12,8 @@ pub const MICROS: i128 = 1_000_000;
 /// The least sum, in millionths, that is not shown: 1e32.
 pub const TOO_LARGE: i128 = 10_i128.pow(38);
 
-/// An exact decimal number, `mantissa / 10^scale`, without trailing zeros, so that equal numbers are equal values.
+/// An exact decimal number, `mantissa / 10^scale`, without trailing zeros, so that equal numbers
+/// are equal values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Decimal {
     mantissa: i128,
@@ -30,7 +31,8 @@ impl Decimal {
         Decimal { mantissa, scale }
     }
 
-    /// Parses a JSON number, including exponents. `None` for text that is not a number, or is longer than 38 digits.
+    /// Parses a JSON number, including exponents. `None` for text that is not a number, or is
+    /// longer than 38 digits.
     #[must_use]
     pub fn parse(text: &str) -> Option<Decimal> {
         let (number, exponent) = match text.split_once(['e', 'E']) {
@@ -69,7 +71,8 @@ impl Decimal {
         (micros.abs() < TOO_LARGE).then_some(micros)
     }
 
-    /// Returns the text that orders a number among texts: without an exponent from 1e-7 to below 1e21.
+    /// Returns the text that orders a number among texts: without an exponent from 1e-7 to below
+    /// 1e21.
     #[must_use]
     pub fn spelled(self) -> String {
         let digits = self.mantissa.unsigned_abs().to_string();
@@ -137,7 +140,8 @@ pub fn divide_rounded(dividend: i128, divisor: i128) -> i128 {
     sign * ((2 * dividend + divisor) / (2 * divisor))
 }
 
-/// Returns the ratio that the service shows: `total` millionths divided by `count`, to 6 places; 0 if `count` is 0.
+/// Returns the ratio that the service shows: `total` millionths divided by `count`, to 6 places; 0
+/// if `count` is 0.
 #[must_use]
 pub fn ratio(total: Micros, count: usize) -> Decimal {
     match i128::try_from(count) {
@@ -146,7 +150,8 @@ pub fn ratio(total: Micros, count: usize) -> Decimal {
     }
 }
 
-/// Converts `amount` from a currency of rate `from` to one of rate `to`, rounding once, half away from zero, to 6 places.
+/// Converts `amount` from a currency of rate `from` to one of rate `to`, rounding once, half away
+/// from zero, to 6 places.
 #[must_use]
 pub fn convert(amount: Micros, from: Decimal, to: Decimal) -> Micros {
     let dividend = amount * from.mantissa * 10_i128.pow(to.scale);

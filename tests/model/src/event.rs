@@ -25,7 +25,8 @@ pub struct Sender {
     pub agent: String,
     /// The client's address.
     pub address: String,
-    /// The other headers of the request that say something of the client, by their names in lower case.
+    /// The other headers of the request that say something of the client, by their names in lower
+    /// case.
     pub headers: Vec<(String, String)>,
 }
 

@@ -1,5 +1,5 @@
-//! The facts derived from the events of an organization: identities, sessions and companies, recomputed for every
-//! question.
+//! The facts derived from the events of an organization: identities, sessions and companies,
+//! recomputed for every question.
 
 use crate::acquisition::{DIRECT, origin};
 use crate::event::Event;
@@ -26,8 +26,8 @@ pub enum Account {
     Identity(Identity),
 }
 
-/// A session: the indices, in order of time, of interactive events of one identity in one project with no gap of more
-/// than 30 minutes.
+/// A session: the indices, in order of time, of interactive events of one identity in one project
+/// with no gap of more than 30 minutes.
 #[derive(Clone, Debug)]
 pub struct Session {
     /// The identity.
@@ -60,7 +60,8 @@ impl Session {
 /// The longest gap between two events of a session.
 const GAP_MS: i64 = 30 * 60 * 1000;
 
-/// The facts derived from all events. Events are identified by their index, in the order of recording.
+/// The facts derived from all events. Events are identified by their index, in the order of
+/// recording.
 #[derive(Debug)]
 pub struct Facts<'a> {
     /// The events.
@@ -75,7 +76,8 @@ pub struct Facts<'a> {
     reported_companies: Vec<Option<String>>,
     /// The user that each anonymous id of a project is linked to.
     links: BTreeMap<(&'a str, &'a str), &'a str>,
-    /// The first domain recorded for a company, by project and key: the earliest event that reports it, and the domain.
+    /// The first domain recorded for a company, by project and key: the earliest event that reports
+    /// it, and the domain.
     domains: BTreeMap<(String, String), (usize, String)>,
 }
 
@@ -121,8 +123,8 @@ impl<'a> Facts<'a> {
         self.session_of[index].map(|number| &self.sessions[number])
     }
 
-    /// Returns the event whose source, medium, campaign and channel are those of a session: the first that has a source,
-    /// else the entry.
+    /// Returns the event whose source, medium, campaign and channel are those of a session: the
+    /// first that has a source, else the entry.
     #[must_use]
     pub fn brought_by(&self, session: &Session) -> &Event {
         let mut events = session.events.iter().map(|&index| &self.events[index]);
@@ -162,7 +164,8 @@ impl<'a> Facts<'a> {
         self.reported_companies[index].as_deref().map(|reported| self.company_by_key(reported))
     }
 
-    /// Resolves a company key organization-wide: among the links of all projects, the one reported first takes effect.
+    /// Resolves a company key organization-wide: among the links of all projects, the one reported
+    /// first takes effect.
     #[must_use]
     pub fn company_by_key(&self, key: &str) -> String {
         let links = self.domains.iter().filter(|((_, reported), _)| reported == key);
@@ -256,7 +259,8 @@ pub fn explicit_company(event: &Event) -> Option<String> {
     (kind == "company").then(|| reads_as_domain(id).unwrap_or_else(|| id.clone()))
 }
 
-/// Returns each event's company: the one it names, else the first recorded for its identity in its project.
+/// Returns each event's company: the one it names, else the first recorded for its identity in its
+/// project.
 fn reported_companies(events: &[Event], identities: &[Option<Identity>]) -> Vec<Option<String>> {
     let mut firsts = BTreeMap::new();
     for (event, identity) in events.iter().zip(identities) {
@@ -272,8 +276,8 @@ fn reported_companies(events: &[Event], identities: &[Option<Identity>]) -> Vec<
     events.iter().zip(identities).map(|(event, identity)| of(event, identity)).collect()
 }
 
-/// Returns the first recorded domain of each company whose key is not a domain, by project, and the earliest event that
-/// reports it.
+/// Returns the first recorded domain of each company whose key is not a domain, by project, and the
+/// earliest event that reports it.
 fn domains(events: &[Event]) -> BTreeMap<(String, String), (usize, String)> {
     let mut domains = BTreeMap::new();
     for (index, event) in events.iter().enumerate() {
@@ -281,7 +285,8 @@ fn domains(events: &[Event]) -> BTreeMap<(String, String), (usize, String)> {
         let key = explicit_company(event).filter(|key| event.name == "group" && domain_of(key).is_none());
         if let (Some(key), Some(reported)) = (key, reported) {
             let (pinned_by, pinned) = domains.entry((event.project.clone(), key)).or_insert((index, reported.clone()));
-            // The first recorded domain takes effect, from the earliest event time at which it was reported.
+            // The first recorded domain takes effect, from the earliest event time at which it was
+            // reported.
             if *pinned == reported && event.at_ms < events[*pinned_by].at_ms {
                 *pinned_by = index;
             }

@@ -1,7 +1,8 @@
 //! Retention: what was frozen below the floor of each project.
 //!
-//! A floor freezes, on each day below it, who was active and since when not, the touches of the orders, the sessions, and how many events there were. From
-//! then on events of these days are dropped, and nothing else moves what is frozen; money can't move anyway.
+//! A floor freezes, on each day below it, who was active and since when not, the touches of the
+//! orders, the sessions, and how many events there were. From then on events of these days are
+//! dropped, and nothing else moves what is frozen; money can't move anyway.
 
 use crate::acquisition::{Origin, channel, origin};
 use crate::answers::{account_or_identity, touch};

@@ -6,7 +6,8 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A JSON value. Numbers are exact decimals: `2.50` equals `2.5`, and 0.1 differs from 0.1000000001.
+/// A JSON value. Numbers are exact decimals: `2.50` equals `2.5`, and 0.1 differs from
+/// 0.1000000001.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Json {
     /// `null`
@@ -21,8 +22,9 @@ pub enum Json {
     List(Vec<Json>),
     /// An object.
     Object(BTreeMap<String, Json>),
-    /// In an expected answer, an identifier whose spelling is up to the engine. The same name stands for the same text in
-    /// every answer, different names for different texts (see [`crate::compare::Ids`]).
+    /// In an expected answer, an identifier whose spelling is up to the engine. The same name
+    /// stands for the same text in every answer, different names for different texts (see
+    /// [`crate::compare::Ids`]).
     Id(String),
 }
 
@@ -78,7 +80,8 @@ impl Json {
         }
     }
 
-    /// Returns the value at a dotted path, with list positions as numbers: `companies.0.company_id`.
+    /// Returns the value at a dotted path, with list positions as numbers:
+    /// `companies.0.company_id`.
     #[must_use]
     pub fn at(&self, path: &str) -> Option<&Json> {
         path.split('.').try_fold(self, |at, step| match at {

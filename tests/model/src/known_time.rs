@@ -1,10 +1,11 @@
 //! The time that is believed, and the floors that follow it (ADR 11).
 //!
-//! The known time is the latest that was believed, and what has passed since by a steady clock. A clock up to 30 days ahead of it is believed. A jump
-//! of more than a day that is believed is kept, and holds the floors of projects that keep their events for less than the jump and a day.
+//! The known time is the latest that was believed, and what has passed since by a steady clock. A
+//! clock up to 30 days ahead of it is believed. A jump of more than a day that is believed is kept,
+//! and holds the floors of projects that keep their events for less than the jump and a day.
 //!
-//! When a running process writes the known time, and forgets a jump that holds nobody, is its own affair. So several states may be possible, until
-//! it says what it believes: see [`KnownTimes`].
+//! When a running process writes the known time, and forgets a jump that holds nobody, is its own
+//! affair. So several states may be possible, until it says what it believes: see [`KnownTimes`].
 
 use crate::time::day_of;
 use chrono::{Days, NaiveDate};
@@ -102,7 +103,8 @@ impl KnownTimes {
         self.possible.iter().map(|known| shown_ms - (known.reached_ms + steady_ms - known.steady_ms)).collect()
     }
 
-    /// Takes in what a process says after it has looked at its clock. `shortest` is the shortest retention of a project.
+    /// Takes in what a process says after it has looked at its clock. `shortest` is the shortest
+    /// retention of a project.
     ///
     /// # Errors What it may say instead.
     pub fn saw(
@@ -149,13 +151,15 @@ impl KnownTimes {
         self.written = self.possible.iter().map(|known| at_rest(known, steady_ms)).collect();
     }
 
-    /// It starts with what is written: what it knew when it stopped or, after a kill, at any time since the last start.
+    /// It starts with what is written: what it knew when it stopped or, after a kill, at any time
+    /// since the last start.
     pub fn start(&mut self, steady_ms: i64) {
         self.possible = self.written.iter().map(|known| KnownTime { steady_ms, ..*known }).collect();
         self.written = self.possible.clone();
     }
 
-    /// An operator confirms the clock by a day. Returns whether it shows that day, or the one before or after it.
+    /// An operator confirms the clock by a day. Returns whether it shows that day, or the one
+    /// before or after it.
     ///
     /// What is confirmed is written. Where nothing is to be confirmed, nothing is.
     pub fn confirm(&mut self, (shown_ms, steady_ms): (i64, i64), day: NaiveDate) -> bool {

@@ -1,25 +1,29 @@
 //! The naive model: the expected answers of the service, computed in the simplest readable way.
 //!
-//! It stores the events as recorded and computes every answer from all of them: no rollups, no caches, nothing
-//! incremental. It shares no code with the engine, so that the two can be compared. [`cases`] runs the worked cases,
-//! against the model or against a server.
+//! It stores the events as recorded and computes every answer from all of them: no rollups, no
+//! caches, nothing incremental. It shares no code with the engine, so that the two can be compared.
+//! [`cases`] runs the worked cases, against the model or against a server.
 //!
 //! # Choices where the contract is open
 //!
 //! - A `value` of 0 is not money: it needs no rate, and adds no currency to `unconverted`.
-//! - `unconverted` covers all such money of the project in the window (of all time in `ltv-cohorts`), with and without an
-//!   identity.
-//! - Within one event, `metadata.email` takes precedence over a `user_id` that is an e-mail address.
+//! - `unconverted` covers all such money of the project in the window (of all time in
+//!   `ltv-cohorts`), with and without an identity.
+//! - Within one event, `metadata.email` takes precedence over a `user_id` that is an e-mail
+//!   address.
 //! - An explicit company may be a free-mail domain; only e-mail addresses are checked for that.
-//! - The field `group_id` is as sent, not normalised; `referrer` is the host of an external referrer.
+//! - The field `group_id` is as sent, not normalised; `referrer` is the host of an external
+//!   referrer.
 //! - If an event's hostname and that of its `url` differ, both are its own.
-//! - Tied groups of an aggregate are sorted by the text of their value, without quotes; the number 5 precedes the text
-//!   `"5"`.
+//! - Tied groups of an aggregate are sorted by the text of their value, without quotes; the number
+//!   5 precedes the text `"5"`.
 //! - Tied companies and groups are sorted by name, or by key if they have no name; then by key.
-//! - The name of a company or group stays, even if it was reported without consent or by an identity that was erased
-//!   later.
-//! - A signal under the policy `anonymize` counts as refused consent; under `drop` the reason is `consent`.
-//! - Money that the project accepts from servers only is not in `unconverted` either; its `currency` is still a field.
+//! - The name of a company or group stays, even if it was reported without consent or by an
+//!   identity that was erased later.
+//! - A signal under the policy `anonymize` counts as refused consent; under `drop` the reason is
+//!   `consent`.
+//! - Money that the project accepts from servers only is not in `unconverted` either; its
+//!   `currency` is still a field.
 //! - Invalid parameters of a question (400) take precedence over an unknown subject (404).
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test support: a panic is a failed test")]

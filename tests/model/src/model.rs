@@ -27,7 +27,8 @@ pub struct OrganizationSetup {
 pub enum Status {
     /// It was recorded.
     Recorded,
-    /// The event with this index used its `external_id` first; `None` if that event has been erased.
+    /// The event with this index used its `external_id` first; `None` if that event has been
+    /// erased.
     Duplicate(Option<usize>),
     /// It was dropped, for this reason.
     Dropped(&'static str),
@@ -42,7 +43,8 @@ pub struct Recorded {
     pub clamped: bool,
     /// Its index, if it was recorded.
     pub index: Option<usize>,
-    /// What was repaired: codes and fields, in order. Nothing of an event that is dropped for its sender or its signals.
+    /// What was repaired: codes and fields, in order. Nothing of an event that is dropped for its
+    /// sender or its signals.
     pub warnings: Vec<String>,
 }
 
@@ -174,7 +176,8 @@ impl Model {
         Days { facts, timezone: self.organization.timezone, project, frozen: self.frozen.get(project) }
     }
 
-    /// Whether the identity of an event was erased: its user decides alone, else the anonymous id. An erased e-mail address decides before both.
+    /// Whether the identity of an event was erased: its user decides alone, else the anonymous id.
+    /// An erased e-mail address decides before both.
     fn is_suppressed(&self, event: &Event) -> bool {
         let spelled = event.user_id.as_deref().and_then(email);
         if reported_email(event).into_iter().chain(spelled).any(|email| self.suppressed_emails.contains(&email)) {
@@ -187,14 +190,16 @@ impl Model {
         }
     }
 
-    /// Erases all identities that ever had an e-mail address. Later events that report it, or whose user is spelled so, are dropped, whoever they are of.
+    /// Erases all identities that ever had an e-mail address. Later events that report it, or whose
+    /// user is spelled so, are dropped, whoever they are of.
     pub fn erase_email(&mut self, address: &str) {
         let identities = find_identities(&self.facts(), "email", address);
         self.erase(&identities);
         self.suppressed_emails.extend(email(address));
     }
 
-    /// Erases identities: their events no longer count, and later events with their ids are dropped.
+    /// Erases identities: their events no longer count, and later events with their ids are
+    /// dropped.
     pub fn erase(&mut self, identities: &BTreeSet<Identity>) {
         let facts = Facts::of(&self.events);
         let is_theirs = |index: usize| facts.identities[index].as_ref().is_some_and(|of| identities.contains(of));
@@ -223,7 +228,8 @@ impl Model {
         }
     }
 
-    /// Returns the model of an organization without floors and erasures that recorded what is kept here from `day` on, and nothing else.
+    /// Returns the model of an organization without floors and erasures that recorded what is kept
+    /// here from `day` on, and nothing else.
     #[must_use]
     pub fn kept(&self, day: Option<NaiveDate>) -> Model {
         let mut model = Model::new(self.organization.clone());

@@ -1,4 +1,5 @@
-//! Where the visitor of an event was before. The lists contain only what generators of test events use.
+//! Where the visitor of an event was before. The lists contain only what generators of test events
+//! use.
 
 use crate::text::{Url, without_www};
 
@@ -18,7 +19,8 @@ const PASSED_THROUGH: [&str; 9] = [
     "okta.com",
 ];
 
-/// Returns the host of a referrer, if it belongs to another site than the event, and the project counts it.
+/// Returns the host of a referrer, if it belongs to another site than the event, and the project
+/// counts it.
 #[must_use]
 pub fn external(referrer: &str, hostname: Option<&str>, url: Option<&Url>, ignored: &[String]) -> Option<String> {
     let host = bare(&Url::parse(referrer).host?);

@@ -1,4 +1,5 @@
-//! How the rollups of the engine are compared with the model: by their rows, or by the answers that read them.
+//! How the rollups of the engine are compared with the model: by their rows, or by the answers that
+//! read them.
 
 use crate::facts::Facts;
 use chrono::{Datelike, NaiveDate};
@@ -6,7 +7,8 @@ use chrono_tz::Tz;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-/// The rows of a rollup: sums by key, as `headcount verify` writes keys. A key with a day begins with it.
+/// The rows of a rollup: sums by key, as `headcount verify` writes keys. A key with a day begins
+/// with it.
 pub type Rows = BTreeMap<String, i64>;
 
 /// Computes the rows of a rollup of a project from the facts.

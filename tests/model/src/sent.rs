@@ -300,7 +300,8 @@ fn cut(text: &mut String, most: usize) {
 pub(crate) fn whole(json: &str) -> String {
     let mut pieces = json.split('\\');
     let mut whole = pieces.next().unwrap_or_default().to_owned();
-    // Each piece follows a backslash; an empty one is an escaped backslash, and what follows it is text.
+    // Each piece follows a backslash; an empty one is an escaped backslash, and what follows it is
+    // text.
     let mut pieces = pieces.peekable();
     while let Some(piece) = pieces.next() {
         let unit = |piece: &str| piece.strip_prefix('u').and_then(|rest| u32::from_str_radix(rest.get(..4)?, 16).ok());

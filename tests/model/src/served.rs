@@ -11,7 +11,8 @@ use chrono::Days;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// A [`Subject`] that answers from the model. Ids of projects are their names, public keys `pk_` and the name.
+/// A [`Subject`] that answers from the model. Ids of projects are their names, public keys `pk_`
+/// and the name.
 #[derive(Clone, Debug)]
 pub struct ServedModel {
     /// The model.
@@ -203,7 +204,8 @@ pub fn project_setup(body: &Json) -> ProjectSetup {
     }
 }
 
-/// Reads the hosts that a project ignores as referrers in the form of `POST` and `PATCH /projects`. Both lists are always given.
+/// Reads the hosts that a project ignores as referrers in the form of `POST` and `PATCH /projects`.
+/// Both lists are always given.
 #[must_use]
 pub fn ignored(body: &Json) -> Vec<String> {
     let lists = ["own_domains", "ignored_referrers"].into_iter().flat_map(|list| body.field(list).items());

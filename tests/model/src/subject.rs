@@ -18,7 +18,8 @@ pub enum Method {
 pub enum Credential {
     /// An API token with the role owner and every scope, as a bearer token.
     Owner,
-    /// This public key, in `x-service-pk`, with the user agent of a typical browser unless the request has another.
+    /// This public key, in `x-service-pk`, with the user agent of a typical browser unless the
+    /// request has another.
     PublicKey(String),
 }
 

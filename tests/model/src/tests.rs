@@ -15,8 +15,8 @@ fn now_ms() -> i64 {
     time::instant_ms("2026-11-20T15:00:00Z").unwrap()
 }
 
-/// Creates an organization in dollars with the project `shop` in euros and `blog` in dollars; a euro is worth 1.25
-/// dollars.
+/// Creates an organization in dollars with the project `shop` in euros and `blog` in dollars; a
+/// euro is worth 1.25 dollars.
 fn model() -> Model {
     let fx_rates = rates(&[("EUR", "1.25")]);
     let mut model = Model::new(OrganizationSetup { timezone: chrono_tz::UTC, currency: "USD".to_owned(), fx_rates });
@@ -84,7 +84,8 @@ fn of_disagreeing_projects_the_earliest_telling_holds() {
     group(&mut model, "shop", "12:00:00", "acme.com");
     group(&mut model, "blog", "11:00:00", "globex.io");
     group(&mut model, "blog", "10:00:00", "hooli.dev");
-    // Each project's first recorded: acme.com reported at 12, globex.io at 11 (hooli.dev was recorded second).
+    // Each project's first recorded: acme.com reported at 12, globex.io at 11 (hooli.dev was
+    // recorded second).
     let company = get(&model, "/companies/lookup", &[("domain", "globex.io")]);
     assert_eq!(fields(&company, &["events", "users", "name"]), r#"3 2 "acme.com""#);
     let unknown = model.answer(now_ms(), &Question::get("/companies/lookup", &[("domain", "acme.com")]));

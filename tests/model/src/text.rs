@@ -45,7 +45,8 @@ impl Url {
     }
 }
 
-/// Spells a path: what is escaped and needs it not is written out, and other escapes have capital digits.
+/// Spells a path: what is escaped and needs it not is written out, and other escapes have capital
+/// digits.
 fn spelled(path: &str) -> String {
     let byte = |place: usize| u8::from_str_radix(path.get(place..place + 3)?.strip_prefix('%')?, 16).ok();
     let (mut spelled, mut place) = (String::new(), 0);
@@ -111,7 +112,8 @@ pub fn without_www(host: &str) -> &str {
     host.strip_prefix("www.").unwrap_or(host)
 }
 
-/// Normalizes a domain for comparison: lower-cased, without scheme, `www.`, path, port and trailing dot.
+/// Normalizes a domain for comparison: lower-cased, without scheme, `www.`, path, port and trailing
+/// dot.
 #[must_use]
 pub fn domain(text: &str) -> String {
     let text = text.trim().to_lowercase();

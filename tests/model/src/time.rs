@@ -4,7 +4,8 @@ use crate::json::Json;
 use chrono::{DateTime, Days, NaiveDate, SecondsFormat};
 use chrono_tz::Tz;
 
-/// The number of milliseconds by which an event may be ahead of its time of receipt before it is clamped to it.
+/// The number of milliseconds by which an event may be ahead of its time of receipt before it is
+/// clamped to it.
 pub const AHEAD_MS: i64 = 5 * 60 * 1000;
 
 /// The timezone of confirmations, salts and instants.

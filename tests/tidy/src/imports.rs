@@ -1,4 +1,5 @@
-//! Which file takes names from which: the imports of a crate, resolved to the files that define the names.
+//! Which file takes names from which: the imports of a crate, resolved to the files that define the
+//! names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,7 +79,8 @@ impl Modules {
         edges
     }
 
-    /// Each folder or file directly in the sources with the others that it takes names from. The root module is not one.
+    /// Each folder or file directly in the sources with the others that it takes names from. The
+    /// root module is not one.
     #[must_use]
     pub fn folder_edges<'a>(&'a self, of: &Crate) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
         let mut edges: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -192,7 +194,8 @@ pub fn defined(item: &Item) -> Option<String> {
     }
 }
 
-/// Calls `visit` for each name that an import brings, with its path; without a name for all names of a module.
+/// Calls `visit` for each name that an import brings, with its path; without a name for all names
+/// of a module.
 fn visit_imports(tree: &UseTree, before: &mut Path, visit: &mut impl FnMut(Option<String>, Path)) {
     match tree {
         UseTree::Path(path) => {

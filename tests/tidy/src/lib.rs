@@ -1,5 +1,6 @@
-//! Measures the habits of this repository's sources: what imports what, what is named twice, what nobody uses, what
-//! the glossary replaces, how long files and functions are. The limits are in `tests/habits.rs`.
+//! Measures the habits of this repository's sources: what imports what, what is named twice, what
+//! nobody uses, what the glossary replaces, how long files and functions are. The limits are in
+//! `tests/habits.rs`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test support: a panic is a failed test")]
 

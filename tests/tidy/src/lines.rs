@@ -1,4 +1,5 @@
-//! Production lines: those of Rust that are neither blank nor comments, and not of tests, benches or examples.
+//! Production lines: those of Rust that are neither blank nor comments, and not of tests, benches
+//! or examples.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +25,8 @@ pub fn production_lines(text: &str) -> usize {
     count
 }
 
-/// Skips the item that begins at an indentation: it ends with its closing brace there, or with its first line.
+/// Skips the item that begins at an indentation: it ends with its closing brace there, or with its
+/// first line.
 fn skip_item<'a>(lines: &mut impl Iterator<Item = &'a str>, indentation: usize) {
     let is_at = |line: &str| line.len() - line.trim_start().len() == indentation;
     let mut lines = lines.skip_while(|line| line.trim_start().starts_with("#["));

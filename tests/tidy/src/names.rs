@@ -14,7 +14,8 @@ fn is_type(item: &Item) -> bool {
     matches!(item, Item::Enum(_) | Item::Struct(_) | Item::Trait(_) | Item::Type(_))
 }
 
-/// Types of one crate that share a name: the crate's folder and the name, with the files that define it.
+/// Types of one crate that share a name: the crate's folder and the name, with the files that
+/// define it.
 #[must_use]
 pub fn types_of_one_name(sources: &[Source]) -> BTreeMap<(&'static str, String), Vec<String>> {
     let mut files: BTreeMap<(&'static str, String), Vec<String>> = BTreeMap::new();
@@ -29,8 +30,8 @@ pub fn types_of_one_name(sources: &[Source]) -> BTreeMap<(&'static str, String),
     files
 }
 
-/// Public items and methods whose name occurs nowhere but where they are defined, with their files. `production`: what tests use
-/// doesn't count.
+/// Public items and methods whose name occurs nowhere but where they are defined, with their files.
+/// `production`: what tests use doesn't count.
 #[must_use]
 pub fn unused(sources: &[Source], production: bool) -> Vec<(String, String)> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
@@ -83,7 +84,8 @@ fn public_names(item: &Item) -> Vec<String> {
     if is_public(visibility) { defined(item).into_iter().collect() } else { Vec::new() }
 }
 
-/// Counts the identifiers of `tokens`, those that attributes name in strings included (`serialize_with = "name"`).
+/// Counts the identifiers of `tokens`, those that attributes name in strings included
+/// (`serialize_with = "name"`).
 fn count(tokens: TokenStream, counts: &mut BTreeMap<String, usize>) {
     for token in tokens {
         match token {

@@ -17,7 +17,8 @@ pub struct Replaced {
 }
 
 impl Replaced {
-    /// Reads the tables of the glossary's section: words, and names in backticks, in their first column.
+    /// Reads the tables of the glossary's section: words, and names in backticks, in their first
+    /// column.
     ///
     /// # Panics
     /// The glossary has no such section.
@@ -50,7 +51,8 @@ impl Replaced {
     }
 }
 
-/// The words of an identifier, in lower case: those of `CompanyLink` are `company` and `link`, as are those of `company_link`.
+/// The words of an identifier, in lower case: those of `CompanyLink` are `company` and `link`, as
+/// are those of `company_link`.
 fn parts(identifier: &str) -> Vec<String> {
     let mut parts = Vec::new();
     let mut before = ' ';
@@ -70,7 +72,8 @@ fn parts(identifier: &str) -> Vec<String> {
     parts
 }
 
-/// Where `sources` hold replaced words and names: file, line number and entry. The section that lists them is passed over.
+/// Where `sources` hold replaced words and names: file, line number and entry. The section that
+/// lists them is passed over.
 #[must_use]
 pub fn found(sources: &[Source], replaced: &Replaced) -> Vec<String> {
     let mut found = Vec::new();

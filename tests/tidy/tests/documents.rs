@@ -1,4 +1,5 @@
-//! Habits of the documents: links lead somewhere, decisions are numbered and short, and what a newcomer reads first stays short.
+//! Habits of the documents: links lead somewhere, decisions are numbered and short, and what a
+//! newcomer reads first stays short.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 

@@ -1,4 +1,5 @@
-//! Habits that a machine can check: the length of files and functions, and words that the tree must not hold.
+//! Habits that a machine can check: the length of files and functions, and words that the tree must
+//! not hold.
 //!
 //! The lists of exceptions only shrink.
 
@@ -13,13 +14,16 @@ use headcount_tidy::words::{self, Replaced};
 
 const MAX_FILE_LINES: usize = 500;
 const MAX_FUNCTION_LINES: usize = 70;
+/// The most characters of a line with a comment. Tables and code in comments may be wider.
+const MAX_COMMENT_WIDTH: usize = 100;
 /// The budget of `just lines`. It only shrinks.
 const MAX_PRODUCTION_LINES: usize = 96_600;
 
 /// Files that are longer, each with its reason.
 const LONG_FILES: &[&str] = &[];
 
-/// Words that say that something is unfinished. Spelled in halves, so that this file doesn't hold them.
+/// Words that say that something is unfinished. Spelled in halves, so that this file doesn't hold
+/// them.
 const UNFINISHED: &[(&str, &str)] = &[("TO", "DO"), ("FIX", "ME"), ("unimple", "mented!"), ("to", "do!("), ("db", "g!(")];
 
 #[test]
@@ -49,6 +53,23 @@ fn production_lines_stay_within_the_budget() {
 }
 
 #[test]
+fn comments_fit_the_width_of_prose() {
+    let mut wide = Vec::new();
+    for source in tree() {
+        let mut is_code = false;
+        for (number, line) in (1..).zip(source.text.lines()) {
+            let comment = line.trim_start().strip_prefix("//").map(|text| text.trim_start_matches(['/', '!']));
+            is_code = comment.is_some_and(|text| is_code != text.trim_start().starts_with("```"));
+            let is_prose = comment.is_some_and(|text| !is_code && !text.starts_with(" |") && !text.starts_with("     "));
+            if is_prose && line.chars().count() > MAX_COMMENT_WIDTH {
+                wide.push(format!("{}:{number}", source.name));
+            }
+        }
+    }
+    assert!(wide.is_empty(), "wrap these comments at {MAX_COMMENT_WIDTH} characters:\n{}", wide.join("\n"));
+}
+
+#[test]
 fn production_lines_are_neither_blank_nor_comments_nor_tests() {
     let text = "//! Head.\n\nuse a::b;\n\n/// Doc.\nfn f() {\n    // Why.\n    g();\n}\n\n#[cfg(test)]\n#[path = \"x.rs\"]\nmod other;\n\n\
                 impl A {\n    #[cfg(test)]\n    fn h() {\n        if x {\n        }\n    }\n}\n\n#[cfg(test)]\nmod tests {\n    fn t() {}\n}\n";
@@ -68,7 +89,8 @@ fn nothing_says_that_it_is_unfinished() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// Words and names that `docs/GLOSSARY.md` lists as replaced don't come back, in code, comments, messages or documents.
+/// Words and names that `docs/GLOSSARY.md` lists as replaced don't come back, in code, comments,
+/// messages or documents.
 #[test]
 fn replaced_words_do_not_come_back() {
     let replaced = Replaced::read(include_str!("../../../docs/GLOSSARY.md"));
@@ -117,8 +139,8 @@ fn imports_go_one_way() {
     }
 }
 
-/// No two files and no two folders of a crate import each other, directly or through others: each can be understood after those
-/// that it builds on.
+/// No two files and no two folders of a crate import each other, directly or through others: each
+/// can be understood after those that it builds on.
 #[test]
 fn no_files_import_each_other() {
     let sources = tree();

@@ -104,7 +104,8 @@ impl Course {
         self.is_over.load(Ordering::Acquire) || self.engine.inner.admission.is_closing()
     }
 
-    /// Whether exports may use more of the disk. They leave twice of what events need, so that an export alone never makes the disk too full for those.
+    /// Whether exports may use more of the disk. They leave twice of what events need, so that an
+    /// export alone never makes the disk too full for those.
     pub(super) fn has_space(&self) -> bool {
         let least = self.engine.inner.config.min_free_bytes.saturating_mul(2);
         self.engine.inner.admission.disk.free_bytes() >= least

@@ -80,7 +80,8 @@ impl Engine {
         }
     }
 
-    /// Says why an artifact can't be opened. An export whose file is not there is made again, as at a start.
+    /// Says why an artifact can't be opened. An export whose file is not there is made again, as at
+    /// a start.
     fn unreadable(&self, organization: OrganizationId, id: &PrivacyRequestId, error: io::Error) -> DownloadError {
         let privacy = &self.inner.privacy;
         // It may be withdrawn this moment, and noted once the lock is free.
@@ -97,7 +98,8 @@ impl Engine {
         DownloadError::MadeAgain
     }
 
-    /// Has an export made again whose artifact is not there. Call it where no export is completed or withdrawn.
+    /// Has an export made again whose artifact is not there. Call it where no export is completed
+    /// or withdrawn.
     fn make_missing_again(&self, organization: OrganizationId, id: &PrivacyRequestId) -> Result<(), RegistryError> {
         let privacy = &self.inner.privacy;
         let Some(request) = privacy.get(organization, id).filter(|request| request.keeps_artifact()) else { return Ok(()) };
@@ -114,7 +116,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Notes in the audit view that an artifact, or a part of it, is being downloaded. When this returns, that is durable.
+    /// Notes in the audit view that an artifact, or a part of it, is being downloaded. When this
+    /// returns, that is durable.
     ///
     /// # Errors
     /// [`RegistryError::Storage`].

@@ -51,7 +51,8 @@ impl KnownOwner {
         self.id.as_ref().map(|id| id.public(organization, self.project.unwrap_or(ProjectId(0)))).unwrap_or_default()
     }
 
-    /// Takes in what its events in a project say of when it was seen. Early events may be gone; late ones may have come after the last wanted one.
+    /// Takes in what its events in a project say of when it was seen. Early events may be gone;
+    /// late ones may have come after the last wanted one.
     pub(super) fn saw(&mut self, project: ProjectId, (first, last): (Instant, Instant)) {
         let known = self.seen.entry(project).or_insert((first, last));
         *known = (known.0.min(first), last);

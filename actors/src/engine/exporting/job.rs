@@ -38,7 +38,8 @@ impl Drop for Place {
 }
 
 impl Engine {
-    /// Passes the events of a subject in a project to `collector`, from whichever nodes have it meanwhile.
+    /// Passes the events of a subject in a project to `collector`, from whichever nodes have it
+    /// meanwhile.
     fn collect_pages(
         &self,
         place: (OrganizationId, ProjectId),
@@ -62,7 +63,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Begins to make an export, if it is its turn. Call it on a thread of a runtime that may block.
+    /// Begins to make an export, if it is its turn. Call it on a thread of a runtime that may
+    /// block.
     pub(in crate::engine) fn advance_export(&self, listed: &PrivacyRequest) -> Result<(), RegistryError> {
         let Some((is_over, is_first)) = self.inner.privacy.jobs.begin(listed) else { return Ok(()) };
         let place = Place { engine: self.clone(), id: listed.id.clone() };
@@ -124,7 +126,8 @@ impl Engine {
         course.check()?;
         let subject = ErasureSubject::from(&request.subject);
         let ids = match self.subject_ids(request.organization, &subject, &|| course.is_over()) {
-            // Who was known when the request was made is no longer, though nobody was erased: a project is gone. So there is nothing to export.
+            // Who was known when the request was made is no longer, though nobody was erased: a
+            // project is gone. So there is nothing to export.
             Err(ErasureError::Unknown) if self.erasures_of(request.organization, &request.keys).is_empty() => {
                 SubjectIds::nobody()
             }
@@ -208,7 +211,8 @@ impl Engine {
         if is_open { Ok(()) } else { Err(AttemptError::Stopped) }
     }
 
-    /// Whether an erasure is about the subject of an export. A former home may have recorded it without knowing of the export.
+    /// Whether an erasure is about the subject of an export. A former home may have recorded it
+    /// without knowing of the export.
     fn is_erased_meanwhile(&self, request: &PrivacyRequest) -> bool {
         let current = self.inner.privacy.get(request.organization, &request.id);
         let keys = current.map(|request| request.keys.clone()).unwrap_or_default();

@@ -23,7 +23,8 @@ impl KeyCounts {
         self.counted.push(&[key, &[0], about])
     }
 
-    /// Passes each key with what was last in order of what was said about it, and its count, to `visit`.
+    /// Passes each key with what was last in order of what was said about it, and its count, to
+    /// `visit`.
     pub(super) fn finish(self, mut visit: impl FnMut(&[u8], &[u8], u64) -> io::Result<()>) -> io::Result<()> {
         let mut counted = self.counted.finish()?;
         let mut last: Option<(Vec<u8>, usize, u64)> = None;
@@ -46,7 +47,8 @@ impl KeyCounts {
     }
 }
 
-/// Rows by their counts, descending; those of equal counts by name, and those of one name by key, as in top lists.
+/// Rows by their counts, descending; those of equal counts by name, and those of one name by key,
+/// as in top lists.
 pub(super) struct Ranking {
     rows: RecordSorter,
 }

@@ -50,7 +50,8 @@ pub(super) fn saved_links(
 }
 
 impl Engine {
-    /// Answers a question about links, of a partition that is here, by everything that was applied before.
+    /// Answers a question about links, of a partition that is here, by everything that was applied
+    /// before.
     pub(in crate::engine) async fn saved_links(
         &self,
         project: ProjectId,

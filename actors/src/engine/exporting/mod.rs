@@ -1,7 +1,9 @@
 //! Exports: what is recorded of a person, as a file.
 //!
-//! An attempt finds the ids of the subject (`subject_ids`), collects its events from all projects in sorts on disk (`collector`), and writes the artifact from
-//! them in order (`writer`; `rows` are its objects). On a node of a cluster, it asks the owners of projects for both (`questions`, `links`, `pages`). `job` makes attempts, and `engine::privacy` says when. `withdrawal` ends artifacts.
+//! An attempt finds the ids of the subject (`subject_ids`), collects its events from all projects
+//! in sorts on disk (`collector`), and writes the artifact from them in order (`writer`; `rows` are
+//! its objects). It asks the owners of projects for both (`questions`, `links`). `job` makes
+//! attempts, and `engine::privacy` says when. `withdrawal` ends artifacts.
 
 mod attempt;
 mod collector;

@@ -15,7 +15,8 @@ use crate::engine::handle::Engine;
 use crate::scans::SubjectPage;
 use crate::shard::AskError;
 
-/// How long an export waits for a project that has no owner, or whose owner does not answer: another one takes it over meanwhile.
+/// How long an export waits for a project that has no owner, or whose owner does not answer:
+/// another one takes it over meanwhile.
 const PATIENCE: Duration = Duration::from_secs(45);
 const PAUSE: Duration = Duration::from_millis(500);
 

@@ -42,7 +42,8 @@ impl SessionMaker {
         Self { open: HashMap::new(), done }
     }
 
-    /// Adds an event, whose time is not before that of the last one. One that is not interactive is of no session.
+    /// Adds an event, whose time is not before that of the last one. One that is not interactive is
+    /// of no session.
     pub(super) fn add(&mut self, number: u32, position: Position, event: &Event, identities: &PublicIds) -> io::Result<()> {
         if !event.interactive {
             return Ok(());

@@ -1,4 +1,5 @@
-//! The ids of a subject: its users, and the anonymous ids and visitors that are its own or linked to it.
+//! The ids of a subject: its users, and the anonymous ids and visitors that are its own or linked
+//! to it.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -17,7 +18,8 @@ use crate::shard::AskError;
 
 /// The most ids of a subject. Anybody can link any number of anonymous ids to a user.
 pub(super) const MAX_IDS: usize = 250_000;
-/// The most identities with an e-mail address that are exported together, as of those that are erased.
+/// The most identities with an e-mail address that are exported together, as of those that are
+/// erased.
 const MAX_OWNERS: usize = 10_000;
 /// How many ids a shard is asked about at a time.
 const IDS_A_QUESTION: usize = 256;
@@ -62,7 +64,8 @@ impl SubjectIds {
         owners
     }
 
-    /// The keys of the identities, without ids that are linked to them: an erasure of such an id is one of its user, too.
+    /// The keys of the identities, without ids that are linked to them: an erasure of such an id is
+    /// one of its user, too.
     pub(super) fn keys(&self) -> PrivacyKeys {
         let mut keys = PrivacyKeys::default();
         for (project, key) in self.owners() {
@@ -107,7 +110,8 @@ impl SubjectIds {
 }
 
 impl Engine {
-    /// The keys of the identities that a project knows of a subject. Ids that are linked stand for their users.
+    /// The keys of the identities that a project knows of a subject. Ids that are linked stand for
+    /// their users.
     ///
     /// # Errors
     /// [`ErasureError::Unknown`] if there is none, or if it is being erased.
@@ -186,7 +190,8 @@ impl Engine {
         Ok(keys)
     }
 
-    /// All ids of a subject. Reads the ids of all identities, until `is_over`. Call it where a runtime is.
+    /// All ids of a subject. Reads the ids of all identities, until `is_over`. Call it where a
+    /// runtime is.
     pub(super) fn subject_ids(
         &self,
         organization: OrganizationId,

@@ -1,4 +1,5 @@
-//! The end of artifacts: their time is over, or they have somebody who was erased, or a project that was deleted.
+//! The end of artifacts: their time is over, or they have somebody who was erased, or a project
+//! that was deleted.
 
 use std::time::Duration;
 
@@ -9,7 +10,8 @@ use crate::engine::handle::Engine;
 use crate::privacy::{ArtifactGone, PrivacyFailure, PrivacyKeys, PrivacyRequest};
 
 impl Engine {
-    /// Has the exports about erased identities fail, or lose their artifacts. So do others whose artifacts have one of their ids.
+    /// Has the exports about erased identities fail, or lose their artifacts. So do others whose
+    /// artifacts have one of their ids.
     pub(in crate::engine) fn withdraw_exports(
         &self,
         organization: OrganizationId,
@@ -32,7 +34,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Removes the artifacts whose time is over, and those of deleted projects. Returns the time until the next one is due.
+    /// Removes the artifacts whose time is over, and those of deleted projects. Returns the time
+    /// until the next one is due.
     pub(in crate::engine) fn expire_exports(&self) -> Result<Option<Duration>, RegistryError> {
         let now = self.known_now();
         let mut next: Option<i64> = None;
@@ -57,7 +60,8 @@ impl Engine {
         request.artifact_projects().iter().any(|project| self.registry().policy(*project).is_none())
     }
 
-    /// Removes a file, then notes it: a request that is not noted is found again, also by the next start.
+    /// Removes a file, then notes it: a request that is not noted is found again, also by the next
+    /// start.
     fn remove_artifact(&self, request: &PrivacyRequest, gone: ArtifactGone) -> Result<(), RegistryError> {
         self.inner.privacy.artifacts.remove(&request.id)?;
         let now = self.clock().now();

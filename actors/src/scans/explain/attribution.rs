@@ -1,4 +1,5 @@
-//! Explains revenue under a touch: touches and orders are sorted by entity and time, so that each order meets its touch.
+//! Explains revenue under a touch: touches and orders are sorted by entity and time, so that each
+//! order meets its touch.
 
 use std::io;
 
@@ -251,8 +252,8 @@ fn add_touches_below_floor(
     ask(asked)
 }
 
-/// Passes each order to `found` if its touch has the value. The records of an entity follow each other, and touches come before the orders that
-/// they count for.
+/// Passes each order to `found` if its touch has the value. The records of an entity follow each
+/// other, and touches come before the orders that they count for.
 fn attribute(
     scan: &Scan<'_>,
     attributed: &AttributedTo,
@@ -295,7 +296,8 @@ fn read_order(bytes: &[u8]) -> Option<(RecordKey, MoneyOutcome)> {
     Some((key_of(identity), if is_counted { Ok((amount, why)) } else { Err(why) }))
 }
 
-/// Adds money to the list where it belongs; `under` is why it has the value that is asked for, if it has.
+/// Adds money to the list where it belongs; `under` is why it has the value that is asked for, if
+/// it has.
 fn count(under: Option<Reason>, (at, identity): (Moment, Option<RecordKey>), outcome: MoneyOutcome, found: &mut FoundEvents) {
     let Some(under) = under else { return };
     match outcome {

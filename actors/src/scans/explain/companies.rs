@@ -1,4 +1,5 @@
-//! The companies of identities, and the domains of companies: what the accounts of events are made of.
+//! The companies of identities, and the domains of companies: what the accounts of events are made
+//! of.
 
 use std::io;
 
@@ -82,7 +83,8 @@ fn with_those_of_the_shard(scan: &Scan<'_>, found: FirstPins, sort_bytes: usize)
     Ok(all.finish()?)
 }
 
-/// Adds the links of some companies that the shard knows to `links`: an erased event may have reported one.
+/// Adds the links of some companies that the shard knows to `links`: an erased event may have
+/// reported one.
 pub(super) fn add_known_links(scan: &Scan<'_>, companies: Sorter<KEY>, links: &mut Pins) -> Result<(), ScanError> {
     let ask = |companies: Vec<RecordKey>, links: &mut Pins| -> Result<(), ScanError> {
         check(scan.cancelled)?;

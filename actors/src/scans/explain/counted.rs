@@ -1,4 +1,5 @@
-//! Explains figures of users, sessions and money: each chosen event is looked at by itself, session by session.
+//! Explains figures of users, sessions and money: each chosen event is looked at by itself, session
+//! by session.
 
 use std::io;
 
@@ -43,7 +44,8 @@ impl CountedEvents {
         self.found
     }
 
-    /// Meets a chosen event of an identity or a session, which need not be in order within an instant.
+    /// Meets a chosen event of an identity or a session, which need not be in order within an
+    /// instant.
     fn meet(&mut self, event: FirstEvent) {
         if let Some(first) = self.first.as_mut().filter(|first| first.number == event.number) {
             first.at = first.at.min(event.at);

@@ -31,7 +31,8 @@ const EVENTS_A_QUESTION: usize = 64;
 /// Why there is no page of an explanation.
 #[derive(Debug, thiserror::Error)]
 pub enum ExplainError {
-    /// The pages are of a state that is not known any more, or their time is over: begin with the first page.
+    /// The pages are of a state that is not known any more, or their time is over: begin with the
+    /// first page.
     #[error("the pages of this explanation have expired")]
     Expired,
     /// The project gave no answer.
@@ -40,8 +41,8 @@ pub enum ExplainError {
 }
 
 impl Scans {
-    /// Returns a number that changes with every start, erasure, and new floor of a project, and when events were set aside: what pages of an
-    /// explanation can't outlive.
+    /// Returns a number that changes with every start, erasure, and new floor of a project, and
+    /// when events were set aside: what pages of an explanation can't outlive.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -68,8 +69,8 @@ impl Scans {
 
     /// Explains a figure: which events make it up, and which are not counted.
     ///
-    /// Each page costs a pass over the project's events, and one or two sorts of them; revenue under touches of accounts costs another. Dropping the
-    /// future ends it.
+    /// Each page costs a pass over the project's events, and one or two sorts of them; revenue
+    /// under touches of accounts costs another. Dropping the future ends it.
     ///
     /// # Errors
     /// See [`ExplainError`].

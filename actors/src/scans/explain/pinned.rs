@@ -1,4 +1,5 @@
-//! Values that the first event which reports them fixes, sorted on disk: of each key the one that was recorded first.
+//! Values that the first event which reports them fixes, sorted on disk: of each key the one that
+//! was recorded first.
 
 use std::io;
 use std::iter::Peekable;

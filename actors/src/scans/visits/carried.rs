@@ -8,7 +8,8 @@ const MATCHES: u16 = 1;
 const PAGEVIEW: u16 = 2;
 const HAS_PAGE: u16 = 4;
 const HAS_SOURCE: u16 = 8;
-/// The session matches what is asked of its first page, its source, or its last page, if this event decides that.
+/// The session matches what is asked of its first page, its source, or its last page, if this event
+/// decides that.
 const FIRST_PAGE_MATCHES: u16 = 16;
 const SOURCE_MATCHES: u16 = 32;
 const LAST_PAGE_MATCHES: u16 = 64;
@@ -28,7 +29,8 @@ pub(in super::super) struct Carried<'c> {
     pub(super) is_pageview: bool,
     pub(super) has_page: bool,
     pub(super) has_source: bool,
-    /// Whether the session matches what is asked of its first page, its source, and its last page, if this event decides that.
+    /// Whether the session matches what is asked of its first page, its source, and its last page,
+    /// if this event decides that.
     pub(super) first_page_matches: bool,
     pub(super) source_matches: bool,
     pub(super) last_page_matches: bool,

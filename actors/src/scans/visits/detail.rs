@@ -1,4 +1,5 @@
-//! What an event carries of itself, for explanations: which event it is, and what it is to attribution.
+//! What an event carries of itself, for explanations: which event it is, and what it is to
+//! attribution.
 
 use std::rc::Rc;
 

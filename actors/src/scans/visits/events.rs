@@ -27,7 +27,8 @@ pub(in super::super) struct VisitQuestion<'q> {
     /// The window, and the one that it is compared with, each with its buckets.
     pub(in super::super) windows: [Option<Buckets>; 2],
     pub(in super::super) predicate: &'q Predicate,
-    /// The properties whose values rows are of. All belong to the event, or one event of the session decides them all.
+    /// The properties whose values rows are of. All belong to the event, or one event of the
+    /// session decides them all.
     pub(in super::super) dimensions: &'q [Field],
     /// The details that events carry in the place of values.
     pub(in super::super) details: Option<WantedDetails<'q>>,
@@ -89,7 +90,8 @@ pub(super) type LoneVisitor<'v> = dyn FnMut(&[u8]) -> io::Result<()> + 'v;
 
 /// Adds all events to `sessions`, with what they carry, after their links were recorded there.
 ///
-/// Those after the windows are needed too: a session has no longest duration, and counts as a whole.
+/// Those after the windows are needed too: a session has no longest duration, and counts as a
+/// whole.
 pub(super) fn add_events<'s>(
     scan: &Scan<'s>,
     question: &VisitQuestion<'_>,

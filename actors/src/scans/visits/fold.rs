@@ -1,4 +1,5 @@
-//! The pass: session by session, each with its chosen events once it is known whether they are chosen.
+//! The pass: session by session, each with its chosen events once it is known whether they are
+//! chosen.
 
 use std::io;
 
@@ -184,7 +185,8 @@ impl<'v> SessionFold<'v> {
         }
     }
 
-    /// Begins a session whose entry is not kept: it began before the windows, and only its channel and its exit are known.
+    /// Begins a session whose entry is not kept: it began before the windows, and only its channel
+    /// and its exit are known.
     fn begin_below_floor(&mut self, entry: &Entry) {
         let value = |field: &Field| match field {
             Field::BuiltIn(BuiltIn::AcquisitionChannel) => field.value_of_session(Some(entry)),

@@ -1,7 +1,10 @@
-//! Figures of chosen events and of the sessions that hold them: by time, and by the values of a property.
+//! Figures of chosen events and of the sessions that hold them: by time, and by the values of a
+//! property.
 //!
-//! Both are one pass. Each event carries through the sorts of [`Sessions`](super::sessions::Sessions) what it adds, and what it says of
-//! its session if it is the first or the last of it. A session is known at its end: only then its chosen events are counted.
+//! Both are one pass. Each event carries through the sorts of
+//! [`Sessions`](super::sessions::Sessions) what it adds, and what it says of its session if it is
+//! the first or the last of it. A session is known at its end: only then its chosen events are
+//! counted.
 
 mod breakdown;
 mod carried;

@@ -21,7 +21,8 @@ const WINDOW_BYTES: usize = 12 * 8 + 16;
 /// The number of rows after which a scan checks whether somebody still waits for it.
 const CHECK_EVERY: u64 = 4_096;
 
-/// The figures of a row in one window, with the first and the last identity and session that are counted in it.
+/// The figures of a row in one window, with the first and the last identity and session that are
+/// counted in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct RowFigures {
     pub(super) figures: EventFigures,
@@ -38,7 +39,8 @@ fn note(ends: &mut (u64, u64), number: u64) -> bool {
     last != number
 }
 
-/// Joins two sequences, the second of which goes on where the first one ends. Returns whether both have the number in between.
+/// Joins two sequences, the second of which goes on where the first one ends. Returns whether both
+/// have the number in between.
 fn join(ends: &mut (u64, u64), next: (u64, u64)) -> bool {
     if next.0 == 0 {
         return false;
@@ -107,7 +109,8 @@ impl RowFigures {
     }
 }
 
-/// Figures of two windows by key. Rows that don't fit into memory are sorted on disk and merged at the end.
+/// Figures of two windows by key. Rows that don't fit into memory are sorted on disk and merged at
+/// the end.
 pub(super) struct RowTable {
     rows: HashMap<Box<[u8]>, [RowFigures; 2], RandomState>,
     bytes: usize,
@@ -119,12 +122,14 @@ pub(super) struct RowTable {
 }
 
 impl RowTable {
-    /// Creates a table that keeps at most `most` bytes in memory, and half as many to sort, and the others in `scratch`.
+    /// Creates a table that keeps at most `most` bytes in memory, and half as many to sort, and the
+    /// others in `scratch`.
     pub(super) fn new(scratch: &SpillDir, most: usize) -> Self {
         Self { rows: HashMap::default(), bytes: 0, most, spilled: RecordSorter::new(scratch, most / 2), spills: 0 }
     }
 
-    /// Returns the row of `key`. Identities and sessions must be counted in the order of their numbers.
+    /// Returns the row of `key`. Identities and sessions must be counted in the order of their
+    /// numbers.
     pub(super) fn row(&mut self, key: &[u8]) -> io::Result<&mut [RowFigures; 2]> {
         if !self.rows.contains_key(key) {
             let bytes = key.len() + OVERHEAD;
@@ -141,7 +146,8 @@ impl RowTable {
         (self.bytes, self.spills) = (0, self.spills + 1);
         let mut figures = Vec::new();
         for (key, row) in self.rows.drain() {
-            // The length comes first, so that equal keys are next to each other; then the parts of a row are in order.
+            // The length comes first, so that equal keys are next to each other; then the parts of
+            // a row are in order.
             let length = u32::try_from(key.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
             figures.clear();
             row.iter().for_each(|window| window.write(&mut figures));

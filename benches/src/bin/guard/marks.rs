@@ -64,7 +64,8 @@ pub(crate) struct Marks {
     pub(crate) shard: Mark,
 }
 
-/// A clock that stands still. The HTTP worker asks it for the time of each event, and marks its place there.
+/// A clock that stands still. The HTTP worker asks it for the time of each event, and marks its
+/// place there.
 #[derive(Debug)]
 pub(crate) struct MarkingClock(pub(crate) Arc<Marks>);
 

@@ -94,7 +94,8 @@ impl Service {
         request("POST", &path, &format!("authorization: Bearer {}\r\n{headers}", self.made.api_token.expose()), &body)
     }
 
-    /// Has the threads of requests mark their place. Returns the marks of the HTTP worker and of the shard.
+    /// Has the threads of requests mark their place. Returns the marks of the HTTP worker and of
+    /// the shard.
     fn mark(&mut self) -> (usize, usize) {
         std::thread::sleep(SETTLING);
         self.marks.http.ask();
@@ -104,7 +105,8 @@ impl Service {
         (self.marks.http.last(), self.marks.shard.last())
     }
 
-    /// Sends the requests of a stage. All must be answered with `status`. Reports those after the first `warm_up`, which have `events` each.
+    /// Sends the requests of a stage. All must be answered with `status`. Reports those after the
+    /// first `warm_up`, which have `events` each.
     fn measure(&mut self, stage: &str, requests: &[Vec<u8>], (warm_up, events): (usize, usize), status: u16) {
         let (warm_up, measured) = requests.split_at(warm_up);
         self.send_all(warm_up, status);

@@ -5,7 +5,8 @@
 pub const MAX_BYTES: usize = 512;
 const MAX_MEMBERS: usize = 16;
 
-/// A member of a list: a string, and its parameter `v`. Escapes stay as they are: no known name has one.
+/// A member of a list: a string, and its parameter `v`. Escapes stay as they are: no known name has
+/// one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Member<'a> {
     pub text: &'a str,

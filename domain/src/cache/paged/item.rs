@@ -45,9 +45,11 @@ pub fn record_sort_key(key: RecordKey) -> SortKey {
 pub trait Item: Clone + PartialEq + Debug + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The stored form of a page.
     type Page;
-    /// The digest of a page, available without loading it, in addition to its first and last sort key.
+    /// The digest of a page, available without loading it, in addition to its first and last sort
+    /// key.
     type Digest: Default + Clone + PartialEq + Debug + Serialize + DeserializeOwned + Send + Sync;
-    /// The index of the list among its owner's lists, which keeps the serial numbers of their pages apart.
+    /// The index of the list among its owner's lists, which keeps the serial numbers of their pages
+    /// apart.
     const LIST: u32;
     /// The number of lists of the owner.
     const LISTS: u32;
@@ -161,7 +163,8 @@ fn share_of(len: usize, part: u128, whole: u128) -> usize {
     usize::try_from(share).unwrap_or(usize::MAX).min(len - 1)
 }
 
-/// Inserts an item with little spare capacity, because most lists are short and there are millions of them.
+/// Inserts an item with little spare capacity, because most lists are short and there are millions
+/// of them.
 pub(crate) fn insert_tight<T>(list: &mut Vec<T>, at: usize, item: T) {
     if list.len() == list.capacity() {
         list.reserve_exact((list.len() / 4).max(1));

@@ -51,7 +51,8 @@ impl<T: Item> Paged<T> {
         sealed.or_else(|| self.recent.first().map(T::sort_key))
     }
 
-    /// Returns the greatest sort key below `number`. The page before it must be [loaded](Paged::load_before).
+    /// Returns the greatest sort key below `number`. The page before it must be
+    /// [loaded](Paged::load_before).
     #[must_use]
     pub fn before(&self, number: SortKey) -> Option<SortKey> {
         let at = place_near_end(&self.recent, |item| item.sort_key() < number);
@@ -110,7 +111,8 @@ impl<T: Item> Paged<T> {
         sealed.chain(within(&self.recent, first, last))
     }
 
-    /// Returns the number of items from `first` to `last`, whose pages must be [loaded](Paged::load).
+    /// Returns the number of items from `first` to `last`, whose pages must be
+    /// [loaded](Paged::load).
     #[must_use]
     pub fn count(&self, first: SortKey, last: SortKey) -> usize {
         self.sealed.as_ref().map_or(0, |sealed| sealed.count(first, last)) + within(&self.recent, first, last).len()
@@ -121,7 +123,8 @@ impl<T: Item> Paged<T> {
         self.range(SortKey::MIN, SortKey::MAX)
     }
 
-    /// Returns the digests of the sealed pages that begin at or before `number`, the last one first.
+    /// Returns the digests of the sealed pages that begin at or before `number`, the last one
+    /// first.
     pub(crate) fn digests_until(&self, number: SortKey) -> impl Iterator<Item = &T::Digest> {
         self.sealed.iter().flat_map(move |sealed| sealed.digests_until(number))
     }
@@ -145,7 +148,8 @@ impl<T: Item> Paged<T> {
         result
     }
 
-    /// Inserts an item at its position, after items with an equal sort key. Its part must be loaded.
+    /// Inserts an item at its position, after items with an equal sort key. Its part must be
+    /// loaded.
     pub fn insert(&mut self, item: T, limits: &Limits) {
         let number = item.sort_key();
         self.change(number, limits, |items| {
@@ -211,7 +215,8 @@ impl<T: Item> Paged<T> {
         self.sealed.iter().flat_map(|sealed| sealed.serials())
     }
 
-    /// Passes the sealed pages that changed since [`Paged::saved`] to `visit`, with their serial numbers.
+    /// Passes the sealed pages that changed since [`Paged::saved`] to `visit`, with their serial
+    /// numbers.
     pub fn dirty(&self, visit: &mut dyn FnMut(u32, &T::Page)) {
         self.sealed.iter().for_each(|sealed| sealed.dirty(visit));
     }

@@ -64,7 +64,8 @@ impl Group {
         Ok(self.visits.range(first, last).map(|visit| (visit.member, visit.did)))
     }
 
-    /// Passes every active day in `window` of the members with keys from `first` to `last` to `visit`.
+    /// Passes every active day in `window` of the members with keys from `first` to `last` to
+    /// `visit`.
     ///
     /// # Errors
     /// A page could not be loaded.

@@ -1,4 +1,5 @@
-//! The properties of events that queries filter and group by: built-in fields, and paths into the metadata.
+//! The properties of events that queries filter and group by: built-in fields, and paths into the
+//! metadata.
 //!
 //! Reading a property can't fail: an absent property is null.
 
@@ -68,7 +69,8 @@ named_values! {
         UtmTerm = "utm_term",
         /// The parameter of the page's address, lower-cased.
         UtmContent = "utm_content",
-        /// The channel of the session's first interactive event with a source; of its entry, if none has one.
+        /// The channel of the session's first interactive event with a source; of its entry, if
+        /// none has one.
         AcquisitionChannel = "acquisition_channel",
         /// The notification channel, as sent.
         Channel = "channel",
@@ -325,7 +327,8 @@ impl Field {
         self.decider().is_some()
     }
 
-    /// Returns the value of a property of the session that has this `entry`; null for other properties.
+    /// Returns the value of a property of the session that has this `entry`; null for other
+    /// properties.
     #[must_use]
     pub fn value_of_session<'e>(&self, entry: Option<&'e Entry>) -> Scalar<'e> {
         match self {

@@ -39,7 +39,8 @@ impl Number {
         Some(Number { negative, magnitude, digits: digits.into() })
     }
 
-    /// Returns the number in millionths, rounded half away from zero; `None` if it needs more than 38 digits.
+    /// Returns the number in millionths, rounded half away from zero; `None` if it needs more than
+    /// 38 digits.
     pub(crate) fn rounded_micros(&self) -> Option<i128> {
         // The number of digits of the whole millionths.
         let whole = if self.digits.is_empty() { -1 } else { self.magnitude.saturating_add(7) };

@@ -154,7 +154,8 @@ fn values_take_their_form() {
         (r#"{"name": "x", "group_type": "team"}"#, BuiltIn::GroupType, "-"),
         (r#"{"name": "x", "currency": "EUR"}"#, BuiltIn::Currency, "-"),
         (r#"{"name": "x", "value": 0}"#, BuiltIn::Currency, "USD"),
-        // Without consent, ids, agent and country are removed; the fields that describe the page stay.
+        // Without consent, ids, agent and country are removed; the fields that describe the page
+        // stay.
         (r#"{"name": "x", "pc": "", "user_id": "ada"}"#, BuiltIn::UserId, "-"),
         (r#"{"name": "x", "pc": ""}"#, BuiltIn::Browser, "-"),
         (r#"{"name": "x", "pc": ""}"#, BuiltIn::Device, "-"),

@@ -1,5 +1,5 @@
-//! The event that a message maps to: its metadata are the properties or traits as sent, except a few keys, and its money
-//! depends on the name.
+//! The event that a message maps to: its metadata are the properties or traits as sent, except a
+//! few keys, and its money depends on the name.
 
 use std::borrow::Cow;
 

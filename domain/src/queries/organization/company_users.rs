@@ -212,7 +212,8 @@ fn slices(visits: usize, together: usize) -> impl Iterator<Item = (RecordKey, Re
     })
 }
 
-/// Returns a company's most active identified users in a window; `None` if there is no such company.
+/// Returns a company's most active identified users in a window; `None` if there is no such
+/// company.
 ///
 /// # Errors
 /// A project did not answer.

@@ -208,7 +208,8 @@ fn seconds(ms: i64) -> Amount {
     Amount::from_micros(i128::from(ms) * 1000)
 }
 
-/// Returns the nearest-rank 90th percentile: the smallest value that is not below 90 % of all values.
+/// Returns the nearest-rank 90th percentile: the smallest value that is not below 90 % of all
+/// values.
 fn p90(mut values: Vec<i64>) -> i64 {
     let rank = (values.len() * 9).div_ceil(10);
     let Some(at) = rank.checked_sub(1) else { return 0 };

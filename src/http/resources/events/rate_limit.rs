@@ -1,12 +1,15 @@
-//! Rate limits of public keys and of projects: every event that is sent with a key counts, whatever its outcome.
+//! Rate limits of public keys and of projects: every event that is sent with a key counts, whatever
+//! its outcome.
 //!
-//! Servers that send with a token have the limit of the token, which counts requests. Programs that embed the engine have none.
+//! Servers that send with a token have the limit of the token, which counts requests. Programs that
+//! embed the engine have none.
 
 use headcount_api::endpoint::*;
 use headcount_api::rate_limit::{counted, headers, now};
 use headcount_control::{Limiter, PublicKey};
 
-/// What a sender may send: within the limits of its key and of the project, as long as the key is there. Tokens have none of these.
+/// What a sender may send: within the limits of its key and of the project, as long as the key is
+/// there. Tokens have none of these.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allowance<'a>(Option<&'a PublicKey>);
 

@@ -1,4 +1,5 @@
-//! The write key of a request, which is a public key: the user of HTTP Basic, or a field of the body.
+//! The write key of a request, which is a public key: the user of HTTP Basic, or a field of the
+//! body.
 
 use actix_web::http::header;
 use base64::Engine as _;

@@ -1,4 +1,5 @@
-//! The encoding of pairs of any length: the prefix that a key shares with the one before is left out.
+//! The encoding of pairs of any length: the prefix that a key shares with the one before is left
+//! out.
 //!
 //! ```text
 //! pair    shared   varint   how many bytes the key shares with the key before
@@ -83,7 +84,8 @@ impl PrefixReader {
     }
 }
 
-/// Looks a key up in a block: `Some(None)` if the key is deleted, `None` if the block does not have it.
+/// Looks a key up in a block: `Some(None)` if the key is deleted, `None` if the block does not have
+/// it.
 pub(super) fn find<'b>(bytes: &'b [u8], key: &[u8]) -> Result<Option<Option<&'b [u8]>>, TableError> {
     let mut pairs = PrefixReader::default();
     // How many bytes `key` shares with the key before, which is smaller. A pair that shares more

@@ -1,7 +1,8 @@
 //! An open sled database. Its `flush` only hands the data to the kernel (`sync_file_range`), so an
 //! `fdatasync` of its file follows.
 //!
-//! All calls into sled are guarded: on damaged files sled 0.34 returns errors, but also panics. Both become
+//! All calls into sled are guarded: on damaged files sled 0.34 returns errors, but also panics.
+//! Both become
 //! [`StoreError::Damaged`].
 
 use std::any::Any;

@@ -144,7 +144,8 @@ impl Brokers {
         kill_process(id, signal).map_err(|error| harness(format!("can't send {signal:?} to a broker: {error}")))
     }
 
-    /// Waits until every broker has all messages of every stream. Starts one again that stays behind, as the manual says: brokers sometimes do not catch up by themselves.
+    /// Waits until every broker has all messages of every stream. Starts one again that stays
+    /// behind, as the manual says: brokers sometimes do not catch up by themselves.
     ///
     /// # Errors
     /// A violation if that takes too long.

@@ -86,7 +86,8 @@ impl Campaign {
         (0..self.shared.tenant.projects.len()).collect()
     }
 
-    /// Waits until each of `nodes` has acknowledged an event of each of `projects` that was sent after `fault`; returns how long that took.
+    /// Waits until each of `nodes` has acknowledged an event of each of `projects` that was sent
+    /// after `fault`; returns how long that took.
     ///
     /// # Errors
     /// A violation if it takes too long, or what was answered meanwhile is wrong.

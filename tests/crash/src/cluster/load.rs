@@ -1,4 +1,5 @@
-//! Load on all nodes of a cluster. Each client belongs to one project and one node, so that what waits for one partition says nothing of the others.
+//! Load on all nodes of a cluster. Each client belongs to one project and one node, so that what
+//! waits for one partition says nothing of the others.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -25,7 +26,8 @@ const PAUSE_MS: usize = 200;
 const REFUSED_PAUSE_MS: usize = 300;
 /// Maximum number of events in a batch.
 const MAX_BATCH: usize = 8;
-/// How often an event of each project is sent without waiting for those before, and how many may be under way.
+/// How often an event of each project is sent without waiting for those before, and how many may be
+/// under way.
 const PROBE_EVERY: Duration = Duration::from_millis(250);
 const MAX_PROBES: usize = 800;
 
@@ -127,7 +129,8 @@ pub fn clients(shared: &Shared) -> usize {
     CLIENTS * NODES * shared.tenant.projects.len()
 }
 
-/// Sends an event of a project every now and then, to each node in turn, whether those before were answered or not.
+/// Sends an event of a project every now and then, to each node in turn, whether those before were
+/// answered or not.
 async fn probe(field: Rc<Field>, project: usize) {
     let mut node = project;
     while !field.stop.get() {
@@ -171,8 +174,9 @@ impl Field {
         self.counts.borrow_mut().broken += 1;
     }
 
-    /// Notes a response other than 202 to events. After 503, none of them is recorded, nor after 408, which says that the request was not read in time, as when the
-    /// node was frozen; after `outcome_unknown`, any may be.
+    /// Notes a response other than 202 to events. After 503, none of them is recorded, nor after
+    /// 408, which says that the request was not read in time, as when the node was frozen; after
+    /// `outcome_unknown`, any may be.
     fn note_refusal(&self, numbers: &[usize], response: &Response) {
         let mut counts = self.counts.borrow_mut();
         let is_unknown = response.json().field("error").field("code").text() == Some("outcome_unknown");
@@ -225,7 +229,8 @@ impl Client {
                 52..60 => self.repeat().await,
                 _ => self.read_elsewhere().await,
             };
-            // Crashes break connections, and what was answered says itself what is wrong; the ledger has the unanswered events.
+            // Crashes break connections, and what was answered says itself what is wrong; the
+            // ledger has the unanswered events.
             let is_served = done.unwrap_or(false);
             let pause = if is_served { self.rng.below(PAUSE_MS) } else { REFUSED_PAUSE_MS };
             tokio::time::sleep(Duration::from_millis(pause as u64)).await;
@@ -273,7 +278,8 @@ impl Client {
         Ok(true)
     }
 
-    /// Sends an acknowledged event again, to any node: it must be a duplicate, with the position of the original.
+    /// Sends an acknowledged event again, to any node: it must be a duplicate, with the position of
+    /// the original.
     async fn repeat(&mut self) -> io::Result<bool> {
         let (node, project) = (self.rng.below(self.field.nodes.len()), self.plan.project);
         let shared = Rc::clone(&self.field.shared);

@@ -1,4 +1,5 @@
-//! `cluster`: faults of brokers, nodes and the network between them, under load on all nodes of a cluster.
+//! `cluster`: faults of brokers, nodes and the network between them, under load on all nodes of a
+//! cluster.
 
 pub mod brokers;
 pub mod campaign;

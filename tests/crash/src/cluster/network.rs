@@ -1,7 +1,9 @@
-//! Nodes in network namespaces of their own, so that one can be cut off from brokers and other nodes, but not from the harness.
+//! Nodes in network namespaces of their own, so that one can be cut off from brokers and other
+//! nodes, but not from the harness.
 //!
-//! The harness and the brokers are in the hub. Each node has a link to a bridge there, over which it reaches brokers and other nodes, and another link to the
-//! harness alone. A packet that is to be lost is sent to a neighbor that does not exist, so that its sender notices nothing.
+//! The harness and the brokers are in the hub. Each node has a link to a bridge there, over which
+//! it reaches brokers and other nodes, and another link to the harness alone. A packet that is to
+//! be lost is sent to a neighbor that does not exist, so that its sender notices nothing.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::{Command, ExitStatus, Stdio};
@@ -53,7 +55,8 @@ impl Network {
         std::env::var(VARIABLE).ok().map(|prefix| Self { prefix })
     }
 
-    /// Makes a network, runs this program with the same arguments in its hub, and removes the network.
+    /// Makes a network, runs this program with the same arguments in its hub, and removes the
+    /// network.
     ///
     /// # Errors
     /// The campaign is skipped where namespaces can't be made.

@@ -18,11 +18,13 @@ use crate::load::Shared;
 use crate::server::{Launch, Log, Server};
 use crate::tenant::Tenant;
 
-/// How often brokers, and the making of a cluster, are tried: brokers that start together do not always find each other.
+/// How often brokers, and the making of a cluster, are tried: brokers that start together do not
+/// always find each other.
 const ATTEMPTS: usize = 3;
 /// How long nodes may take until all of them answer everything, when nothing is broken any more.
 const READY: Duration = Duration::from_secs(60);
-/// From when on partitions that have not moved stay where they are: nodes move them after a minute without nodes that come or go.
+/// From when on partitions that have not moved stay where they are: nodes move them after a minute
+/// without nodes that come or go.
 const UNMOVED: Duration = Duration::from_secs(70);
 const UNMOVED_WITHIN: Duration = Duration::from_secs(600);
 const TICK: Duration = Duration::from_millis(50);
@@ -83,8 +85,9 @@ impl Cluster {
         Ok((cluster, tenant))
     }
 
-    /// Runs `cluster init`, again if brokers did not answer in time. Brokers that still know too few of each other are started again: on a busy machine, some that all
-    /// started at once never got to know each other.
+    /// Runs `cluster init`, again if brokers did not answer in time. Brokers that still know too
+    /// few of each other are started again: on a busy machine, some that all started at once never
+    /// got to know each other.
     async fn init(&mut self) -> Result<Tenant> {
         let mut printed = String::new();
         for _ in 0..ATTEMPTS {
@@ -202,7 +205,8 @@ impl Cluster {
         self.nodes[node].server.take().ok_or_else(|| harness(format!("node {node} does not run")))
     }
 
-    /// Returns the node that holds each project's partition; `None` if the brokers do not know one that is here.
+    /// Returns the node that holds each project's partition; `None` if the brokers do not know one
+    /// that is here.
     ///
     /// # Errors
     /// The brokers do not answer.
@@ -211,7 +215,8 @@ impl Cluster {
         Ok(self.partitions.iter().map(|partition| holders.get(usize::from(*partition)).copied().flatten()).collect())
     }
 
-    /// Returns the node that holds each partition; `None` if the brokers do not know one that is here.
+    /// Returns the node that holds each partition; `None` if the brokers do not know one that is
+    /// here.
     async fn holders(&self) -> Result<Vec<Option<usize>>> {
         let shown = self.run(&["status", &self.brokers.addresses(), "--json"]).await?;
         let text = String::from_utf8_lossy(&shown.stdout).into_owned();

@@ -1,4 +1,5 @@
-//! Questions to one node while it may no longer be the owner: it counts what was acknowledged before the question, or refuses.
+//! Questions to one node while it may no longer be the owner: it counts what was acknowledged
+//! before the question, or refuses.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -122,7 +123,8 @@ impl Asking {
     }
 }
 
-/// Sends acknowledged events again; they must be duplicates, with the positions that were acknowledged. Returns their number.
+/// Sends acknowledged events again; they must be duplicates, with the positions that were
+/// acknowledged. Returns their number.
 ///
 /// # Errors
 /// A violation.

@@ -41,7 +41,8 @@ impl Timeline {
         self.acks.borrow_mut().push(Ack { event, project, node, began, ended: Instant::now() });
     }
 
-    /// Returns after how long each of `nodes` had acknowledged an event of each of `projects` that was sent after `fault`; `None` if not yet.
+    /// Returns after how long each of `nodes` had acknowledged an event of each of `projects` that
+    /// was sent after `fault`; `None` if not yet.
     #[must_use]
     pub fn served_after(&self, fault: Instant, projects: &[usize], nodes: &[usize]) -> Option<Duration> {
         let acks = self.acks.borrow();
@@ -54,13 +55,15 @@ impl Timeline {
         all.map(|all| all.into_iter().max().unwrap_or(fault).saturating_duration_since(fault))
     }
 
-    /// Returns the longest time between two acknowledgements of one project in a row, of those after `from`.
+    /// Returns the longest time between two acknowledgements of one project in a row, of those
+    /// after `from`.
     #[must_use]
     pub fn longest_gap(&self, projects: &[usize], from: Instant) -> Duration {
         self.gaps(projects, from).map(|gap| gap.lasted).max().unwrap_or_default()
     }
 
-    /// Returns the times between two acknowledgements of one project in a row, of those that ended after `from`.
+    /// Returns the times between two acknowledgements of one project in a row, of those that ended
+    /// after `from`.
     pub fn gaps(&self, projects: &[usize], from: Instant) -> impl Iterator<Item = Gap> {
         let of_project = |project: &usize| {
             let acks = self.acks.borrow();
@@ -72,7 +75,8 @@ impl Timeline {
         projects.iter().flat_map(of_project).collect::<Vec<_>>().into_iter()
     }
 
-    /// Returns the times from sending to the acknowledgement, in ascending order, of events sent from `from` to `to`.
+    /// Returns the times from sending to the acknowledgement, in ascending order, of events sent
+    /// from `from` to `to`.
     #[must_use]
     pub fn latencies(&self, from: Instant, to: Instant) -> Vec<Duration> {
         let acks = self.acks.borrow();

@@ -119,7 +119,8 @@ impl Corruption {
     }
 }
 
-/// Flips a bit in a block of the log. Deletes the store if the segment is sealed, since only a rebuild reads sealed segments.
+/// Flips a bit in a block of the log. Deletes the store if the segment is sealed, since only a
+/// rebuild reads sealed segments.
 fn log_block(dir: &Path, rng: &mut Rng) -> Result<(String, Expected)> {
     let segments = segments(&dir.join("log"))?;
     let hit = rng.below(segments.len());
@@ -132,7 +133,8 @@ fn log_block(dir: &Path, rng: &mut Rng) -> Result<(String, Expected)> {
     Ok((format!("a bit of log segment {segment} flipped, {what}{also}"), Expected::Refused(vec![place])))
 }
 
-/// Flips a bit in any block except the last. Returns the segment, a description, and the place that the server must name.
+/// Flips a bit in any block except the last. Returns the segment, a description, and the place that
+/// the server must name.
 fn flip_block(segments: &[Segment], rng: &mut Rng) -> Result<(String, String, String)> {
     let segment = rng.pick(segments);
     if segment.blocks() < 2 {
@@ -180,7 +182,8 @@ fn relative(file: &Path, dir: &Path) -> String {
     file.strip_prefix(dir).unwrap_or(file).display().to_string()
 }
 
-/// Returns a random non-empty file; in half of the cases, the probability is proportional to its size.
+/// Returns a random non-empty file; in half of the cases, the probability is proportional to its
+/// size.
 fn some_file(dir: &Path, rng: &mut Rng) -> Result<PathBuf> {
     let mut files = Vec::new();
     list(dir, &mut files)?;

@@ -1,10 +1,12 @@
 //! `damage`: damages files between a clean stop and the next start.
 //!
-//! The server must rebuild damaged derived data from the log: every answer is the same as before, every token and key still works,
-//! and duplicates are still recognized. The log itself can't be rebuilt: the server must refuse to start, and report where the damage is.
+//! The server must rebuild damaged derived data from the log: every answer is the same as before,
+//! every token and key still works, and duplicates are still recognized. The log itself can't be
+//! rebuilt: the server must refuse to start, and report where the damage is.
 //!
-//! Rebuilds read the sealed segments of the log, but ordinary starts don't; the campaign therefore deletes the store when it damages a
-//! sealed segment. It never damages the last block, which is indistinguishable from a torn write (see the documentation of the log).
+//! Rebuilds read the sealed segments of the log, but ordinary starts don't; the campaign therefore
+//! deletes the store when it damages a sealed segment. It never damages the last block, which is
+//! indistinguishable from a torn write (see the documentation of the log).
 
 pub mod corruptions;
 pub mod segments;
@@ -41,7 +43,8 @@ const REBUILD_KILLS: u32 = 6;
 /// Number of known events sent to each project after each case.
 const DUPLICATES: usize = 100;
 
-/// How much the server has before the damage. Each case asks for all answers twice, and verifies the state: both take longer with more events.
+/// How much the server has before the damage. Each case asks for all answers twice, and verifies
+/// the state: both take longer with more events.
 struct Scale {
     /// Time for which each load fills it.
     loaded: Duration,
@@ -160,7 +163,8 @@ async fn load(rig: &mut Rig, server: &Server, cycle: usize, time: Duration) -> R
     rig.shared.findings.check()
 }
 
-/// Creates more tokens and keys, and returns all of them: tokens with a path that each may read, keys with their project.
+/// Creates more tokens and keys, and returns all of them: tokens with a path that each may read,
+/// keys with their project.
 async fn credentials(rig: &Rig, server: &Server) -> Result<(Vec<(String, String)>, Vec<(usize, String)>)> {
     let tenant = &rig.shared.tenant;
     let mut tokens = vec![(tenant.token.clone(), "/organization".to_owned())];
@@ -212,7 +216,8 @@ async fn case(rig: &mut Rig, before: &Before, expected: &Expected) -> Result<Str
     Ok(format!("{killed}{summary}, no difference"))
 }
 
-/// Kills a server that rebuilds the store, before it listens. Returns how many milliseconds after it had begun.
+/// Kills a server that rebuilds the store, before it listens. Returns how many milliseconds after
+/// it had begun.
 async fn kill_while_rebuilding(rig: &mut Rig, scale: &Scale) -> Result<u64> {
     for attempt in 0..REBUILD_KILLS {
         let mut starting = rig.launch.spawn()?;

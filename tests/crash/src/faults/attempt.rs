@@ -25,7 +25,8 @@ const DEBUG: &str = "--log=info,file_operations=debug";
 const INJECTED: &str = "fails on purpose";
 /// Number of projects that get events. Each belongs to another partition, with its own checkpoints.
 const PROJECTS: usize = 2;
-/// Number of rounds of events, and the time for checkpoints after each: slightly longer than the tick of a shard.
+/// Number of rounds of events, and the time for checkpoints after each: slightly longer than the
+/// tick of a shard.
 const ROUNDS: usize = 3;
 const ROUND: Duration = Duration::from_millis(1_200);
 /// Additional rounds while the fault persists.
@@ -179,8 +180,9 @@ fn classify_exit(case: &FaultCase, ended: &Exited) -> Result<Reaction> {
     }
 }
 
-/// Sends events, with time for checkpoints and merges, until the fault is over. Then the server must become ready, and every
-/// answer be right. Finally sends more events, for the last checkpoint.
+/// Sends events, with time for checkpoints and merges, until the fault is over. Then the server
+/// must become ready, and every answer be right. Finally sends more events, for the last
+/// checkpoint.
 async fn drive(rig: &mut Rig, server: &mut Server, failures: u64) -> Result<()> {
     for round in 0..ROUNDS + MORE_ROUNDS {
         let failed = failed(server);
@@ -280,7 +282,8 @@ async fn wait_until_checkpointed(server: &mut Server) -> Result<()> {
     }
 }
 
-/// Verifies that the next server rebuilds nothing, has lost nothing, and recognizes acknowledged events as duplicates.
+/// Verifies that the next server rebuilds nothing, has lost nothing, and recognizes acknowledged
+/// events as duplicates.
 async fn verify_recovery(rig: &mut Rig, server: &Server) -> Result<()> {
     if server.log().contains(REBUILT) {
         return Err(violation("the server rebuilds although nothing is damaged"));
@@ -297,7 +300,8 @@ async fn verify_recovery(rig: &mut Rig, server: &Server) -> Result<()> {
     Ok(())
 }
 
-/// Creates the initial data: sends events and stops the server, repeatedly, so that the next checkpoint leads to merges.
+/// Creates the initial data: sends events and stops the server, repeatedly, so that the next
+/// checkpoint leads to merges.
 ///
 /// # Errors
 /// A violation.

@@ -1,13 +1,14 @@
-//! `faults`: fails the file operations of log, checkpoints, merges and sealing, one at a time, with ENOSPC and EIO, once and several times in a
-//! row.
+//! `faults`: fails the file operations of log, checkpoints, merges and sealing, one at a time, with
+//! ENOSPC and EIO, once and several times in a row.
 //!
-//! A first run without a fault lists the operations. For each of them, the campaign starts a server on a copy of the same data with
-//! the fault injected (`HEADCOUNT_IO_FAULT`), and sends events. The server must either resume and become ready once the fault is
-//! over, or exit with a message that names the error. Another server, without a fault, then starts on the same data: every
+//! A first run without a fault lists the operations. For each of them, the campaign starts a server
+//! on a copy of the same data with the fault injected (`HEADCOUNT_IO_FAULT`), and sends events. The
+//! server must either resume and become ready once the fault is over, or exit with a message that
+//! names the error. Another server, without a fault, then starts on the same data: every
 //! acknowledged event must be counted once, and recognized as a duplicate.
 //!
-//! Operations are identified by number. The interleaving of threads varies, so that a number may stand for another operation in
-//! another run; the output names the operation that failed.
+//! Operations are identified by number. The interleaving of threads varies, so that a number may
+//! stand for another operation in another run; the output names the operation that failed.
 
 pub mod attempt;
 pub mod points;
@@ -33,7 +34,8 @@ const FAILURES: [u64; 2] = [1, 3];
 const ERRNOS: [&str; 2] = ["ENOSPC", "EIO"];
 /// Segment size: small enough for the events of a run to fill several.
 const SEGMENT_BYTES: u64 = 16 << 10;
-/// Number of violations after which the campaign ends; with a planted mistake, it ends after the first.
+/// Number of violations after which the campaign ends; with a planted mistake, it ends after the
+/// first.
 const ENOUGH: usize = 5;
 
 /// Results of the faults of a phase and an area.
@@ -46,7 +48,8 @@ struct Row {
     violations: usize,
 }
 
-/// Runs the campaign. `--binary` must have been built with fault injection; by default the campaign builds it.
+/// Runs the campaign. `--binary` must have been built with fault injection; by default the campaign
+/// builds it.
 ///
 /// # Errors
 /// A violation, or the harness fails.

@@ -6,7 +6,8 @@ use std::path::Path;
 
 /// Operations that change nothing; the campaign does not fail reads.
 const READING: [&str; 2] = ["Read", "List"];
-/// Number of consecutive equal operations on a file that are distinct fault points. A new segment is zeroed in many pieces.
+/// Number of consecutive equal operations on a file that are distinct fault points. A new segment
+/// is zeroed in many pieces.
 const MAX_REPEATS: usize = 6;
 
 /// Phase of the process during an operation.
@@ -50,7 +51,8 @@ impl fmt::Display for Phase {
     }
 }
 
-/// Parses the operations from the log of a server that traces them. Returns their number, and the fault points.
+/// Parses the operations from the log of a server that traces them. Returns their number, and the
+/// fault points.
 #[must_use]
 pub fn parse(log: &str, data_dir: &Path) -> (u64, Vec<Point>) {
     let (mut phase, mut count, mut points) = (Phase::Starting, 0, Vec::new());

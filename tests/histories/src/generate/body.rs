@@ -36,7 +36,8 @@ const PLANS: [&str; 12] = [
     "true",
     r#""ΟΔΟΣ""#,
 ];
-/// Numbers of all sizes; sums of the largest ones are too large, or are not if they cancel each other.
+/// Numbers of all sizes; sums of the largest ones are too large, or are not if they cancel each
+/// other.
 const SEATS: [&str; 23] = [
     "2",
     "2.50",
@@ -122,7 +123,8 @@ const REPAIRED: [(&str, &str); 47] = [
     ("screen", r#""\ud83d\ude00\ude00""#),
     ("metadata", r#"{"plan": "\udc00", "a": {"b": [[[[[[[1]]]]]], 2]}, "seats": 2}"#),
 ];
-/// What is cut, trimmed or left out since it is too long: a field, what stands before and after its many letters, and how many.
+/// What is cut, trimmed or left out since it is too long: a field, what stands before and after its
+/// many letters, and how many.
 const LONG: [(&str, &str, &str, usize); 8] = [
     ("url", "https://shop.example/long?utm_source=news&x=", "", 4_200),
     ("url", "https://shop.example/", "", 4_200),
@@ -139,7 +141,8 @@ const LONG: [(&str, &str, &str, usize); 8] = [
 pub(super) struct Bodies {
     live: bool,
     now_ms: i64,
-    /// Whether there is a single user, into whom several anonymous ids with a past are merged, and few companies.
+    /// Whether there is a single user, into whom several anonymous ids with a past are merged, and
+    /// few companies.
     few: bool,
     /// Whether users share few devices, on which they come and go.
     shares: bool,

@@ -1,5 +1,5 @@
-//! Crowds: many companies, groups and users with few events each, in up to eight projects. Their lists are long, full of
-//! ties, and cut among ties.
+//! Crowds: many companies, groups and users with few events each, in up to eight projects. Their
+//! lists are long, full of ties, and cut among ties.
 
 use crate::history::History;
 use crate::rng::Rng;
@@ -43,7 +43,8 @@ impl Crowd {
         }
     }
 
-    /// Returns a key of a company: half of them are domains from the start, the others may be linked to one.
+    /// Returns a key of a company: half of them are domains from the start, the others may be
+    /// linked to one.
     fn company(&self, rng: &mut Rng) -> String {
         let number = skewed(rng, self.companies);
         if number.is_multiple_of(2) { format!("c{number}.example") } else { format!("acct_{number}") }

@@ -75,7 +75,8 @@ const FACTORS: [&str; 9] = [
     "Tablet",
     "\"Phone\"",
 ];
-/// What can be read as nothing, whatever it is sent as: a token, lists that don't end, other characters, too much.
+/// What can be read as nothing, whatever it is sent as: a token, lists that don't end, other
+/// characters, too much.
 const MALFORMED: [&str; 8] = [
     "Brave 124",
     r#""Brave";v="124","#,

@@ -88,7 +88,8 @@ pub(crate) fn generate(seed: u64, now_ms: i64, size: Size) -> History {
     history
 }
 
-/// Adds steps that raise the floors of some projects: to days of the history, mostly early ones, so that most of its events stay.
+/// Adds steps that raise the floors of some projects: to days of the history, mostly early ones, so
+/// that most of its events stay.
 pub(crate) fn add_floors(history: &mut History) {
     let mut rng = Rng::new(history.seed ^ FLOORS);
     let mut days = history.days.clone();

@@ -1,11 +1,13 @@
-//! Events that make no session: what a program sends of itself, traits of other products, and what servers report.
+//! Events that make no session: what a program sends of itself, traits of other products, and what
+//! servers report.
 
 use crate::history::{History, Step};
 use crate::rng::Rng;
 use headcount_model::Json;
 use std::collections::BTreeMap;
 
-/// Tells the random numbers of these events from those of the rest, so that the other events of a history stay what they were.
+/// Tells the random numbers of these events from those of the rest, so that the other events of a
+/// history stay what they were.
 const PASSIVE: u64 = 0x9a55;
 /// Names of traits besides `identify` and `group`, and some that only sound like it.
 const TRAITS: [&str; 7] = ["alias", "$identify", "$groupidentify", "$create_alias", "$set", "Identify", "set"];
@@ -13,7 +15,8 @@ const TRAITS: [&str; 7] = ["alias", "$identify", "$groupidentify", "$create_alia
 const DENIALS: [&str; 8] = ["true", "true", "true", "false", "null", "\"true\"", "1", "[true]"];
 const AGENT: &str = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0 Safari/537.36";
 
-/// Whether a server sends the event, with a token: its body says so, in a field that nobody else reads.
+/// Whether a server sends the event, with a token: its body says so, in a field that nobody else
+/// reads.
 #[must_use]
 pub fn is_of_server(body: &str) -> bool {
     body.contains(r#""sent_by": "server""#)

@@ -7,7 +7,8 @@ const TWO_PROJECTS: &[&str] = &[r#"{"name": "shop"}"#, r#"{"name": "blog"}"#];
 
 #[rustfmt::skip]
 pub(super) static CASES: &[Case] = &[
-    // 10:00 and 10:50 are two sessions; 10:25 merges them into one, which begins at 10:00. The touch of 10:50 stays one.
+    // 10:00 and 10:50 are two sessions; 10:25 merges them into one, which begins at 10:00. The
+    // touch of 10:50 stays one.
     Case {
         name: "a late event bridges two sessions; only the second had a touch",
         acts: &[
@@ -25,7 +26,8 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // A page that also tells who it is stays a bounce; what comes 30 minutes after it is attached, a millisecond later it isn't.
+    // A page that also tells who it is stays a bounce; what comes 30 minutes after it is attached,
+    // a millisecond later it isn't.
     Case {
         name: "traits, timers and what comes after a visit make no session",
         acts: &[
@@ -80,7 +82,8 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // The first touch is that of the whole history; the last touch must begin at or before the order.
+    // The first touch is that of the whole history; the last touch must begin at or before the
+    // order.
     Case {
         name: "the first touch is later than the order",
         acts: &[
@@ -110,8 +113,8 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // The shop recorded it first, the blog earlier by event time: organization-wide, acct_1 is globex.io, and acme.com
-    // only has the users who named it.
+    // The shop recorded it first, the blog earlier by event time: organization-wide, acct_1 is
+    // globex.io, and acme.com only has the users who named it.
     Case {
         name: "a company reports its domain in two projects that disagree",
         projects: TWO_PROJECTS,
@@ -128,7 +131,8 @@ pub(super) static CASES: &[Case] = &[
             ("/companies/lookup?domain=globex.io", "users", "2"),
             ("/companies/lookup?domain=globex.io", "revenue", "10"),
             ("/companies/lookup?domain=acme.com", "events", "1"),
-            // In the shop itself, ada and cleo share an account: the link of the blog does not apply here.
+            // In the shop itself, ada and cleo share an account: the link of the blog does not
+            // apply here.
             ("/projects/{shop}/revenue/metrics", "arpa", "10"),
         ],
         ..USUAL
@@ -151,7 +155,8 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // The larger history is the anonymous one. The user's company was recorded first, so it applies to both.
+    // The larger history is the anonymous one. The user's company was recorded first, so it applies
+    // to both.
     Case {
         name: "the anonymous history is larger than the user's at the link",
         acts: &[
@@ -192,7 +197,8 @@ pub(super) static CASES: &[Case] = &[
         says: &[("/projects/{shop}/revenue/by-attribution?model=last_touch&start_date=2024-03-04&end_date=2024-03-04", "rows.0.dimension", r#""news""#)],
         ..USUAL
     },
-    // The order was recorded first; but the touches of its own millisecond, a colleague's too, came at or before it.
+    // The order was recorded first; but the touches of its own millisecond, a colleague's too, came
+    // at or before it.
     Case {
         name: "a touch and an order at the same millisecond, the order first",
         acts: &[
@@ -206,7 +212,8 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // 0.00001 INR are 0.00000012 dollars, which round to 0; the event is still a refund and an order.
+    // 0.00001 INR are 0.00000012 dollars, which round to 0; the event is still a refund and an
+    // order.
     Case {
         name: "a refund and an order that convert to nothing",
         rates: &[("INR", "0.0119833")],
@@ -223,8 +230,9 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // The clocks went back by an hour one minute past midnight: 02:30:30Z is 00:00:30 of the 30th, a minute later it is
-    // 23:01:30 of the 29th again, and the 30th resumes at 03:30:00Z. All of it is one session, which began on the 30th.
+    // The clocks went back by an hour one minute past midnight: 02:30:30Z is 00:00:30 of the 30th,
+    // a minute later it is 23:01:30 of the 29th again, and the 30th resumes at 03:30:00Z. All of it
+    // is one session, which began on the 30th.
     Case {
         name: "local dates go back where the clocks change a minute past midnight",
         timezone: "America/St_Johns",
@@ -262,7 +270,8 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // Within one event the explicit company takes precedence; an e-mail address in an earlier event is recorded first.
+    // Within one event the explicit company takes precedence; an e-mail address in an earlier event
+    // is recorded first.
     Case {
         name: "an explicit company and an e-mail in one event, and an e-mail before an explicit company",
         acts: &[
@@ -319,7 +328,8 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // The first link takes effect, even if it was recorded with a later time; the second user gets nothing of a1.
+    // The first link takes effect, even if it was recorded with a later time; the second user gets
+    // nothing of a1.
     Case {
         name: "a second link of an anonymous id, earlier by its time",
         acts: &[
@@ -352,9 +362,10 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // 23:30 and 00:00:01 UTC are two sessions of one New York day until 23:40 arrives. With small pages the first session
-    // was already sealed, and the following event extends a session outside of the recent part. It revealed that the
-    // dictionary's numbers, although no answers, depend on pages.
+    // 23:30 and 00:00:01 UTC are two sessions of one New York day until 23:40 arrives. With small
+    // pages the first session was already sealed, and the following event extends a session outside
+    // of the recent part. It revealed that the dictionary's numbers, although no answers, depend on
+    // pages.
     Case {
         name: "a session is bridged back over the end of a sealed page",
         timezone: "America/New_York",
@@ -373,8 +384,10 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // Three orders are many enough, with tiny limits, to be counted under a key whose touch is looked up. The first floor freezes none of them, the
-    // second all. The visits of a1 then become ada's: her first touch is "early" and the last before the orders "mid", but not in frozen figures.
+    // Three orders are many enough, with tiny limits, to be counted under a key whose touch is
+    // looked up. The first floor freezes none of them, the second all. The visits of a1 then become
+    // ada's: her first touch is "early" and the last before the orders "mid", but not in frozen
+    // figures.
     Case {
         name: "a link gives other touches to orders that are frozen",
         acts: &[

@@ -91,7 +91,8 @@ pub(super) fn aggregate(asked: &Asked<'_>, project: &str, mut params: Params) ->
     ]))
 }
 
-/// The sort key for ties: the text of the value, null last; a number or boolean precedes the text with the same spelling.
+/// The sort key for ties: the text of the value, null last; a number or boolean precedes the text
+/// with the same spelling.
 pub(super) fn name(value: &Json) -> (bool, String, bool) {
     let text = match value {
         Json::Text(text) => text.clone(),

@@ -1,5 +1,6 @@
-//! What an export of identities has, recomputed from the events. Events below the floor of their project are in none, and so their sessions and orders; when
-//! somebody was first and last seen, and the address that is shown of them, is of all time.
+//! What an export of identities has, recomputed from the events. Events below the floor of their
+//! project are in none, and so their sessions and orders; when somebody was first and last seen,
+//! and the address that is shown of them, is of all time.
 
 use super::companies::{company_name, id_name, latest_name, rank_name};
 use super::identities::{self, events_of, id};
@@ -12,7 +13,8 @@ use crate::model::Model;
 use crate::time::{day_of, shown};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Returns the artifact of identities, with events, sessions and orders by project: a model does not know the order of projects.
+/// Returns the artifact of identities, with events, sessions and orders by project: a model does
+/// not know the order of projects.
 #[must_use]
 pub fn artifact(model: &Model, now_ms: i64, of: &BTreeSet<Identity>) -> Json {
     let timezone = model.organization.timezone;

@@ -46,7 +46,8 @@ pub(super) fn by_attribution(asked: &Asked<'_>, project: &str, mut params: Param
     ]))
 }
 
-/// Returns the entity whose touches apply to an event: its account or its identity, if it has an identity.
+/// Returns the entity whose touches apply to an event: its account or its identity, if it has an
+/// identity.
 pub(crate) fn account_or_identity(facts: &Facts<'_>, index: usize, level: &str) -> Option<Account> {
     match level {
         "account" => facts.account(index),
@@ -54,8 +55,8 @@ pub(crate) fn account_or_identity(facts: &Facts<'_>, index: usize, level: &str) 
     }
 }
 
-/// Returns the touch of an order: among the events of its entity with a source, the first, or the last by then, the order
-/// itself included.
+/// Returns the touch of an order: among the events of its entity with a source, the first, or the
+/// last by then, the order itself included.
 pub(crate) fn touch(facts: &Facts<'_>, project: &str, order: usize, level: &str, model: &str) -> Origin {
     if facts.identities[order].is_none() {
         return Origin::direct();

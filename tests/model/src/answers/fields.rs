@@ -15,7 +15,8 @@ pub(super) fn property(asked: &Asked<'_>, index: usize, name: &str) -> Option<Js
     }
 }
 
-/// Returns a field of an event's session that only questions about sessions know; `None` for other names.
+/// Returns a field of an event's session that only questions about sessions know; `None` for other
+/// names.
 fn of_session(asked: &Asked<'_>, index: usize, name: &str) -> Option<Json> {
     let session = asked.facts.session(index);
     let from = session.filter(|_| has_entry(asked, index)).map(|session| origin(asked.facts.brought_by(session)));
@@ -104,14 +105,15 @@ fn nested<'a>(at: &'a Json, step: &str) -> Option<&'a Json> {
     }
 }
 
-/// Whether the entry of an event's session is an event that is kept. Of others only what the session knows of them is: the channel.
+/// Whether the entry of an event's session is an event that is kept. Of others only what the
+/// session knows of them is: the channel.
 fn has_entry(asked: &Asked<'_>, index: usize) -> bool {
     let floor = asked.model.floor(&asked.facts.events[index].project);
     asked.facts.session(index).is_some_and(|session| floor.is_none_or(|floor| asked.day(session.entry()) >= floor))
 }
 
-/// Returns a built-in field of an event; `null` if the event has none. The model does not have the country,
-/// which is derived from an address.
+/// Returns a built-in field of an event; `null` if the event has none. The model does not have the
+/// country, which is derived from an address.
 pub(super) fn built_in(asked: &Asked<'_>, index: usize, name: &str) -> Option<Json> {
     let event = &asked.facts.events[index];
     let utm = || event.url.as_ref().and_then(|url| url.query(name)).map(value);

@@ -28,7 +28,8 @@ pub(crate) fn find(facts: &Facts<'_>, by: &str, value: &str) -> BTreeSet<Identit
     }
 }
 
-/// Returns the identity that a question is about: if several share an e-mail address, the one seen last.
+/// Returns the identity that a question is about: if several share an e-mail address, the one seen
+/// last.
 fn named(asked: &Asked<'_>, params: &mut Params) -> Result<Identity, Wrong> {
     let found = match (params.text("email")?, params.text("user_id")?) {
         (Some(email), None) => find(&asked.facts, "email", &email),
@@ -90,7 +91,8 @@ fn duration(facts: &Facts<'_>, session: &Session) -> Micros {
     Micros::from(facts.events[session.last()].at_ms - facts.events[session.entry()].at_ms) * 1000
 }
 
-/// Returns the nearest-rank 90th percentile: the smallest value that is not below 90 % of all values.
+/// Returns the nearest-rank 90th percentile: the smallest value that is not below 90 % of all
+/// values.
 fn p90(mut durations: Vec<Micros>) -> Micros {
     durations.sort_unstable();
     let rank = (durations.len() * 9).div_ceil(10);

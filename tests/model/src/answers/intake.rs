@@ -1,4 +1,5 @@
-//! What arrived. Drops, duplicates and invalid events are no events, so that the model does not know them.
+//! What arrived. Drops, duplicates and invalid events are no events, so that the model does not
+//! know them.
 
 use super::params::Params;
 use super::{Asked, Wrong};

@@ -39,7 +39,8 @@ pub(crate) use identities::find as find_identities;
 pub struct Question {
     /// `Get` or `Post`.
     pub method: Method,
-    /// The path. `{…}` stands for the id of the project with this name, or for an id in an earlier answer.
+    /// The path. `{…}` stands for the id of the project with this name, or for an id in an earlier
+    /// answer.
     pub path: String,
     /// The fields of the query.
     pub query: Vec<(String, String)>,
@@ -62,7 +63,8 @@ impl Question {
     }
 }
 
-/// An answer. Identifiers are [`Json::Id`]s; fields that the model can't derive (messages, ids of requests) are left out.
+/// An answer. Identifiers are [`Json::Id`]s; fields that the model can't derive (messages, ids of
+/// requests) are left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The status.
@@ -124,7 +126,8 @@ impl Asked<'_> {
         self.model.days(&self.facts, project)
     }
 
-    /// Whether an event counts in organization-wide answers about a window: those know no days below a floor.
+    /// Whether an event counts in organization-wide answers about a window: those know no days
+    /// below a floor.
     fn is_kept_in(&self, index: usize, window: Window) -> bool {
         let floor = self.model.floor(&self.facts.events[index].project);
         window.holds(self.day(index)) && floor.is_none_or(|floor| self.day(index) >= floor)

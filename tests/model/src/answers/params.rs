@@ -82,7 +82,8 @@ impl Params {
         Err(Wrong::Invalid { code: None, param: None })
     }
 
-    /// Reads the window of a question that needs events: of those below the floor it is refused; a default start moves up.
+    /// Reads the window of a question that needs events: of those below the floor it is refused; a
+    /// default start moves up.
     pub(super) fn event_window(&mut self, asked: &Asked<'_>, project: &str) -> Result<Window, Wrong> {
         let is_explicit = self.has("start_date");
         let window = self.window(asked)?;

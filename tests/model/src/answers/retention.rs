@@ -30,7 +30,8 @@ pub(super) fn retention(asked: &Asked<'_>, project: &str, mut params: Params) ->
     let count = params.count("cohorts", 1..=60, 12)?;
     params.done()?;
 
-    // In which intervals each identity was active. A cookieless visitor has no id to come back with.
+    // In which intervals each identity was active. A cookieless visitor has no id to come back
+    // with.
     let mut active: BTreeMap<&Identity, BTreeSet<NaiveDate>> = BTreeMap::new();
     for index in asked.facts.of_project(project) {
         match &asked.facts.identities[index] {

@@ -44,7 +44,8 @@ pub(super) fn count(asked: &Asked<'_>, project: &str, mut params: Params) -> Res
     ]))
 }
 
-/// Counts the users of a window by day and in total, by what each day knows: a user counts on the first active day of the window.
+/// Counts the users of a window by day and in total, by what each day knows: a user counts on the
+/// first active day of the window.
 fn by_days(asked: &Asked<'_>, project: &str, window: Window) -> (BTreeMap<NaiveDate, usize>, usize) {
     let mut counts = BTreeMap::new();
     let active = asked.days(project).active("identity");

@@ -34,7 +34,8 @@ pub(super) async fn one(campaign: &mut Campaign, load: &Load, leads: bool) -> Re
     Ok(vec![limited("longest gap", gap, 10), measured("served again", served), measured("the broker is ready", ready)])
 }
 
-/// Freezes the broker that leads the stream of a project for a moment. It records afterwards what nobody has an answer to.
+/// Freezes the broker that leads the stream of a project for a moment. It records afterwards what
+/// nobody has an answer to.
 pub(super) async fn freeze(campaign: &mut Campaign, load: &Load) -> Result<Vec<Measure>> {
     let all = campaign.projects();
     let project = *campaign.rng.pick(&all);

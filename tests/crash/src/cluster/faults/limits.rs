@@ -39,7 +39,8 @@ impl Drop for Tracer {
     }
 }
 
-/// Makes each sync of a broker take 200 ms longer: in turn the one that leads a project's stream, and another one.
+/// Makes each sync of a broker take 200 ms longer: in turn the one that leads a project's stream,
+/// and another one.
 pub(super) async fn slow_disk(campaign: &mut Campaign, load: &Load, cycle: usize) -> Result<Vec<Measure>> {
     let all = campaign.projects();
     let project = *campaign.rng.pick(&all);
@@ -115,7 +116,8 @@ async fn limit_to_what_it_has(campaign: &Campaign, name: &str) -> Result<i64> {
 
 /// Takes the place of files away, and gives it back after a while.
 pub(super) async fn bucket(campaign: &mut Campaign, load: &Load, gone_for: Duration) -> Result<Vec<Measure>> {
-    // Nodes that have just come get their part after a minute, and events of a partition that moves wait.
+    // Nodes that have just come get their part after a minute, and events of a partition that moves
+    // wait.
     campaign.cluster.wait_until_nothing_moves().await?;
     let bucket = campaign.cluster.bucket.clone();
     let away = bucket.with_extension("away");
@@ -143,7 +145,8 @@ pub(super) async fn bucket(campaign: &mut Campaign, load: &Load, gone_for: Durat
     Ok(vec![limited("longest gap", gap, 2), measured("99 of 100 acknowledgements", quantile(&times, 99))])
 }
 
-/// Waits until a project has got no acknowledgement for a second, while the load goes on. Returns whether it was so in time.
+/// Waits until a project has got no acknowledgement for a second, while the load goes on. Returns
+/// whether it was so in time.
 async fn wait_until_refused(campaign: &mut Campaign, load: &Load, project: usize) -> Result<bool> {
     let began = Instant::now();
     while began.elapsed() < REFUSED_WITHIN {

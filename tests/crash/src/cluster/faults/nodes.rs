@@ -42,7 +42,8 @@ pub(super) async fn restart(campaign: &mut Campaign, load: &Load) -> Result<Vec<
     Ok(vec![limited("served again", served, 4), measured("longest gap", gap), measured("until it listens", listened)])
 }
 
-/// Freezes the owner until others have long had its partitions, and lets it go on. Nothing that it answers then may be of before.
+/// Freezes the owner until others have long had its partitions, and lets it go on. Nothing that it
+/// answers then may be of before.
 pub(super) async fn pause(campaign: &mut Campaign, load: &Load) -> Result<Vec<Measure>> {
     let (node, projects) = campaign.cluster.main_owner().await?;
     let others: Vec<usize> = (0..NODES).filter(|other| *other != node).collect();
@@ -53,7 +54,8 @@ pub(super) async fn pause(campaign: &mut Campaign, load: &Load) -> Result<Vec<Me
     if result.is_ok() {
         tokio::time::sleep(FROZEN.saturating_sub(frozen.elapsed())).await;
     }
-    // Questions that wait in its sockets when it goes on: it must not answer them from what it knew.
+    // Questions that wait in its sockets when it goes on: it must not answer them from what it
+    // knew.
     let early = Readers::start(campaign, node);
     tokio::time::sleep(MOMENT / 2).await;
     let resumed = Instant::now();
@@ -63,7 +65,8 @@ pub(super) async fn pause(campaign: &mut Campaign, load: &Load) -> Result<Vec<Me
     let read = early.finish().await;
     let all = campaign.projects();
     let back = campaign.wait_until_served(load, resumed, &all, &[node]).await?;
-    // What it acknowledged since then is where it says: in the stream, behind the epoch of its successor.
+    // What it acknowledged since then is where it says: in the stream, behind the epoch of its
+    // successor.
     let acknowledged = load.field.timeline.acknowledged_by(node, frozen);
     let compared = readers::compare_positions(campaign, &acknowledged).await?;
     if read.answered == 0 {

@@ -19,7 +19,8 @@ const EXTERNAL_IDS: usize = 200;
 const AT_ONCE: usize = 20;
 /// Entity tags of a cycle.
 const ETAGS: usize = 20;
-/// How often all nodes are asked until they agree: between two requests, the load links identities and assigns them to companies, which changes days that have no new events.
+/// How often all nodes are asked until they agree: between two requests, the load links identities
+/// and assigns them to companies, which changes days that have no new events.
 const ROUNDS: usize = 5;
 /// A private day that no client has.
 const QUIET_DAY: usize = 3_000;
@@ -77,7 +78,8 @@ pub(super) async fn revoke(campaign: &mut Campaign, cycle: usize) -> Result<Vec<
     Ok(measures)
 }
 
-/// Sends the same external ids to all nodes at once: one answer says that the event is recorded, the others that it is a duplicate of it.
+/// Sends the same external ids to all nodes at once: one answer says that the event is recorded,
+/// the others that it is a duplicate of it.
 pub(super) async fn external_ids(campaign: &mut Campaign) -> Result<Vec<Measure>> {
     let mut measures = Vec::new();
     let projects = campaign.shared.tenant.projects.len();
