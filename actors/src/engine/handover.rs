@@ -82,11 +82,12 @@ impl Engine {
         Ok(self.ask_about(partition, move |shard| shard.adopt(partition, until, copied)).await?)
     }
 
-    /// Resumes the background work of a partition that was taken over: webhooks and privacy
-    /// requests.
+    /// Resumes the background work of a partition that was taken over: webhooks, privacy requests
+    /// and builds.
     pub fn resume(&self, partition: u16) {
         self.inner.webhooks.wake_partition(partition);
         self.inner.privacy.made.notify_one();
+        self.inner.profiles.builds.work.notify_one();
     }
 
     /// Sets the dead letters of a partition, before [`Engine::adopt`].
@@ -225,8 +226,10 @@ impl Engine {
         // A change of this machine may have applied changes of other machines.
         if self.inner.followed.swap(applied, Ordering::AcqRel) != applied {
             self.apply_changes_soon(self.inner.quotas.replace_own(self.registry().own_quotas()));
-            // A former home may have recorded an erasure without its request.
+            // A former home may have recorded an erasure without its request, and other nodes begin
+            // builds.
             self.inner.privacy.made.notify_one();
+            self.inner.profiles.builds.work.notify_one();
         }
         Ok(applied)
     }

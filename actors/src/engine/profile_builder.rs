@@ -17,8 +17,6 @@ const MAX_RUNNING: usize = 8;
 /// The number of websites read for one organization, so that its slow websites leave room for
 /// others.
 const MAX_RUNNING_OF_ONE: usize = 2;
-/// How often a node looks for builds that other nodes have begun or left.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// The pause after a failure to save a result.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
@@ -63,15 +61,12 @@ impl Builder {
             while let Some(run) = self.queue.take_next(engine.registry(), is_own, (MAX_RUNNING, MAX_RUNNING_OF_ONE)) {
                 runs.spawn(self.clone().build(run));
             }
-            let is_alone = engine.owners().is_alone();
             drop(engine);
             tokio::select! {
                 Some(ended) = runs.join_next(), if !runs.is_empty() => if let Err(error) = ended {
                     tracing::error!(%error, "the build of a company profile failed");
                 },
                 () = self.queue.work.notified() => {}
-                // Other nodes begin builds, and leave some.
-                () = tokio::time::sleep(LOOK_EVERY), if !is_alone => {}
             }
         }
     }
