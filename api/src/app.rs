@@ -50,8 +50,7 @@ pub struct AppState {
 }
 
 impl AppState {
-    /// Returns what the node that the client reached passed on with the request. `None`: this is
-    /// that node.
+    /// Returns what the node that the client reached passed on with the request. `None`: this is that node.
     pub(crate) fn first_node(&self, request: &HttpRequest) -> Option<FirstNode> {
         request.extensions().get().copied()
     }
@@ -65,8 +64,8 @@ impl AppState {
         }
     }
 
-    /// Returns the address of the client: the peer's, or, behind a trusted proxy, the last one in
-    /// `X-Forwarded-For`, or else in `Forwarded`, that is not a trusted proxy.
+    /// Returns the address of the client: the peer's, or, behind a trusted proxy, the last one in `X-Forwarded-For`, or else in
+    /// `Forwarded`, that is not a trusted proxy.
     pub fn client_address(&self, request: &HttpRequest) -> Option<IpAddr> {
         if let Some(first) = self.first_node(request) {
             return first.address;
@@ -81,8 +80,7 @@ impl AppState {
         Some(hop.unwrap_or(peer))
     }
 
-    /// Returns the server's address as clients know it, without a slash at its end: the setting,
-    /// else as the request was sent.
+    /// Returns the server's address as clients know it, without a slash at its end: the setting, else as the request was sent.
     pub fn own_url(&self, request: &HttpRequest) -> String {
         if let Some(url) = &self.public_url {
             return url.clone();
@@ -97,8 +95,7 @@ impl AppState {
         format!("{}://{host}", if is_secure { "https" } else { "http" })
     }
 
-    /// Returns the country of the client at `address`, as a trusted proxy reports it, or from the
-    /// engine's database.
+    /// Returns the country of the client at `address`, as a trusted proxy reports it, or from the engine's database.
     pub fn client_country(&self, request: &HttpRequest, address: Option<IpAddr>) -> Option<Country> {
         self.proxied_country(request).or_else(|| self.engine.country_of(address?))
     }
@@ -116,8 +113,7 @@ impl AppState {
         Country::parse(value.to_str().ok()?)
     }
 
-    /// Whether the browser speaks https: by the setting `public_url`, else as a trusted proxy
-    /// reports it.
+    /// Whether the browser speaks https: by the setting `public_url`, else as a trusted proxy reports it.
     pub fn is_https(&self, request: &HttpRequest) -> bool {
         match &self.public_url {
             Some(url) => url.starts_with("https://"),
@@ -132,8 +128,7 @@ impl AppState {
         proxied::is_https(request.headers()) && peer(request).is_some_and(|peer| self.is_trusted(&peer))
     }
 
-    /// Returns the server's address for browsers, without a slash at its end: the setting
-    /// `public_url`, else where the request was sent to.
+    /// Returns the server's address for browsers, without a slash at its end: the setting `public_url`, else where the request was sent to.
     pub fn base_url(&self, request: &HttpRequest) -> Result<String, ApiError> {
         if let Some(url) = &self.public_url {
             return Ok(url.clone());
@@ -160,8 +155,7 @@ fn warn_of_untrusted(request: &HttpRequest) {
     }
 }
 
-/// Returns the peer's address. A socket for both families writes IPv4 addresses as IPv6; they
-/// become IPv4 again.
+/// Returns the peer's address. A socket for both families writes IPv4 addresses as IPv6; they become IPv4 again.
 fn peer(request: &HttpRequest) -> Option<IpAddr> {
     Some(request.peer_addr()?.ip().to_canonical())
 }

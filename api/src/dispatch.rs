@@ -49,8 +49,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Passes a request through the gates: which node answers it, the position that a question
-    /// waits for, and its credential.
+    /// Passes a request through the gates: which node answers it, the position that a question waits
+    /// for, and its credential.
     fn answer(self, call: ApiCall) -> Answer {
         let Some(travel) = self.destination.travel() else { return self.access.admit(call) };
         match way_of(&call.state, &call.request, self.destination) {

@@ -42,8 +42,7 @@ pub async fn change<T: Send + 'static>(
     on_engine(state, move |engine| work(engine.registry(), Author { at: engine.clock().now(), ..author })).await
 }
 
-/// Makes a change that is more than one of the control data, on a thread that may wait for the
-/// disk.
+/// Makes a change that is more than one of the control data, on a thread that may wait for the disk.
 pub async fn on_engine<T: Send + 'static>(
     state: &AppState,
     work: impl FnOnce(&Engine) -> Result<T, RegistryError> + Send + 'static,

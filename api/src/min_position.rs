@@ -19,8 +19,7 @@ const MIN_POSITION: HeaderName = HeaderName::from_static("headcount-min-position
 /// How long a question waits for the event.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Waits until the event that the request names is counted here. Takes the request from the limit
-/// of its token first, and a place of its organization if it has to wait.
+/// Waits until the event that the request names is counted here. Takes the request from the limit of its token first, and a place of its organization if it has to wait.
 async fn wait(
     state: &AppState,
     request: &HttpRequest,

@@ -21,12 +21,10 @@ pub const NODE_TOKEN: HeaderName = HeaderName::from_static("headcount-node-token
 /// The status of an answer that says why there is none, in a text of a code, a space and details.
 pub(crate) const NO_ANSWER: StatusCode = StatusCode::CONFLICT;
 
-/// The header with the id of the organization that is asked about; 0, or none, if it is no single
-/// one.
+/// The header with the id of the organization that is asked about; 0, or none, if it is no single one.
 pub const ORGANIZATION: HeaderName = HeaderName::from_static("headcount-organization");
 
-/// How many questions of other nodes are read and answered at once: each may be large, and so may
-/// its answer. An organization may have a quarter of them.
+/// How many questions of other nodes are read and answered at once: each may be large, and so may its answer. An organization may have a quarter of them.
 const MAX_AT_ONCE: usize = 32;
 /// How long a question waits for its turn.
 const MAX_WAIT: Duration = Duration::from_secs(10);
@@ -57,8 +55,7 @@ fn no_answer(error: &AskNodeError) -> HttpResponse {
     HttpResponse::build(NO_ANSWER).content_type("text/plain").body(refusal(error))
 }
 
-/// The organization that a question is about, as its sender says. A version before this header says
-/// nothing.
+/// The organization that a question is about, as its sender says. A version before this header says nothing.
 fn organization(request: &HttpRequest) -> OrganizationId {
     let id = request.headers().get(ORGANIZATION).and_then(|id| id.to_str().ok()?.parse().ok());
     OrganizationId(id.unwrap_or(0))

@@ -14,8 +14,7 @@ pub(crate) const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwar
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const FORWARDED: HeaderName = HeaderName::from_static("forwarded");
 
-/// Returns the addresses that the request came through, the nearest last; `None` for one that can't
-/// be read.
+/// Returns the addresses that the request came through, the nearest last; `None` for one that can't be read.
 pub(crate) fn hops(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
     if headers.contains_key(&X_FORWARDED_FOR) {
         return elements(headers, &X_FORWARDED_FOR).map(ip_of).collect();
@@ -32,8 +31,7 @@ pub fn is_https(headers: &HeaderMap) -> bool {
     scheme.is_some_and(|scheme| scheme.trim_matches('"').eq_ignore_ascii_case("https"))
 }
 
-/// The elements of the lists in all headers of a name. Neither addresses nor schemes have commas,
-/// also in quotes.
+/// The elements of the lists in all headers of a name. Neither addresses nor schemes have commas, also in quotes.
 fn elements<'h>(headers: &'h HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'h str> {
     let lists = headers.get_all(name).map(|value| value.to_str().unwrap_or_default());
     lists.flat_map(|list| list.split(',')).map(str::trim).filter(|element| !element.is_empty())

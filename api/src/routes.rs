@@ -11,8 +11,8 @@ use crate::call::Handler;
 use crate::dispatch::{Access, Endpoint, PathEndpoints};
 use crate::forward::travel::Destination;
 
-/// What the paths of a project begin with. The framework tries one path after another, and those
-/// with a parameter by a regular expression: below this one, most paths have none.
+/// What the paths of a project begin with. The framework tries one path after another, and those with a parameter by a regular
+/// expression: below this one, most paths have none.
 const PROJECT: &str = "/projects/{project_id}";
 
 /// What the paths of Segment's API begin with. They are many, and most requests are for others.
@@ -63,8 +63,8 @@ impl Router {
         &mut self.paths[index]
     }
 
-    /// Registers the routes: those of a project and of Segment's API below one scope each, the
-    /// others in the order in which their paths were added. `unknown` answers all other paths.
+    /// Registers the routes: those of a project and of Segment's API below one scope each, the others in the order in which their paths were added. `unknown`
+    /// answers all other paths.
     pub fn register(self, config: &mut web::ServiceConfig, unknown: Handler) {
         let (of_project, others): (Vec<_>, Vec<_>) = self.paths.into_iter().partition(|path| path.is_below(PROJECT));
         let (of_segment, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|path| path.is_below(SEGMENT));

@@ -44,8 +44,7 @@ fn is_over(time: Duration, now: Duration) -> bool {
 }
 
 impl SignInLimit {
-    /// Counts a try of an address at `now`, which counts from any origin. Returns whether it may be
-    /// made.
+    /// Counts a try of an address at `now`, which counts from any origin. Returns whether it may be made.
     pub fn take(&self, address: Option<IpAddr>, now: Duration) -> bool {
         let address = network_of(address.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED)));
         let mut table = self.0.lock();
@@ -59,8 +58,7 @@ impl SignInLimit {
     }
 }
 
-/// The part of an address that is one customer's: an IPv4 address, or the first 64 bits of an IPv6
-/// one.
+/// The part of an address that is one customer's: an IPv4 address, or the first 64 bits of an IPv6 one.
 fn network_of(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,

@@ -134,8 +134,7 @@ fn not_found(call: &ApiCall) -> Result<HttpResponse, ApiError> {
     Err(ApiError::not_found("path"))
 }
 
-/// Returns a path that can't be used, if any: both are the same, or it begins as a path of the
-/// interface does, which may have it one day.
+/// Returns a path that can't be used, if any: both are the same, or it begins as a path of the interface does, which may have it one day.
 pub(crate) fn taken(extra: &ExtraPaths) -> Option<&str> {
     // The document takes a while to make, and few servers have further paths.
     extra.paths().next()?;

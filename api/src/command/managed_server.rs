@@ -25,8 +25,7 @@ impl ManagedServer {
         self.client.get(path).map(Reply::Object)
     }
 
-    /// Shows the objects at a path. `list` is the field of the answer that has them; the text
-    /// output shows `columns`.
+    /// Shows the objects at a path. `list` is the field of the answer that has them; the text output shows `columns`.
     pub fn list(&self, path: &str, list: &'static str, columns: &'static [&'static str]) -> Result<Reply, Failure> {
         Ok(Reply::List { answer: self.client.get(path)?, list, columns })
     }

@@ -87,8 +87,7 @@ impl ProjectCaller {
     }
 }
 
-/// A caller whose question is not known yet. It may be the reader of a share, who may not ask
-/// everything.
+/// A caller whose question is not known yet. It may be the reader of a share, who may not ask everything.
 pub struct Asker(ProjectCaller);
 
 impl Asker {
@@ -249,8 +248,7 @@ pub fn on_project(state: &AppState, request: &HttpRequest, scope: Scope, role: M
     in_project(state, request, token(state, request)?, (scope, role))
 }
 
-/// Authorizes a question about `/projects/{project_id}/…` that readers of shares may ask, too. Only
-/// [`Asker::asks`] says which project it is.
+/// Authorizes a question about `/projects/{project_id}/…` that readers of shares may ask, too. Only [`Asker::asks`] says which project it is.
 pub fn asker(state: &AppState, request: &HttpRequest, scope: Scope, role: MinRole) -> Result<Asker, ApiError> {
     let caller = anybody(state, request)?;
     if let Some(share) = &caller.share {
@@ -279,15 +277,13 @@ fn in_project(
     Ok(ProjectCaller { project, config, caller })
 }
 
-/// Whether a project exists for the sender of a request: one with a valid credential of its
-/// organization. Takes nothing from a limit.
+/// Whether a project exists for the sender of a request: one with a valid credential of its organization. Takes nothing from a limit.
 pub fn is_visible(state: &AppState, request: &HttpRequest, project: ProjectId) -> bool {
     let Some(organization) = organization_of(state, request) else { return false };
     state.engine.registry().policy(project).is_some_and(|config| config.policy.organization == organization)
 }
 
-/// Returns the organization of the sender of a request: of one with a valid credential. Takes
-/// nothing from a limit.
+/// Returns the organization of the sender of a request: of one with a valid credential. Takes nothing from a limit.
 pub(crate) fn organization_of(state: &AppState, request: &HttpRequest) -> Option<OrganizationId> {
     let (registry, now) = (state.engine.registry(), state.engine.clock().now());
     match Credential::of(state, request).ok()?.principal(registry, now).ok()? {
@@ -309,8 +305,7 @@ pub fn may_go_on(state: &Registry, credential: &Credential, project: ProjectId, 
     is_allowed && token.project.is_none_or(|own| own == project)
 }
 
-/// Authorizes an operation of `/admin/*`, which is about the whole data directory and needs the
-/// operator token.
+/// Authorizes an operation of `/admin/*`, which is about the whole data directory and needs the operator token.
 pub fn operator(state: &AppState, request: &HttpRequest) -> Result<(), ApiError> {
     let bearer = bearer(state, request)?;
     if state.operator.as_ref().is_some_and(|operator| operator.is(bearer)) {

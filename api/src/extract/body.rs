@@ -115,8 +115,7 @@ pub(crate) async fn read_encoded(
     Ok((if rest.is_empty() { first } else { rest.freeze() }, permit))
 }
 
-/// Reads a body to its end, and keeps nothing of it. The permit covers its largest chunk, whose
-/// buffer stays with the connection.
+/// Reads a body to its end, and keeps nothing of it. The permit covers its largest chunk, whose buffer stays with the connection.
 pub async fn discard(request: &HttpRequest, payload: Payload, mut permit: Permit, limit_bytes: usize) -> Result<(), ApiError> {
     each_chunk(request, payload, limit_bytes, |chunk, _| Ok(permit.cover(chunk.len())?)).await
 }
@@ -134,8 +133,8 @@ struct Incoming {
     left: Option<usize>,
 }
 
-/// Limits the body of a request that asks for another protocol to its announced length. The
-/// framework treats everything after such a head as the body.
+/// Limits the body of a request that asks for another protocol to its announced length. The framework treats everything after
+/// such a head as the body.
 fn until_end(request: &HttpRequest, payload: Payload, announced: usize) -> Incoming {
     let headers = request.headers();
     let is_cut = headers.contains_key(header::UPGRADE) && !headers.contains_key(header::TRANSFER_ENCODING);

@@ -13,8 +13,7 @@ use crate::page_policy::SHARE_PATH;
 use crate::respond::code::ErrorCode;
 use crate::respond::error::ApiError;
 
-/// The name over https. Browsers take a cookie of this prefix from the host itself only, over
-/// https, for all its paths.
+/// The name over https. Browsers take a cookie of this prefix from the host itself only, over https, for all its paths.
 const SECURE_NAME: &str = "__Host-headcount";
 /// The name over plain http.
 const PLAIN_NAME: &str = "headcount";
@@ -62,8 +61,7 @@ pub fn is_of_page(state: &AppState, request: &HttpRequest) -> bool {
     Maker::of(state, request).is_page()
 }
 
-/// Whether a page of another site made the request. Programs that are no browsers don't say where a
-/// request comes from.
+/// Whether a page of another site made the request. Programs that are no browsers don't say where a request comes from.
 pub fn is_of_other_site(state: &AppState, request: &HttpRequest) -> bool {
     let maker = Maker::of(state, request);
     let says_nothing = maker.fetch_site == Said::Nothing && maker.origin == Said::Nothing;
@@ -115,9 +113,8 @@ impl<'r> Maker<'r> {
         }
     }
 
-    /// `Sec-Fetch-Site` decides. Browsers leave it out where a page came by plain http from another
-    /// machine; then the `Origin` must be the host's own. They leave that out too where a page
-    /// reads from its own host; then the `Referer` must be.
+    /// `Sec-Fetch-Site` decides. Browsers leave it out where a page came by plain http from another machine; then the `Origin` must be the host's own.
+    /// They leave that out too where a page reads from its own host; then the `Referer` must be.
     fn is_page(self) -> bool {
         if matches!(self.referer, Said::Once(referer) if referer[origin_of(referer).len()..].starts_with(SHARE_PATH)) {
             return false;
@@ -130,8 +127,7 @@ impl<'r> Maker<'r> {
         }
     }
 
-    /// Whether an origin has the host that the request is for. The scheme doesn't count: a proxy
-    /// may have taken the https off.
+    /// Whether an origin has the host that the request is for. The scheme doesn't count: a proxy may have taken the https off.
     fn is_own(self, origin: &str) -> bool {
         let (Some(origin), Said::Once(host)) = (normal_origin(origin), self.host) else { return false };
         let scheme = origin.split_once("://").map_or("", |(scheme, _)| scheme);

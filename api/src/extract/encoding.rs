@@ -51,8 +51,7 @@ fn inflate(decoder: impl Read, limit_bytes: usize) -> Result<Bytes, ApiError> {
     Ok(body.into())
 }
 
-/// Allocates what a body within its limit needs, and nothing that is larger: a few bytes may ask
-/// for a window of gigabytes.
+/// Allocates what a body within its limit needs, and nothing that is larger: a few bytes may ask for a window of gigabytes.
 struct BoundedAlloc {
     most: usize,
     all: StandardAlloc,
@@ -74,8 +73,7 @@ impl Allocator<u8> for BoundedAlloc {
     }
 }
 
-/// Decodes brotli of RFC 7932, whose windows have at most 16 MiB. Unlike the crate's reader, it
-/// refuses bytes after the end.
+/// Decodes brotli of RFC 7932, whose windows have at most 16 MiB. Unlike the crate's reader, it refuses bytes after the end.
 fn inflate_brotli(body: &[u8], limit_bytes: usize) -> Result<Bytes, ApiError> {
     // The window of a body within the limit has the next power of two, and some bytes more.
     let window =

@@ -73,8 +73,7 @@ fn parse_with(json: &str, name: &str, new: NewFilter) -> Result<Vec<Filter>, Api
     items.into_iter().enumerate().map(|(index, item)| read_one(&format!("{name}[{index}]"), item.get(), new)).collect()
 }
 
-/// Returns the predicate of the events that a question is about, or `None` if it is about all of
-/// them.
+/// Returns the predicate of the events that a question is about, or `None` if it is about all of them.
 pub fn predicate(event_name: Option<&str>, filters: Vec<Filter>) -> Result<Option<Predicate>, ApiError> {
     if event_name.is_none() && filters.is_empty() {
         return Ok(None);

@@ -34,8 +34,7 @@ pub struct Fields<'a> {
 #[serde(transparent)]
 struct FieldName<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Reads the fields that are known, and the first unknown name in their order: a body of millions
-/// of fields takes no memory.
+/// Reads the fields that are known, and the first unknown name in their order: a body of millions of fields takes no memory.
 struct KnownFields<'n> {
     allowed: &'n [&'n str],
 }
@@ -132,8 +131,7 @@ pub async fn read_within<B: JsonBody>(
     B::from_json(&read_bytes(state, request, payload, limit_bytes).await?)
 }
 
-/// Reads a JSON body without events, of an operation that has no parameters beside it. The request
-/// keeps its permit.
+/// Reads a JSON body without events, of an operation that has no parameters beside it. The request keeps its permit.
 pub async fn read_bytes(
     state: &AppState,
     request: &HttpRequest,
@@ -149,9 +147,8 @@ pub async fn read_bytes(
     Ok(body)
 }
 
-/// Defines a struct for a JSON body: reading, checks and documentation. Each field is followed by
-/// the function of [`Fields`] that reads it, with its argument: `optional` or `required` and what
-/// is expected, or `with` and a function.
+/// Defines a struct for a JSON body: reading, checks and documentation. Each field is followed by the function of [`Fields`] that reads
+/// it, with its argument: `optional` or `required` and what is expected, or `with` and a function.
 #[macro_export]
 macro_rules! json_body {
     (

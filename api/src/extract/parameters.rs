@@ -53,8 +53,7 @@ pub struct Dates(pub Window);
 #[derive(Debug, Clone, Copy)]
 pub struct IgnoredDates;
 
-/// The parameter `interval`: the length of the intervals of cohorts, with the first day of the
-/// running one.
+/// The parameter `interval`: the length of the intervals of cohorts, with the first day of the running one.
 #[derive(Debug, Clone, Copy)]
 pub struct RunningInterval {
     /// The length.

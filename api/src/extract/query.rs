@@ -36,8 +36,7 @@ impl QueryString {
         Ok(Self { values })
     }
 
-    /// Reads the first value of every parameter. Ingestion ignores unknown ones, because older
-    /// servers meet newer trackers.
+    /// Reads the first value of every parameter. Ingestion ignores unknown ones, because older servers meet newer trackers.
     pub fn read_leniently(request: &HttpRequest) -> Self {
         let mut values = BTreeMap::new();
         for (name, value) in form_urlencoded::parse(request.query_string().as_bytes()) {
@@ -52,8 +51,7 @@ impl QueryString {
     }
 }
 
-/// The calendar that a question is asked by. It records whether the answer depends on the current
-/// day.
+/// The calendar that a question is asked by. It records whether the answer depends on the current day.
 #[derive(Debug)]
 pub struct Calendar {
     timezone: Timezone,
@@ -84,8 +82,7 @@ impl Calendar {
         window
     }
 
-    /// Returns the first day of the running interval: until it ends, the answer does not depend on
-    /// the current day.
+    /// Returns the first day of the running interval: until it ends, the answer does not depend on the current day.
     pub fn running(&self, interval: CohortInterval) -> Day {
         let first = interval.first_day(interval.index_of(self.timezone.day_of(self.now)));
         self.today.set(Some(first));
@@ -97,8 +94,7 @@ impl Calendar {
         self.now
     }
 
-    /// Records a number of all that the answer depends on besides the events, the day and the
-    /// request: the time, and who asks.
+    /// Records a number of all that the answer depends on besides the events, the day and the request: the time, and who asks.
     pub fn set_variant(&self, variant: u64) {
         self.variant.set(variant);
     }
@@ -108,8 +104,7 @@ impl Calendar {
         self.variant.get()
     }
 
-    /// Returns the current day, or the first one of the running interval, if the answer depends on
-    /// it.
+    /// Returns the current day, or the first one of the running interval, if the answer depends on it.
     pub fn today(&self) -> Option<Day> {
         self.today.get()
     }

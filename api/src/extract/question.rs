@@ -149,16 +149,15 @@ impl<Q> ProjectQuestion<'_, Q> {
 }
 
 impl<Q> ProjectQuestion<'_, Q> {
-    /// Returns the window between two dates for an answer that reads events: none are kept below
-    /// the project's floor, to which a default start moves up.
+    /// Returns the window between two dates for an answer that reads events: none are kept below the project's floor, to which a default start
+    /// moves up.
     pub async fn event_window(&self, start: Option<&str>, end: Option<&str>) -> Result<Window, ApiError> {
         let window = self.window(start, end)?;
         let floor = self.state.engine.floor(self.subject.project).await?;
         Ok(window.above(floor, start.is_some())?)
     }
 
-    /// Answers from the events between two dates. If the floor passes a default start meanwhile,
-    /// the start moves up, and `answer` is asked again.
+    /// Answers from the events between two dates. If the floor passes a default start meanwhile, the start moves up, and `answer` is asked again.
     pub async fn in_event_window(
         &self,
         (start, end): (Option<&str>, Option<&str>),
@@ -206,8 +205,7 @@ impl<'r, Q: QueryParameters> OrganizationQuestion<'r, Q> {
         Ok(Self { state, request, body: Bytes::new(), calendar, subject, parameters })
     }
 
-    /// Answers about `window`, with the day from which on the answer is complete, or with 304 if
-    /// the client has the answer.
+    /// Answers about `window`, with the day from which on the answer is complete, or with 304 if the client has the answer.
     pub async fn reply_completed<T, A: Serialize>(
         &self,
         window: Window,
@@ -218,8 +216,7 @@ impl<'r, Q: QueryParameters> OrganizationQuestion<'r, Q> {
         self.reply_kept(Depends::Everything, completed, identity).await
     }
 
-    /// Answers about a thing as [`Question::reply_completed`] does, or with 404 if it does not
-    /// exist.
+    /// Answers about a thing as [`Question::reply_completed`] does, or with 404 if it does not exist.
     pub async fn reply_completed_if_found<T, A: Serialize>(
         &self,
         thing: &'static str,
@@ -279,8 +276,7 @@ impl<S: QuestionSubject, Q> Question<'_, S, Q> {
         }
     }
 
-    /// Returns 200 with the answer that is kept under a tag, or else with `answer`, which is kept
-    /// from then on.
+    /// Returns 200 with the answer that is kept under a tag, or else with `answer`, which is kept from then on.
     async fn kept<A: Serialize>(
         &self,
         tag: &EntityTag,
@@ -299,8 +295,7 @@ impl<S: QuestionSubject, Q> Question<'_, S, Q> {
         Ok(tag.written(written))
     }
 
-    /// Answers about a thing, or with 404 if it does not exist. `If-None-Match: *` needs the
-    /// answer: it matches only what exists.
+    /// Answers about a thing, or with 404 if it does not exist. `If-None-Match: *` needs the answer: it matches only what exists.
     pub(crate) async fn reply_if_found<T, A: Serialize>(
         &self,
         thing: &'static str,

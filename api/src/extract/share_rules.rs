@@ -16,8 +16,7 @@ pub type NamedField = (String, Field);
 
 /// The parameters of a question that readers of shares may ask.
 pub trait SharedQuestion {
-    /// Returns every field that the question names. An implementation lists all parameters, so that
-    /// a new one is not forgotten.
+    /// Returns every field that the question names. An implementation lists all parameters, so that a new one is not forgotten.
     fn named_fields(&self) -> Vec<NamedField>;
 }
 
@@ -56,8 +55,7 @@ pub(crate) fn check_fields(question: &impl SharedQuestion) -> Result<(), ApiErro
     }
 }
 
-/// Whether the values of a field may name a person or a company. Metadata may hold anything:
-/// addresses, names, amounts.
+/// Whether the values of a field may name a person or a company. Metadata may hold anything: addresses, names, amounts.
 fn may_name_somebody(field: &Field) -> bool {
     match field {
         Field::Metadata(_) | Field::BuiltIn(BuiltIn::UserId | BuiltIn::GroupId) => true,

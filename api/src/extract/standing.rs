@@ -28,8 +28,7 @@ pub fn organization(request: &HttpRequest) -> Option<OrganizationId> {
     request.extensions().get().map(|LetIn { organization, .. }| *organization)
 }
 
-/// Checks that the credential is still worth what it was when the request was let in (`auth.rs`).
-/// Every body ends with this check.
+/// Checks that the credential is still worth what it was when the request was let in (`auth.rs`). Every body ends with this check.
 pub(crate) fn check_again(request: &HttpRequest) -> Result<(), ApiError> {
     let Some(state) = request.app_data::<Data<AppState>>() else { return Ok(()) };
     let extensions = request.extensions();

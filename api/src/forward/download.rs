@@ -24,8 +24,7 @@ const AHEAD_BYTES: usize = 64 << 10;
 #[derive(Debug, Clone, Copy)]
 pub struct PassedOn;
 
-/// A body that is read from the owner as the client takes it. Dropping it ends the request at the
-/// owner.
+/// A body that is read from the owner as the client takes it. Dropping it ends the request at the owner.
 pub(super) struct Download {
     /// What was read before the client took anything.
     ahead: VecDeque<Bytes>,
@@ -42,8 +41,8 @@ pub(super) struct Download {
 }
 
 impl Download {
-    /// Begins to read a body. One that is short is read to its end, so that a client that reads
-    /// slowly keeps no connection. One that goes on for long is not waited for.
+    /// Begins to read a body. One that is short is read to its end, so that a client that reads slowly keeps no connection. One that goes on for long is not
+    /// waited for.
     pub(super) async fn begin(
         mut body: Incoming,
         connection: InUse,

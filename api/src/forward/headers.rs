@@ -6,8 +6,7 @@ use hyper::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use crate::first_node;
 use crate::respond::error::REQUEST_ID;
 
-/// The headers about one connection (RFC 9110, 7.6.1), and those that say how long a body is, which
-/// are written anew.
+/// The headers about one connection (RFC 9110, 7.6.1), and those that say how long a body is, which are written anew.
 const OF_CONNECTION: [&str; 12] = [
     "connection",
     "content-length",
@@ -25,8 +24,7 @@ const OF_CONNECTION: [&str; 12] = [
 /// What proxies say to the first node, which says it with the request.
 const OF_PROXIES: [&str; 4] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"];
 
-/// Whether a header is not passed on, neither with requests nor with answers. `named`: what
-/// `Connection` names.
+/// Whether a header is not passed on, neither with requests nor with answers. `named`: what `Connection` names.
 fn stays(name: &str, named: &[String]) -> bool {
     OF_CONNECTION.contains(&name)
         || name == first_node::FORWARDED.as_str()
@@ -39,8 +37,7 @@ fn named<'v>(connection: impl Iterator<Item = &'v [u8]>) -> Vec<String> {
     text.flat_map(|list| list.split(',')).map(|name| name.trim().to_ascii_lowercase()).collect()
 }
 
-/// Returns the headers of a request that are passed on. `is_decoded`: its body no longer has the
-/// encoding that it was sent with.
+/// Returns the headers of a request that are passed on. `is_decoded`: its body no longer has the encoding that it was sent with.
 pub(super) fn of_request(sent: &ActixHeaders, is_decoded: bool) -> HeaderMap {
     let named = named(sent.get_all(actix_header::CONNECTION).map(|value| value.as_bytes()));
     let mut passed = HeaderMap::with_capacity(sent.len() + 2);

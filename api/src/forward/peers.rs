@@ -26,8 +26,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 /// How many idle connections to a node are kept.
 const MAX_IDLE: usize = 32;
-/// How many requests of one kind to a node may be under way. A project, or an address, may have a
-/// quarter of them.
+/// How many requests of one kind to a node may be under way. A project, or an address, may have a quarter of them.
 const MAX_UNDER_WAY: usize = 1_024;
 /// How many bytes of an answer's body, or of a request's, a connection buffers.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -51,8 +50,7 @@ struct Peer {
     under_way: UnderWay,
 }
 
-/// The places of the requests under way to a node: kinds that may take long take none of the
-/// others.
+/// The places of the requests under way to a node: kinds that may take long take none of the others.
 struct UnderWay {
     recording: Gate,
     reading: Gate,
@@ -78,8 +76,7 @@ pub(super) enum NoAnswer {
     Lost,
 }
 
-/// A connection that a request is under way on. Dropping it closes the connection, unless the
-/// answer is complete.
+/// A connection that a request is under way on. Dropping it closes the connection, unless the answer is complete.
 pub(super) struct InUse {
     sender: NodeSender,
     peer: Rc<Peer>,
@@ -87,8 +84,7 @@ pub(super) struct InUse {
 }
 
 impl Peers {
-    /// Sends a request to the node at `address`, once. Returns the head of the answer, which has to
-    /// come within `patience`. `is_sent` becomes `true` before the first byte is sent.
+    /// Sends a request to the node at `address`, once. Returns the head of the answer, which has to come within `patience`. `is_sent` becomes `true` before the first byte is sent.
     pub(super) async fn send(
         &self,
         address: &Arc<str>,

@@ -27,25 +27,20 @@ use crate::respond::error::{ApiError, REQUEST_ID};
 
 /// How much longer than the owner's own limits its answer may take.
 const MARGIN: Duration = Duration::from_secs(30);
-/// How long the owner may take at least: for a body to arrive, and events to be recorded and
-/// applied.
+/// How long the owner may take at least: for a body to arrive, and events to be recorded and applied.
 const LEAST_PATIENCE: Duration = Duration::from_secs(30);
 /// How often it is looked whether the node is still the owner.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How long a node may take for its answer after another one has become the owner: it may have
-/// recorded what is being counted.
+/// How long a node may take for its answer after another one has become the owner: it may have recorded what is being counted.
 const LAST_PATIENCE: Duration = Duration::from_secs(4);
-/// The same while nobody is known to be the owner: this node may only have lost sight of the
-/// others.
+/// The same while nobody is known to be the owner: this node may only have lost sight of the others.
 const LAST_PATIENCE_UNKNOWN: Duration = Duration::from_secs(20);
 
 /// Sends a request to the node `to`, once, and returns its answer as it is.
 ///
-/// A node that is frozen answers nothing: the request fails soon after its partition has, or may
-/// have, another owner.
+/// A node that is frozen answers nothing: the request fails soon after its partition has, or may have, another owner.
 ///
-/// The future is boxed: it is large, and part of the futures of handlers that seldom need it, or
-/// never where there is one process.
+/// The future is boxed: it is large, and part of the futures of handlers that seldom need it, or never where there is one process.
 #[inline(never)]
 pub fn forward<'a>(
     state: &'a AppState,
@@ -113,8 +108,7 @@ async fn replaced(engine: Engine, node: OwnerNode) {
     }
 }
 
-/// What the client hears without an answer. What may be recorded is never sent again: neither here
-/// nor, by this answer, without an `external_id`.
+/// What the client hears without an answer. What may be recorded is never sent again: neither here nor, by this answer, without an `external_id`.
 fn failed(state: &AppState, no_answer: NoAnswer, travel: Travel) -> ApiError {
     match no_answer {
         NoAnswer::NotSent => {

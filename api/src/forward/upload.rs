@@ -55,8 +55,7 @@ impl Upload {
         matches!(self, Self::Decoded(..))
     }
 
-    /// Reads what is left, so that a client that sends slowly holds up nobody else's requests to
-    /// the node `to`.
+    /// Reads what is left, so that a client that sends slowly holds up nobody else's requests to the node `to`.
     pub(super) async fn complete(
         self,
         state: &AppState,

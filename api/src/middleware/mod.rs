@@ -93,14 +93,12 @@ pub async fn handle<B: MessageBody + 'static>(
     Ok(response)
 }
 
-/// Whether an answer depends on organizations, projects and tokens. Those of probes and static
-/// files don't.
+/// Whether an answer depends on organizations, projects and tokens. Those of probes and static files don't.
 fn needs_control_data(path: &str) -> bool {
     !["/healthz", "/readyz", "/version", "/metrics", "/openapi.json", "/docs", "/hc.js"].contains(&path)
 }
 
-/// Takes what another node passed on with a request out of its headers, which handlers read and
-/// errors may show. From anybody else it says nothing.
+/// Takes what another node passed on with a request out of its headers, which handlers read and errors may show. From anybody else it says nothing.
 fn note_first_node(state: &AppState, request: &mut ServiceRequest) {
     let passed: Vec<HeaderValue> = request.headers_mut().remove(&first_node::FORWARDED).collect();
     if let [value] = &passed[..]

@@ -44,8 +44,7 @@ impl Page {
         Some(Self { origin: origin.filter(is_allowed).cloned() })
     }
 
-    /// Answers the question of a browser whether the page may send a request. A preflight has no
-    /// token: the request itself decides.
+    /// Answers the question of a browser whether the page may send a request. A preflight has no token: the request itself decides.
     pub(super) fn preflight(&self, request: &ServiceRequest) -> Option<HttpResponse> {
         let is_preflight =
             request.method() == Method::OPTIONS && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
@@ -57,8 +56,7 @@ impl Page {
         Some(response.finish())
     }
 
-    /// Lets the page read an answer. Pages send their tokens themselves, so that credentials of the
-    /// browser aren't allowed.
+    /// Lets the page read an answer. Pages send their tokens themselves, so that credentials of the browser aren't allowed.
     pub(super) fn allow(self, headers: &mut HeaderMap) {
         headers.append(header::VARY, HeaderValue::from_static("Origin"));
         if let Some(origin) = self.origin {

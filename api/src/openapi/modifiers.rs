@@ -45,8 +45,8 @@ impl Modify for Credentials {
     }
 }
 
-/// Every object has the properties that it has, and no others. Only events and messages may hold
-/// more: older servers meet newer trackers.
+/// Every object has the properties that it has, and no others. Only events and messages may hold more: older servers meet newer
+/// trackers.
 pub struct Closed;
 
 impl Modify for Closed {

@@ -18,8 +18,7 @@ const NO_HEADERS: &[Header] = &[];
 const CHALLENGE: &[Header] = &[("www-authenticate", Type::String, "`Bearer`.")];
 const RETRY: &[Header] = &[("retry-after", Type::Integer, "After how many seconds to try again.")];
 
-/// An error that operations share: its name in the document, its status, its headers besides
-/// `x-request-id`, and its cause.
+/// An error that operations share: its name in the document, its status, its headers besides `x-request-id`, and its cause.
 struct Refusal(&'static str, &'static str, &'static [Header], &'static str);
 
 macro_rules! refusals {

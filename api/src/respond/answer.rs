@@ -42,8 +42,7 @@ pub struct Completed<A> {
     #[serde(flatten)]
     /// The answer.
     pub answer: A,
-    /// From this day on, all projects keep their events. `None`: they keep those of all days of the
-    /// window.
+    /// From this day on, all projects keep their events. `None`: they keep those of all days of the window.
     pub complete_from: Option<String>,
 }
 

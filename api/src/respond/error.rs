@@ -59,8 +59,7 @@ pub struct ErrorBody {
     pub error: ErrorDetail,
 }
 
-/// The body of an error of Segment's API: what its SDKs read, beside the error in the shape of all
-/// others.
+/// The body of an error of Segment's API: what its SDKs read, beside the error in the shape of all others.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SegmentErrorBody {
     /// False.
@@ -238,8 +237,7 @@ impl ApiError {
         self
     }
 
-    /// Logs the error of a request. The log does not repeat the request's content, which may name a
-    /// person or hold a secret.
+    /// Logs the error of a request. The log does not repeat the request's content, which may name a person or hold a secret.
     pub fn log(&self, request_id: &str, method: &Method, path: Option<&str>) {
         let code = self.0.code;
         let (status, kind, code) = (code.status().as_u16(), code.kind(), code.as_str());

@@ -25,8 +25,7 @@ const OVERHEAD_BYTES: usize = 160;
 #[derive(Debug, Default)]
 pub struct KeptAnswers(Mutex<Generations>);
 
-/// Answers move to the newer generation when they are asked for; the older one is dropped when the
-/// newer is full.
+/// Answers move to the newer generation when they are asked for; the older one is dropped when the newer is full.
 #[derive(Debug, Default)]
 struct Generations {
     newer: HashMap<EntityTag, Kept>,

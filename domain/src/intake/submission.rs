@@ -177,8 +177,7 @@ text_fields! {
     group_id GroupId;
     /// The type of that group. Default: `company`.
     group_type GroupType;
-    /// What the user consented to, separated by commas. Given and without `analytics`: the event
-    /// counts, nobody is counted.
+    /// What the user consented to, separated by commas. Given and without `analytics`: the event counts, nobody is counted.
     privacy_categories PrivacyCategories;
     /// Short for `privacy_categories`, which wins.
     pc;
@@ -190,8 +189,7 @@ text_fields! {
     consent_source ConsentSource;
     /// The visitor's user agent. Only read from servers: a browser's own is that of its request.
     user_agent UserAgent;
-    /// The visitor's address, which distinguishes visitors and, with a database, their country; it
-    /// is not stored. Only read from servers: a browser's own is that of its request.
+    /// The visitor's address, which distinguishes visitors and, with a database, their country; it is not stored. Only read from servers: a browser's own is that of its request.
     ip Ip;
 }
 

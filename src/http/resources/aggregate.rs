@@ -34,8 +34,7 @@ json_body! {
         /// Group by the metadata at this path, without the prefix `metadata.`: `plan`, `plan.name`.
         #[schema(value_type = Option<PathName>)]
         metadata_field: Option<MetadataPath> = with(read_path),
-        /// Sum the numbers of the metadata at this path; not with `group_by` `entry_url` or
-        /// `acquisition_channel`.
+        /// Sum the numbers of the metadata at this path; not with `group_by` `entry_url` or `acquisition_channel`.
         #[schema(value_type = Option<PathName>)]
         sum_metadata_field: Option<MetadataPath> = with(read_path),
         /// Only events of this name.
@@ -109,8 +108,7 @@ fn read_group(group_by: Option<BuiltIn>, metadata_field: Option<MetadataPath>) -
 /// Events by the values of a property.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AggregateAnswer {
-    /// The groups: by `total` if sums were asked for, else by `count`, descending. Among equals,
-    /// null is last.
+    /// The groups: by `total` if sums were asked for, else by `count`, descending. Among equals, null is last.
     rows: Vec<GroupRow>,
     /// The number of all groups, the null group included.
     total_groups: u64,
@@ -127,8 +125,7 @@ pub(crate) struct AggregateAnswer {
 /// One group.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct GroupRow {
-    /// The value that its events share: a text for built-in fields, the JSON scalar for metadata.
-    /// Null: they have none.
+    /// The value that its events share: a text for built-in fields, the JSON scalar for metadata. Null: they have none.
     value: GroupValue,
     /// The number of events.
     count: u64,

@@ -31,8 +31,7 @@ json_body! {
         /// From when on it is refused; in the future. Default: never.
         #[schema(format = DateTime, value_type = Option<String>)]
         expires_at: Option<Instant> = with(expires_at),
-        /// The member who holds it. The token has the lower of the two roles, and is revoked with
-        /// the member. Default: none.
+        /// The member who holds it. The token has the lower of the two roles, and is revoked with the member. Default: none.
         #[schema(pattern = "^mem_[0-9A-Za-z]{16}$", value_type = Option<String>)]
         member_id: Option<MemberId> = with(member_id),
     }
@@ -48,8 +47,7 @@ json_body! {
         /// How many requests a second may be sent with it; 0: no limit, and no burst.
         #[schema(maximum = 1_000_000)]
         rate_limit: Option<u32> = optional(schemas::up_to_rate("requests a second, 0 for no limit")),
-        /// How many may be sent at once after a pause, at least 1 where there is a limit. Default:
-        /// as many as `rate_limit`.
+        /// How many may be sent at once after a pause, at least 1 where there is a limit. Default: as many as `rate_limit`.
         #[schema(maximum = 1_000_000)]
         burst: Option<u32> = optional(schemas::up_to_rate("requests at once")),
     }
@@ -214,8 +212,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
     etag::json(&request, &TokensAnswer { api_tokens, truncated: false })
 }
 
-/// Makes a token. A token of role admin makes none of role owner, and gives only scopes that it has
-/// itself.
+/// Makes a token. A token of role admin makes none of role owner, and gives only scopes that it has itself.
 #[utoipa::path(
     post, path = "/api-tokens", tag = "management", operation_id = "create_api_token",
     request_body = NewTokenShape,
@@ -250,9 +247,8 @@ fn managed_token(state: &AppState, request: &HttpRequest, caller: &Caller, doing
     Ok(id)
 }
 
-/// Changes the name of a token, or how many requests may be sent with it, from the next request on.
-/// A token whose limit was changed may be used for a whole burst at once. A token of role admin
-/// changes none of role owner.
+/// Changes the name of a token, or how many requests may be sent with it, from the next request on. A token whose limit was changed may be used for a
+/// whole burst at once. A token of role admin changes none of role owner.
 #[utoipa::path(
     patch, path = "/api-tokens/{token_id}", tag = "management", operation_id = "update_api_token",
     params(TokenPath), request_body = TokenPatchShape,
@@ -268,8 +264,8 @@ pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller:
     Ok(HttpResponse::Ok().json(TokenAnswer::from(&*token.await?)))
 }
 
-/// Revokes a token, for good and from the next request on. A token of role admin revokes none of
-/// role owner, and the last one of role owner stays.
+/// Revokes a token, for good and from the next request on. A token of role admin revokes none of role owner, and the last one of role
+/// owner stays.
 #[utoipa::path(
     delete, path = "/api-tokens/{token_id}", tag = "management", operation_id = "revoke_api_token",
     params(TokenPath),

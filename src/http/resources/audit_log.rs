@@ -20,8 +20,7 @@ query_parameters! {
         starting_after: Option<Text<64>>,
         /// Only entries of this action, such as `api_token.revoked`.
         action: Option<Text<64>>,
-        /// Only entries about what has this id: a token, member, project, public key or
-        /// organization.
+        /// Only entries about what has this id: a token, member, project, public key or organization.
         target_id: Option<Text<64>>,
     }
 }
@@ -143,8 +142,7 @@ impl AuditParameters {
     }
 }
 
-/// Who changed what in the organization: its settings, projects, keys, tokens and members. No
-/// secrets. Entries are kept for 400 days.
+/// Who changed what in the organization: its settings, projects, keys, tokens and members. No secrets. Entries are kept for 400 days.
 #[utoipa::path(
     get, path = "/audit-log", tag = "management", operation_id = "audit_log",
     params(AuditParameters),

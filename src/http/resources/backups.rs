@@ -20,13 +20,11 @@ const PARTS_AHEAD: usize = 4;
 
 type TarPart = Result<Bytes, io::Error>;
 
-/// Backs up everything while the server runs, as a tar stream: all that was acknowledged before.
-/// `manifest.json` is its last file; without it the backup is not complete. `headcount backup`
-/// makes a directory of it. If it can't be completed, the stream ends with a file `NOT_COMPLETED`,
-/// which says why, or within a file.
+/// Backs up everything while the server runs, as a tar stream: all that was acknowledged before. `manifest.json` is its last
+/// file; without it the backup is not complete. `headcount backup` makes a directory of it. If it can't be completed, the stream
+/// ends with a file `NOT_COMPLETED`, which says why, or within a file.
 ///
-/// A node of a cluster takes what all nodes have, and the directory is that of a server that is
-/// alone.
+/// A node of a cluster takes what all nodes have, and the directory is that of a server that is alone.
 #[utoipa::path(
     post, path = "/admin/backup", tag = "operations", operation_id = "backup",
     responses((status = 200, description = "The backup.", content_type = "application/x-tar", body = [u8]), ConflictErrors),

@@ -70,8 +70,7 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<Http
     Ok(answered(state.engine.clock_state()))
 }
 
-/// Confirms that the clock is right, although it is far ahead of the last known time: what has
-/// expired by it is removed from then on, and that can't be undone.
+/// Confirms that the clock is right, although it is far ahead of the last known time: what has expired by it is removed from then on, and that can't be undone.
 #[utoipa::path(
     post, path = "/admin/clock", tag = "operations", operation_id = "confirm_clock",
     request_body = ClockConfirmation,

@@ -197,8 +197,7 @@ pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall, caller: Cal
     question.reply_completed_if_found(COMPANY, window, company, shape).await
 }
 
-/// A company's identified users (with a `user_id` or an e-mail address), those with the most events
-/// in the last days first.
+/// A company's identified users (with a `user_id` or an e-mail address), those with the most events in the last days first.
 #[utoipa::path(
     get, path = "/companies/{company_id}/top-users", tag = "companies", operation_id = "company_top_users",
     params(CompanyPath, TopParameters),

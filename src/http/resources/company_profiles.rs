@@ -19,12 +19,10 @@ json_body! {
     /// The fields of a company profile: absent fields stay unchanged, empty ones are removed.
     #[schema(example = json!({"label": "Acme", "website": "acme.com", "industry": "Anvils"}))]
     pub(crate) struct CompanyProfileShape {
-        /// What the organization calls the company. Of a new profile the default is the host of
-        /// `website`.
+        /// What the organization calls the company. Of a new profile the default is the host of `website`.
         #[schema(max_length = 200)]
         label: Option<String> = optional("a string"),
-        /// The website: a URL, or a host. Its origin is kept. No two profiles have the same host
-        /// and port; `www.` makes no difference.
+        /// The website: a URL, or a host. Its origin is kept. No two profiles have the same host and port; `www.` makes no difference.
         #[schema(max_length = 2048)]
         website: Option<String> = optional("a string"),
         /// The company's name.
@@ -259,12 +257,10 @@ json_body! {
     /// The website to read, and the profile to fill.
     #[schema(example = json!({"website": "acme.com"}))]
     pub(crate) struct BuildShape {
-        /// The website: a URL, or a host. Its home page is read, and up to four pages about the
-        /// company.
+        /// The website: a URL, or a host. Its home page is read, and up to four pages about the company.
         #[schema(max_length = 2048)]
         website: String = required("a string"),
-        /// The profile to fill: `cp_…`. The default is the one with this website, else the
-        /// organization's own, which is made if it is missing.
+        /// The profile to fill: `cp_…`. The default is the one with this website, else the organization's own, which is made if it is missing.
         #[schema(pattern = "^cp_[0-9A-Za-z]{16}$")]
         profile_id: Option<String> = optional("a string"),
     }
@@ -285,10 +281,8 @@ fn statuses() -> Object {
 /// Why a run failed.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct BuildErrorAnswer {
-    /// A stable code: `blocked_address`, `dns_failed`, `connect_failed`, `tls_failed`, `timeout`,
-    /// `too_many_redirects`, `robots_disallowed`, `http_status`, `not_html`, `too_large`,
-    /// `invalid_url`, `profile_deleted`, `profile_damaged`, `website_mismatch`, `website_taken`,
-    /// `given_up`, `internal_error`.
+    /// A stable code: `blocked_address`, `dns_failed`, `connect_failed`, `tls_failed`, `timeout`, `too_many_redirects`, `robots_disallowed`, `http_status`,
+    /// `not_html`, `too_large`, `invalid_url`, `profile_deleted`, `profile_damaged`, `website_mismatch`, `website_taken`, `given_up`, `internal_error`.
     code: String,
     /// The reason in words.
     message: String,
@@ -308,8 +302,7 @@ pub(crate) struct ProfileBuildAnswer {
     /// Why it failed; null if it did not.
     #[schema(required)]
     error: Option<BuildErrorAnswer>,
-    /// The profile as it is now; null until the run succeeded, and if the profile was removed
-    /// since.
+    /// The profile as it is now; null until the run succeeded, and if the profile was removed since.
     #[schema(required)]
     profile: Option<CompanyProfileAnswer>,
     /// How many Actions it took. None if it failed: they were given back.
@@ -334,10 +327,8 @@ impl From<ProfileBuild> for ProfileBuildAnswer {
     }
 }
 
-/// Builds a company profile from its website, in the background. It fills only the fields that are
-/// empty. The first profile of an organization is free; others cost one Action, which is given back
-/// if the build fails. While a run for the profile is under way, its id is returned, and nothing is
-/// taken.
+/// Builds a company profile from its website, in the background. It fills only the fields that are empty. The first profile of an organization is free; others
+/// cost one Action, which is given back if the build fails. While a run for the profile is under way, its id is returned, and nothing is taken.
 #[utoipa::path(
     post, path = "/company-profiles/build", tag = "profiles", operation_id = "build_company_profile",
     request_body = BuildShape,

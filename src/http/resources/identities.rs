@@ -18,8 +18,7 @@ query_parameters! {
     /// The user and the window of a profile.
     pub(crate) struct ProfileParameters {
         window: Dates,
-        /// An e-mail address that the user ever had; of several users who share it, the one seen
-        /// last. Not together with `user_id`.
+        /// An e-mail address that the user ever had; of several users who share it, the one seen last. Not together with `user_id`.
         email: Option<AnyText>,
         /// The user's id, as it is sent with events. Not together with `email`.
         user_id: Option<AnyText>,
@@ -32,8 +31,7 @@ query_parameters! {
         window: Dates,
         /// The most rows to return.
         limit: Limit<50, 10>,
-        /// An e-mail address that the user ever had; of several users who share it, the one seen
-        /// last. Not together with `user_id`.
+        /// An e-mail address that the user ever had; of several users who share it, the one seen last. Not together with `user_id`.
         email: Option<AnyText>,
         /// The user's id, as it is sent with events. Not together with `email`.
         user_id: Option<AnyText>,
@@ -226,8 +224,7 @@ pub(crate) async fn top_pages(ApiCall { state, request, .. }: ApiCall, caller: C
     question.reply_completed_if_found(IDENTITY, window.0, counts, TopPagesAnswer::from).await
 }
 
-/// The identities with a `user_id` or an e-mail address that were active in the last days, over all
-/// projects. It costs a pass over the events of these days.
+/// The identities with a `user_id` or an e-mail address that were active in the last days, over all projects. It costs a pass over the events of these days.
 #[utoipa::path(
     get, path = "/identities/top", tag = "identities", operation_id = "top_identities",
     params(TopIdentitiesParameters),

@@ -24,17 +24,14 @@ pub(crate) struct IntakeAnswer {
     duplicates: u64,
     /// Events that were not recorded, by the project's policy.
     dropped: DroppedByReason,
-    /// What was repaired of events that were taken, by the `code` of the warning. Codes that did
-    /// not occur are absent.
+    /// What was repaired of events that were taken, by the `code` of the warning. Codes that did not occur are absent.
     repaired: BTreeMap<&'static str, u64>,
-    /// Events that were refused with 400, and those in the `errors` of batches. A malformed body
-    /// counts as one.
+    /// Events that were refused with 400, and those in the `errors` of batches. A malformed body counts as one.
     invalid: u64,
     /// The latest receipt of a recorded event, of all time; null if there is none.
     #[schema(required)]
     last_event_at: Option<Timestamp>,
-    /// Whether the server ended without warning in these days: then all counts but `recorded` and
-    /// `without_consent` may lack up to 10 seconds.
+    /// Whether the server ended without warning in these days: then all counts but `recorded` and `without_consent` may lack up to 10 seconds.
     approximate: bool,
 }
 

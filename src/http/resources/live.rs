@@ -20,8 +20,7 @@ use headcount_domain::money::Currency;
 use tokio::sync::watch;
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Type};
 
-/// How often it is checked that the server goes on and that the token has not expired. A change of
-/// the token is seen at once.
+/// How often it is checked that the server goes on and that the token has not expired. A change of the token is seen at once.
 const CHECK_EVERY: Duration = Duration::from_millis(250);
 /// After how much silence a comment shows that the stream is alive.
 const PING_AFTER: Duration = Duration::from_secs(15);
@@ -118,13 +117,11 @@ own_schema!(LiveEventShape, {
 
 /// What happens now: a stream of server-sent events, for as long as the client reads.
 ///
-/// `snapshot` has the figures of the current day and of the last 30 minutes, by the time of events.
-/// `delta` follows within 250 ms of a recorded event: what changed, with absolute values, so that a
-/// lost one does no harm. `notification` is an event with `notify`. `bye` says why the stream ends:
-/// `drain`, `deleted`, `unauthorized`. A comment every 15 seconds shows that it is alive. Who
-/// reconnects with `Last-Event-ID` gets the notifications that were missed, of the last 100 in the
-/// last 30 minutes, and a `delta` of everything. Without it, on a new day, and after an erasure,
-/// figures come as a `snapshot`. A slow reader misses deltas, and never waits for old ones.
+/// `snapshot` has the figures of the current day and of the last 30 minutes, by the time of events. `delta` follows within 250 ms of a recorded event: what
+/// changed, with absolute values, so that a lost one does no harm. `notification` is an event with `notify`. `bye` says why the stream ends:
+/// `drain`, `deleted`, `unauthorized`. A comment every 15 seconds shows that it is alive. Who reconnects with `Last-Event-ID` gets the notifications
+/// that were missed, of the last 100 in the last 30 minutes, and a `delta` of everything. Without it, on a new day, and after an erasure, figures come as a `snapshot`. A slow reader misses
+/// deltas, and never waits for old ones.
 #[utoipa::path(
     get, path = "/projects/{project_id}/live", tag = "analytics", operation_id = "live",
     params(
@@ -205,8 +202,7 @@ enum StreamPhase {
     Over,
 }
 
-/// One stream. It has no frames of its own: whenever the client has read, the latest one is
-/// compared with what was sent.
+/// One stream. It has no frames of its own: whenever the client has read, the latest one is compared with what was sent.
 struct LiveStream {
     engine: Engine,
     project: ProjectId,
@@ -352,8 +348,7 @@ thread_local! {
     static TEXTS: RefCell<VecDeque<(FiguresText, Option<Rc<str>>)>> = const { RefCell::new(VecDeque::new()) };
 }
 
-/// What a text is about. Its frames are those of these addresses, which are not used again while
-/// this is kept.
+/// What a text is about. Its frames are those of these addresses, which are not used again while this is kept.
 pub(super) struct FiguresText {
     frame: Weak<LiveFrame>,
     /// The frame that the client has.

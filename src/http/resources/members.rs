@@ -103,8 +103,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
     etag::json(&request, &MembersAnswer { members, truncated: false })
 }
 
-/// Creates a member: a person who holds API tokens. There is no password and no invitation; `POST
-/// /api-tokens` with `member_id` creates a token.
+/// Creates a member: a person who holds API tokens. There is no password and no invitation; `POST /api-tokens` with `member_id` creates a token.
 #[utoipa::path(
     post, path = "/members", tag = "management", operation_id = "create_member",
     request_body = NewMemberShape,
@@ -134,8 +133,7 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller
     etag::json(&request, &MemberAnswer::from(&*member))
 }
 
-/// Changes a member: all fields of the body, or none. Only a token of role owner changes owners, or
-/// makes a member one.
+/// Changes a member: all fields of the body, or none. Only a token of role owner changes owners, or makes a member one.
 #[utoipa::path(
     patch, path = "/members/{member_id}", tag = "management", operation_id = "update_member",
     params(MemberPath), request_body = MemberPatchShape,
@@ -156,8 +154,7 @@ pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller:
     Ok(HttpResponse::Ok().json(MemberAnswer::from(&*member)))
 }
 
-/// Removes a member, and revokes the member's tokens from the next request on. Only a token of role
-/// owner removes owners.
+/// Removes a member, and revokes the member's tokens from the next request on. Only a token of role owner removes owners.
 #[utoipa::path(
     delete, path = "/members/{member_id}", tag = "management", operation_id = "remove_member",
     params(MemberPath),

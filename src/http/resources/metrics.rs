@@ -31,8 +31,7 @@ const FORWARDED: [&str; 8] = [
 /// When the process began to serve, in seconds since 1970.
 static STARTED: OnceLock<f64> = OnceLock::new();
 
-/// Figures about the process, for Prometheus. A direct connection from the machine itself, by a
-/// loopback name, needs no token.
+/// Figures about the process, for Prometheus. A direct connection from the machine itself, by a loopback name, needs no token.
 #[utoipa::path(
     get, path = "/metrics", tag = "operations", operation_id = "process_metrics",
     responses((status = 200, description = "The text format 0.0.4.", body = String, content_type = "text/plain")),
@@ -235,8 +234,7 @@ mod tests {
     use super::*;
     use crate::http::tests::server::TestServer;
 
-    /// Checks the text format: each family is declared once, by HELP and TYPE, before its samples,
-    /// and buckets are cumulative.
+    /// Checks the text format: each family is declared once, by HELP and TYPE, before its samples, and buckets are cumulative.
     fn assert_exposition(text: &str) {
         let (mut declared, mut family, mut last_bucket) = (Vec::new(), ("", ""), 0);
         for line in text.lines() {

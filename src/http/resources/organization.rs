@@ -28,8 +28,7 @@ json_body! {
         /// Another currency for figures over several projects, as long as no event was recorded.
         #[schema(pattern = "^[A-Za-z]{3}$", value_type = Option<String>)]
         currency: Option<Currency> = optional("an ISO 4217 currency code such as EUR"),
-        /// Replaces the whole table: the worth of one unit of each currency in USD. USD itself is
-        /// 1.
+        /// Replaces the whole table: the worth of one unit of each currency in USD. USD itself is 1.
         #[schema(schema_with = fx_rates)]
         fx_rates: Option<Rates> = with(rates),
         /// Replaces the whole list.
@@ -134,8 +133,8 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller
     etag::json(&request, &OrganizationAnswer::from(&*organization))
 }
 
-/// Changes the caller's organization: all fields of the body, or none. After the first event the
-/// timezone (409 `timezone_fixed`) and the currency (409 `currency_fixed`) can't change.
+/// Changes the caller's organization: all fields of the body, or none. After the first event the timezone (409 `timezone_fixed`) and
+/// the currency (409 `currency_fixed`) can't change.
 #[utoipa::path(
     patch, path = "/organization", tag = "management", operation_id = "update_organization",
     request_body = OrganizationPatchShape,

@@ -99,8 +99,7 @@ macro_rules! shapes {
 }
 
 shapes! {
-    /// What is recorded of a person, over all projects. Keys are always there, and null if there is
-    /// no value.
+    /// What is recorded of a person, over all projects. Keys are always there, and null if there is no value.
     pub(crate) struct PrivacyArtifactShape {
         /// `headcount.export.v1`.
         format: String,

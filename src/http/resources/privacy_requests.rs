@@ -31,12 +31,10 @@ fn statuses() -> Object {
 #[derive(Debug, ToSchema)]
 #[schema(example = json!({"type": "erasure", "user_id": "ada"}))]
 pub(crate) struct NewPrivacyRequestShape {
-    /// `export` makes a copy of what is recorded of the person; `erasure` removes it, and has
-    /// nothing more recorded; `opt_in` has events of an erased person recorded again.
+    /// `export` makes a copy of what is recorded of the person; `erasure` removes it, and has nothing more recorded; `opt_in` has events of an erased person recorded again.
     #[schema(rename = "type", schema_with = kinds)]
     kind: PrivacyRequestKind,
-    /// All identities that ever had this e-mail address. Exactly one of `email`, `user_id` and
-    /// `anonymous_id` is given.
+    /// All identities that ever had this e-mail address. Exactly one of `email`, `user_id` and `anonymous_id` is given.
     email: Option<String>,
     /// The user's id, as it is sent with events.
     user_id: Option<String>,
@@ -92,8 +90,7 @@ query_parameters! {
     }
 }
 
-/// Whom a request is about: one of `email`, `user_id` and `anonymous_id`. The value is `[erased]`
-/// once the person is erased.
+/// Whom a request is about: one of `email`, `user_id` and `anonymous_id`. The value is `[erased]` once the person is erased.
 #[derive(Debug, Default, Serialize, ToSchema)]
 pub(crate) struct PrivacySubjectAnswer {
     /// The e-mail address.
@@ -174,8 +171,8 @@ pub(crate) struct PrivacyDetail {
 pub(crate) struct PrivacyAuditAnswer {
     /// When.
     at: Timestamp,
-    /// What: `created`, `started`, `resumed`, `progress` (one, which changes), `retried`, `failed`,
-    /// `erased` (once for each project), `completed`, `downloaded`, `expired`, `artifact_erased`.
+    /// What: `created`, `started`, `resumed`, `progress` (one, which changes), `retried`, `failed`, `erased` (once for each project), `completed`, `downloaded`,
+    /// `expired`, `artifact_erased`.
     event: String,
     /// What there is to tell about it.
     detail: PrivacyDetail,
@@ -330,11 +327,9 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
     etag::json(&request, &PrivacyRequestsAnswer { privacy_requests, truncated: page.truncated })
 }
 
-/// Makes a privacy request. An export has every event that was acknowledged before; its artifact
-/// can be downloaded once the request is `completed`. From the answer to an erasure on, no event of
-/// the person is recorded, and after one by e-mail none that reports the address; the person is
-/// gone from all answers and files once the request is `completed`. A second erasure of the same
-/// person completes.
+/// Makes a privacy request. An export has every event that was acknowledged before; its artifact can be downloaded once the request is `completed`. From the
+/// answer to an erasure on, no event of the person is recorded, and after one by e-mail none that reports the address; the person is gone from all answers and files once the request is `completed`. A second erasure of
+/// the same person completes.
 #[utoipa::path(
     post, path = "/privacy-requests", tag = "privacy", operation_id = "create_privacy_request",
     request_body = NewPrivacyRequestShape,

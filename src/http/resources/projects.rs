@@ -22,8 +22,7 @@ json_body! {
         /// The currency of its figures: an ISO 4217 code of any case. Default: USD.
         #[schema(pattern = "^[A-Za-z]{3}$", value_type = Option<String>)]
         currency: Option<Currency> = optional("an ISO 4217 currency code such as EUR"),
-        /// Which web origins may send events, such as `https://example.com`; empty: any. Default:
-        /// empty.
+        /// Which web origins may send events, such as `https://example.com`; empty: any. Default: empty.
         #[schema(max_items = 100)]
         allowed_origins: Option<Vec<String>> = optional("a list of origins such as [\"https://example.com\"]"),
         /// Whether visitors without ids are distinguished by a daily hash. Default: true.
@@ -34,18 +33,15 @@ json_body! {
         /// The policy for events that carry a privacy signal. Default: `record`.
         #[schema(schema_with = schemas::signals_policy)]
         signals_policy: Option<SignalsPolicy> = optional("\"record\", \"anonymize\" or \"drop\""),
-        /// Whether money sent with a public key is kept on the event and not counted. Default:
-        /// false.
+        /// Whether money sent with a public key is kept on the event and not counted. Default: false.
         server_only_revenue: Option<bool> = optional("true or false"),
         /// For how many days events are kept, today included. Default: for ever.
         #[schema(minimum = 1, maximum = 3660)]
         retention_days: Option<u32> = optional("an integer from 1 to 3660"),
-        /// Hosts of its own sites, each with its subdomains: links from there are no referrers.
-        /// Links within one registrable domain never are. Default: empty.
+        /// Hosts of its own sites, each with its subdomains: links from there are no referrers. Links within one registrable domain never are. Default: empty.
         #[schema(max_items = 100)]
         own_domains: Option<Vec<String>> = optional("a list of hosts such as [\"blog.example\"]"),
-        /// Other hosts that are no referrers, each with its subdomains: tills and sign-in pages
-        /// that the server doesn't know. Default: empty.
+        /// Other hosts that are no referrers, each with its subdomains: tills and sign-in pages that the server doesn't know. Default: empty.
         #[schema(max_items = 100)]
         ignored_referrers: Option<Vec<String>> = optional("a list of hosts such as [\"pay.example\"]"),
     }
@@ -74,27 +70,22 @@ json_body! {
         signals_policy: Option<SignalsPolicy> = optional("\"record\", \"anonymize\" or \"drop\""),
         /// Whether money sent with a public key is kept on the event and not counted.
         server_only_revenue: Option<bool> = optional("true or false"),
-        /// For how many days events are kept, today included; null: for ever. Events that are gone
-        /// don't come back.
+        /// For how many days events are kept, today included; null: for ever. Events that are gone don't come back.
         #[schema(value_type = Option<u32>, minimum = 1, maximum = 3660)]
         retention_days: Option<Option<u32>> = with(read_retention),
-        /// How many events a second may be sent with its public keys together; 0: no limit, and no
-        /// burst.
+        /// How many events a second may be sent with its public keys together; 0: no limit, and no burst.
         #[schema(maximum = 1_000_000)]
         rate_limit: Option<u32> = optional(schemas::up_to_rate("events a second, 0 for no limit")),
-        /// How many may be sent at once after a pause, at least 1 where there is a limit. Default:
-        /// as many as `rate_limit`.
+        /// How many may be sent at once after a pause, at least 1 where there is a limit. Default: as many as `rate_limit`.
         #[schema(maximum = 1_000_000)]
         burst: Option<u32> = optional(schemas::up_to_rate("events at once")),
         /// How many different groups, companies, pages and sources it may have over its lifetime.
         #[schema(schema_with = quotas::schema)]
         quotas: OwnQuotas = with(quotas::read),
-        /// Replaces the whole list of hosts of its own sites. It holds for events that are recorded
-        /// from then on.
+        /// Replaces the whole list of hosts of its own sites. It holds for events that are recorded from then on.
         #[schema(max_items = 100)]
         own_domains: Option<Vec<String>> = optional("a list of hosts such as [\"blog.example\"]"),
-        /// Replaces the whole list of other hosts that are no referrers. It holds for events that
-        /// are recorded from then on.
+        /// Replaces the whole list of other hosts that are no referrers. It holds for events that are recorded from then on.
         #[schema(max_items = 100)]
         ignored_referrers: Option<Vec<String>> = optional("a list of hosts such as [\"pay.example\"]"),
     }
@@ -315,12 +306,10 @@ async fn apply_retention(state: &AppState, project: &Project) {
     }
 }
 
-/// Deletes a project with everything that was recorded of it, its public keys and the tokens that
-/// are for it alone.
+/// Deletes a project with everything that was recorded of it, its public keys and the tokens that are for it alone.
 ///
-/// From the next request on, the project is unknown and part of no figure. Its files are removed in
-/// the background. Tokens of the project itself can't delete it. Backups that were made before
-/// still have it.
+/// From the next request on, the project is unknown and part of no figure. Its files are removed in the background. Tokens of the project itself can't delete
+/// it. Backups that were made before still have it.
 #[utoipa::path(
     delete, path = "/projects/{project_id}", tag = "management", operation_id = "delete_project",
     params(ProjectPath),

@@ -45,8 +45,7 @@ json_body! {
         /// How many events a second may be sent with the key; 0: no limit, and no burst.
         #[schema(maximum = 1_000_000)]
         rate_limit: Option<u32> = optional(schemas::up_to_rate("events a second, 0 for no limit")),
-        /// How many may be sent at once after a pause, at least 1 where there is a limit. Default:
-        /// as many as `rate_limit`.
+        /// How many may be sent at once after a pause, at least 1 where there is a limit. Default: as many as `rate_limit`.
         #[schema(maximum = 1_000_000)]
         burst: Option<u32> = optional(schemas::up_to_rate("events at once")),
     }
@@ -76,9 +75,8 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Projec
     etag::json(&request, &KeysAnswer { keys, truncated: false })
 }
 
-/// Changes how many events may be sent with a public key, or takes its rate limit away. It holds
-/// from the next request on, and for this key alone; a key whose limit was changed may send a whole
-/// burst at once.
+/// Changes how many events may be sent with a public key, or takes its rate limit away. It holds from the next request on, and
+/// for this key alone; a key whose limit was changed may send a whole burst at once.
 #[utoipa::path(
     patch, path = "/projects/{project_id}/keys/{public_key}", tag = "management", operation_id = "update_public_key",
     params(ProjectPath, KeyPath), request_body = KeyLimitShape,
@@ -99,8 +97,7 @@ pub(crate) async fn change(
     Ok(HttpResponse::Ok().json(changed.await?))
 }
 
-/// Gives a project one more public key; those it has stay valid. The body, if there is one, is an
-/// empty object.
+/// Gives a project one more public key; those it has stay valid. The body, if there is one, is an empty object.
 #[utoipa::path(
     post, path = "/projects/{project_id}/keys", tag = "management", operation_id = "create_public_key",
     params(ProjectPath),
@@ -120,8 +117,7 @@ pub(crate) async fn create(
     Ok(management::created(&KeyAnswer { public_key, public_keys: project.public_keys.clone() }))
 }
 
-/// Takes a public key from a project, from the next request on. Its last one stays: 409
-/// `last_public_key`.
+/// Takes a public key from a project, from the next request on. Its last one stays: 409 `last_public_key`.
 #[utoipa::path(
     delete, path = "/projects/{project_id}/keys/{public_key}", tag = "management", operation_id = "delete_public_key",
     params(ProjectPath, KeyPath),

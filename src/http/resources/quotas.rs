@@ -6,8 +6,7 @@ use headcount_domain::quota::Quotas;
 use serde_json::value::RawValue;
 use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, Schema, Type};
 
-/// How many different things a project may have over its lifetime. An event with one more is
-/// refused: 429 `quota_exceeded`.
+/// How many different things a project may have over its lifetime. An event with one more is refused: 429 `quota_exceeded`.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct QuotasAnswer {
     /// Groups.

@@ -6,8 +6,7 @@ use headcount_domain::queries::{Listed, RetentionCohort, RetentionQuery};
 query_parameters! {
     /// The cohorts to return.
     pub(crate) struct RetentionParameters {
-        /// The length of the intervals. Weeks begin on Monday; the days are those of the
-        /// organization's timezone.
+        /// The length of the intervals. Weeks begin on Monday; the days are those of the organization's timezone.
         interval: RunningInterval,
         /// The number of cohorts: the last so many intervals, the running one included.
         cohorts: Limit<60, 12>,
@@ -39,17 +38,14 @@ answer! {
     pub(crate) struct CohortOfUsers from RetentionCohort {
         /// The Monday of the week, `YYYY-MM-DD`, or the month, `YYYY-MM`.
         cohort: String,
-        /// How many users: those with a `user_id` or an `anonymous_id`. Cookieless visitors are new
-        /// every day, and left out.
+        /// How many users: those with a `user_id` or an `anonymous_id`. Cookieless visitors are new every day, and left out.
         users: u64,
-        /// How many of them were active in each interval, from that of the cohort to the running
-        /// one, which is not over.
+        /// How many of them were active in each interval, from that of the cohort to the running one, which is not over.
         returned: Vec<u64>,
     }
 }
 
-/// Users by the week or month of their first event, and how many of them were active in each later
-/// one.
+/// Users by the week or month of their first event, and how many of them were active in each later one.
 #[utoipa::path(
     get, path = "/projects/{project_id}/analytics/retention", tag = "analytics", operation_id = "retention",
     params(ProjectPath, RetentionParameters),

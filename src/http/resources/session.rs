@@ -98,15 +98,12 @@ pub(crate) struct CodeAnswer {
     expires_at: Timestamp,
 }
 
-/// Signs a browser in: the answer gives it a cookie, which stands for the token for 14 days, or
-/// until the token ends.
+/// Signs a browser in: the answer gives it a cookie, which stands for the token for 14 days, or until the token ends.
 ///
-/// A browser that is signed in by another token stays so, unless `replace` is true: any page can
-/// have a browser open an address with a code. It should ask its user first. A code works once. The
-/// cookie of a share stands for the share. An address has 5 tries a second. The cookie counts
-/// wherever an API token does, but only in requests of the page itself: by `Sec-Fetch-Site:
-/// same-origin`, or, where browsers leave that out, by the `Origin` or, in reads, the `Referer`. It
-/// is `__Host-headcount` over https, and `headcount` over plain http.
+/// A browser that is signed in by another token stays so, unless `replace` is true: any page can have a browser open an address with a code. It should ask its user
+/// first. A code works once. The cookie of a share stands for the share. An address has 5 tries a second. The cookie counts wherever an API token does, but only
+/// in requests of the page itself: by `Sec-Fetch-Site: same-origin`, or, where browsers leave that out, by the `Origin` or, in reads, the `Referer`. It is
+/// `__Host-headcount` over https, and `headcount` over plain http.
 #[utoipa::path(
     post, path = "/session", tag = "sign-in", operation_id = "sign_in",
     request_body = SignInShape,
@@ -137,8 +134,7 @@ pub(crate) async fn sign_in(ApiCall { state, request, payload }: ApiCall) -> Res
     Ok(with_cookie(&cookie::set(state.is_https(&request), &secret)))
 }
 
-/// Checks that a sign-in is by the token that a browser is signed in with. What would be refused
-/// anyway is refused later.
+/// Checks that a sign-in is by the token that a browser is signed in with. What would be refused anyway is refused later.
 async fn check_same(state: &AppState, former: &BrowserSession, shape: &SignInShape) -> Result<(), ApiError> {
     let (registry, now) = (state.engine.registry(), state.engine.clock().now());
     let new = match shape {
@@ -264,8 +260,7 @@ fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     one.into_iter().chain(other).min()
 }
 
-/// Signs the browser out: its cookie is worth nothing from the next request on, and its streams
-/// end.
+/// Signs the browser out: its cookie is worth nothing from the next request on, and its streams end.
 #[utoipa::path(
     delete, path = "/session", tag = "sign-in", operation_id = "sign_out",
     responses(
@@ -285,9 +280,8 @@ pub(crate) async fn sign_out(ApiCall { state, request, .. }: ApiCall) -> Result<
     Ok(with_cookie(&cookie::clear(state.is_https(&request))))
 }
 
-/// Makes a code that signs one browser in as the token that the request is sent with: within 5
-/// minutes, and before the server stops. A token has 10 such codes and an organization 100; one
-/// more ends the oldest, of the same token if there is one.
+/// Makes a code that signs one browser in as the token that the request is sent with: within 5 minutes, and before the server stops. A token has 10
+/// such codes and an organization 100; one more ends the oldest, of the same token if there is one.
 #[utoipa::path(
     post, path = "/session/codes", tag = "sign-in", operation_id = "create_sign_in_code",
     responses(

@@ -49,8 +49,7 @@ pub(crate) struct ShareAnswer {
 /// A share that was just made.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct NewShareAnswer {
-    /// The link. It has the secret, is shown here once, and is kept nowhere. What is after `#` is
-    /// in no log of a server.
+    /// The link. It has the secret, is shown here once, and is kept nowhere. What is after `#` is in no log of a server.
     url: String,
     /// Its id, which is not secret.
     share_id: String,
@@ -103,8 +102,7 @@ fn expires_at(fields: &Fields<'_>, name: &str) -> Result<Option<Instant>, ApiErr
     fields.parsed(name, "an RFC 3339 date and time", Instant::parse_rfc3339)
 }
 
-/// Refuses a share that shows what its maker can't see, unless the maker is an owner, who may give
-/// everything.
+/// Refuses a share that shows what its maker can't see, unless the maker is an owner, who may give everything.
 fn may_make(maker: &ApiToken, revenue: bool) -> Result<(), ApiError> {
     let needed = [Scope::AnalyticsRead].into_iter().chain(revenue.then_some(Scope::RevenueRead));
     match needed.into_iter().find(|scope| maker.role != Role::Owner && !maker.has(*scope)) {
@@ -129,10 +127,8 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Projec
     etag::json(&request, &SharesAnswer { shares, truncated: false })
 }
 
-/// Makes a share: a link that shows the figures of the project to whoever has it, and nothing else.
-/// It shows no people and no companies: not their lists, no metadata, no `user_id` and no
-/// `group_id`; money only with `revenue`. All readers of a share together may send 100 requests a
-/// second.
+/// Makes a share: a link that shows the figures of the project to whoever has it, and nothing else. It shows no people and no companies: not their lists,
+/// no metadata, no `user_id` and no `group_id`; money only with `revenue`. All readers of a share together may send 100 requests a second.
 #[utoipa::path(
     post, path = "/projects/{project_id}/shares", tag = "sign-in", operation_id = "create_share",
     params(ProjectPath), request_body = NewShareShape,

@@ -14,8 +14,7 @@ use crate::http::resources::docs::takes_gzip;
 /// What `npm run build` makes of `tracker/hc.ts`.
 const SCRIPT: &[u8] = include_bytes!("../../../tracker/dist/hc.js");
 const CONTENT_TYPE: &str = "text/javascript; charset=utf-8";
-/// Pages load the script on every visit, and it changes with releases only. An hour is the time
-/// after which all pages have a new one.
+/// Pages load the script on every visit, and it changes with releases only. An hour is the time after which all pages have a new one.
 const CACHE_CONTROL: HeaderValue = HeaderValue::from_static("public, max-age=3600");
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
@@ -26,11 +25,9 @@ static PACKED: LazyLock<Option<Bytes>> = LazyLock::new(|| {
     packer.finish().ok().map(Bytes::from)
 });
 
-/// The tracker: a script that sends the pageviews and events of a page. It is described in
-/// `docs/TRACKER.md`.
+/// The tracker: a script that sends the pageviews and events of a page. It is described in `docs/TRACKER.md`.
 ///
-/// Parameters are ignored: pages add one to get a new script at once, and tag managers the key,
-/// which the script itself reads.
+/// Parameters are ignored: pages add one to get a new script at once, and tag managers the key, which the script itself reads.
 #[utoipa::path(
     get, path = "/hc.js", tag = "events", operation_id = "tracker",
     responses((status = 200, description = "The script.", body = String, content_type = "text/javascript"), NotModified),

@@ -54,8 +54,7 @@ pub(crate) struct TrafficAnswer {
 /// The sessions of one channel, source, medium or campaign.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SessionsRow {
-    /// The channel, source, medium or campaign of the session: of its first event with a source,
-    /// else of its first.
+    /// The channel, source, medium or campaign of the session: of its first event with a source, else of its first.
     value: String,
     /// How many sessions.
     sessions: u64,
@@ -72,8 +71,7 @@ impl From<TrafficRow> for SessionsRow {
     }
 }
 
-/// Sessions of a window by channel, source, medium and campaign, also of days before the project's
-/// `retention_floor`.
+/// Sessions of a window by channel, source, medium and campaign, also of days before the project's `retention_floor`.
 #[utoipa::path(
     get, path = "/projects/{project_id}/analytics/traffic", tag = "analytics", operation_id = "traffic",
     params(ProjectPath, TrafficParameters),

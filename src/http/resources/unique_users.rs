@@ -11,8 +11,7 @@ json_body! {
     /// What unique users are asked for.
     #[schema(example = json!({"event_name": "pageview", "filters": [{"field": "browser", "operator": "is", "value": "Firefox"}]}))]
     pub(crate) struct UniqueUsersQuestion {
-        /// The first day: `YYYY-MM-DD`, or an RFC 3339 instant of it. Default: 30 days before
-        /// today.
+        /// The first day: `YYYY-MM-DD`, or an RFC 3339 instant of it. Default: 30 days before today.
         start_date: Option<String> = optional("a string"),
         /// The last day. Default: today.
         end_date: Option<String> = optional("a string"),

@@ -16,8 +16,7 @@ use headcount_domain::ids::ProjectId;
 use serde::Deserialize;
 use tokio::sync::oneshot::{self, Receiver};
 
-/// How often a space is sent while the verification goes on, so that nobody on the way takes the
-/// connection for dead.
+/// How often a space is sent while the verification goes on, so that nobody on the way takes the connection for dead.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 /// Refusals within this time have their own status.
 const FIRST_LOOK: Duration = Duration::from_millis(300);
@@ -33,8 +32,7 @@ pub(crate) struct VerifiedProjectAnswer {
     pub(crate) events: u64,
     /// The number of cells and records that were compared.
     pub(crate) cells: u64,
-    /// The number of cells that are older than what is kept of the events, and are taken as they
-    /// are.
+    /// The number of cells that are older than what is kept of the events, and are taken as they are.
     frozen: u64,
 }
 
@@ -62,8 +60,7 @@ pub(crate) struct DamagedFileAnswer {
     /// Where the node of a cluster answers that found it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) node: Option<String>,
-    /// Its path in the data directory, or its address if it is an object that the nodes of a
-    /// cluster share.
+    /// Its path in the data directory, or its address if it is an object that the nodes of a cluster share.
     pub(crate) file: String,
     /// What is wrong with it.
     pub(crate) reason: String,
@@ -84,8 +81,7 @@ pub(crate) struct UnverifiedPartitionAnswer {
 /// The result of a verification.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct VerifyAnswer {
-    /// `clean`; `incomplete`: nothing wrong was found, but partitions of a cluster are not
-    /// verified; `differs`: figures differ; `damaged`: files are damaged.
+    /// `clean`; `incomplete`: nothing wrong was found, but partitions of a cluster are not verified; `differs`: figures differ; `damaged`: files are damaged.
     pub(crate) status: String,
     /// The projects that were recomputed.
     pub(crate) projects: Vec<VerifiedProjectAnswer>,
@@ -150,13 +146,10 @@ query_parameters! {
 
 type Outcome = Result<VerifyReport, VerifyError>;
 
-/// Recomputes the figures of every project from its recorded events, compares them, and checks all
-/// files.
+/// Recomputes the figures of every project from its recorded events, compares them, and checks all files.
 ///
-/// It takes as long as replaying all events, at the lowest priority. In a cluster, each node does
-/// so with the partitions that it has. The answer begins with a space every few seconds until it is
-/// there. One that fails later than at once is an error object with the status 200. It ends when
-/// the client closes the connection.
+/// It takes as long as replaying all events, at the lowest priority. In a cluster, each node does so with the partitions that it has. The answer begins with a space every few seconds until it is there. One
+/// that fails later than at once is an error object with the status 200. It ends when the client closes the connection.
 #[utoipa::path(
     post, path = "/admin/verify", tag = "operations", operation_id = "verify", params(VerifyParameters),
     responses((status = 200, description = "What was found.", body = VerifyAnswer), ConflictErrors),

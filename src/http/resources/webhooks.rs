@@ -46,8 +46,7 @@ json_body! {
     pub(crate) struct NewWebhookShape {
         /// The project whose notifications are sent.
         project_id: String = required("a string"),
-        /// Where they are sent: an `http` or `https` URL. Only globally reachable addresses are
-        /// connected to.
+        /// Where they are sent: an `http` or `https` URL. Only globally reachable addresses are connected to.
         #[schema(max_length = 2048)]
         url: String = required("a string"),
         /// What it sends. Default: `["notification"]`.
@@ -139,8 +138,8 @@ pub(crate) struct NewWebhookAnswer {
     status: WebhookStatus,
     /// When it was made.
     created_at: Timestamp,
-    /// The secret that signs: shown this once. The header `headcount-signature:
-    /// t=<seconds>,v1=<hex>` has the HMAC-SHA256 of `<t>.<body>`, with the whole secret as key.
+    /// The secret that signs: shown this once. The header `headcount-signature: t=<seconds>,v1=<hex>` has the HMAC-SHA256 of `<t>.<body>`, with
+    /// the whole secret as key.
     secret: String,
 }
 
@@ -257,8 +256,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
     etag::json(&request, &WebhooksAnswer { webhooks, truncated: page.truncated })
 }
 
-/// Makes a webhook. It sends the notifications that are recorded from now on, in order, each at
-/// least once.
+/// Makes a webhook. It sends the notifications that are recorded from now on, in order, each at least once.
 #[utoipa::path(
     post, path = "/webhooks", tag = "webhooks", operation_id = "create_webhook",
     request_body = NewWebhookShape,

@@ -13,11 +13,9 @@ use ureq::http::Request;
 use super::nodes::{FakeOwner, Nodes, bytes};
 use crate::http::endpoints;
 
-/// Whether an operation goes to the owner of the project, or to the home of the organization. The
-/// others are answered by the node that they reach: those of control data, of the node itself, and
-/// of whole organizations, which ask the owners of their projects. A webhook that is made, its
-/// deliveries and its replay travel by its project (`tests/it/cluster_nodes.rs`); the ids of these
-/// requests are no webhooks.
+/// Whether an operation goes to the owner of the project, or to the home of the organization. The others are answered by the node that they reach: those of control data, of
+/// the node itself, and of whole organizations, which ask the owners of their projects. A webhook that is made, its deliveries and its replay travel by its project
+/// (`tests/it/cluster_nodes.rs`); the ids of these requests are no webhooks.
 fn travels(method: &str, path: &str) -> bool {
     if let Some(of_project) = path.strip_prefix("/projects/{project_id}") {
         return !of_project.is_empty() && !of_project.starts_with("/keys") && !of_project.starts_with("/shares");

@@ -124,8 +124,7 @@ impl Nodes {
         Self { token, first, other, here, there }
     }
 
-    /// A request to the first node about the project of the other, by its path after
-    /// `/projects/{project_id}`.
+    /// A request to the first node about the project of the other, by its path after `/projects/{project_id}`.
     pub(crate) fn about_there(&self, method: &str, rest: &str) -> request::Builder {
         let uri = format!("{}/projects/{}{rest}", self.first.url, self.there.id);
         Request::builder().method(method).uri(uri).header("authorization", format!("Bearer {}", self.token))
@@ -203,8 +202,7 @@ pub(crate) async fn refusal(request: Request<String>) -> (u16, String) {
     (head.status().as_u16(), answer["error"]["code"].as_str().unwrap_or_default().to_owned())
 }
 
-/// Who pretends to be the owner: answers each request on a connection, until the script ends the
-/// connection.
+/// Who pretends to be the owner: answers each request on a connection, until the script ends the connection.
 pub(crate) struct FakeOwner {
     pub(crate) url: String,
     /// The heads of the requests so far, and their bodies.
@@ -213,8 +211,7 @@ pub(crate) struct FakeOwner {
 }
 
 impl FakeOwner {
-    /// Answers by `script`, which gets the connection and the number of its request, from 0.
-    /// Whether the connection goes on.
+    /// Answers by `script`, which gets the connection and the number of its request, from 0. Whether the connection goes on.
     pub(crate) fn start(script: impl Fn(&mut TcpStream, usize) -> bool + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

@@ -17,7 +17,7 @@ const MAX_FUNCTION_LINES: usize = 70;
 /// The most characters of a line with a comment. Tables and code in comments may be wider.
 const MAX_COMMENT_WIDTH: usize = 100;
 /// The budget of `just lines`. It only shrinks.
-const MAX_PRODUCTION_LINES: usize = 96_600;
+const MAX_PRODUCTION_LINES: usize = 96_400;
 
 /// Files that are longer, each with its reason.
 const LONG_FILES: &[&str] = &[];
@@ -54,11 +54,15 @@ fn production_lines_stay_within_the_budget() {
 
 #[test]
 fn comments_fit_the_width_of_prose() {
+    // Macros make texts of the API's document of these, each of one line.
+    let documents = ["api/", "src/http/", "domain/src/intake/submission.rs"];
     let mut wide = Vec::new();
     for source in tree() {
+        let has_texts = documents.iter().any(|folder| source.name.starts_with(folder));
         let mut is_code = false;
         for (number, line) in (1..).zip(source.text.lines()) {
-            let comment = line.trim_start().strip_prefix("//").map(|text| text.trim_start_matches(['/', '!']));
+            let comment = line.trim_start().strip_prefix("//").filter(|text| !has_texts || !text.starts_with('/'));
+            let comment = comment.map(|text| text.trim_start_matches(['/', '!']));
             is_code = comment.is_some_and(|text| is_code != text.trim_start().starts_with("```"));
             let is_prose = comment.is_some_and(|text| !is_code && !text.starts_with(" |") && !text.starts_with("     "));
             if is_prose && line.chars().count() > MAX_COMMENT_WIDTH {

@@ -21,8 +21,7 @@ pub(crate) struct TrackAnswer {
     /// Why it was dropped: `bot`, `consent`, `opted_out`, `retention`.
     #[schema(required)]
     reason: Option<&'static str>,
-    /// Its position, which rises within a project; a duplicate has that of the first. Null if it
-    /// was dropped.
+    /// Its position, which rises within a project; a duplicate has that of the first. Null if it was dropped.
     #[schema(required)]
     position: Option<u64>,
     /// Its `timestamp` lay too far ahead, and the time of receipt is used.
@@ -36,9 +35,8 @@ pub(crate) struct TrackAnswer {
 /// What was wrong with an event that was taken all the same.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub(crate) struct EventWarning {
-    /// Its kind, for programs: `clamped`, `currency_unknown`, `field_ignored`, `group_ignored`,
-    /// `metadata_trimmed`, `misspelt_field`, `no_rate`, `placeholder_id`, `text_cut`,
-    /// `timestamp_in_seconds` or `value_ignored`.
+    /// Its kind, for programs: `clamped`, `currency_unknown`, `field_ignored`, `group_ignored`, `metadata_trimmed`, `misspelt_field`, `no_rate`,
+    /// `placeholder_id`, `text_cut`, `timestamp_in_seconds` or `value_ignored`.
     code: Cow<'static, str>,
     /// The field.
     param: String,
@@ -86,18 +84,15 @@ pub(crate) struct BatchAnswer {
     pub(crate) duplicates: usize,
     /// How many were dropped, by the project's policy.
     pub(crate) dropped: usize,
-    /// The places, from 0, of those that were recorded with the time of receipt, as their
-    /// `timestamp` lay too far ahead. Absent if there are none.
+    /// The places, from 0, of those that were recorded with the time of receipt, as their `timestamp` lay too far ahead. Absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub(crate) clamped: Vec<usize>,
-    /// What was repaired of the events, and probable mistakes in them: the first 100. Absent if
-    /// there are none.
+    /// What was repaired of the events, and probable mistakes in them: the first 100. Absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub(crate) warnings: Vec<BatchWarning>,
-    /// The invalid ones, and those that a quota refused (`quota_exceeded`). All others need no
-    /// resending.
+    /// The invalid ones, and those that a quota refused (`quota_exceeded`). All others need no resending.
     pub(crate) errors: Vec<BatchError>,
 }
 

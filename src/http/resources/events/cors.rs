@@ -11,13 +11,12 @@ const HEADERS: HeaderValue = HeaderValue::from_static("content-type, content-enc
 /// What Segment's SDK for pages sends.
 const SEGMENT_HEADERS: HeaderValue =
     HeaderValue::from_static("authorization, content-type, content-encoding, x-retry-count, x-request-id");
-/// `sendBeacon` sends JSON bodies with credentials, and browsers then require this header. The
-/// server reads no cookies: the key and the origin decide.
+/// `sendBeacon` sends JSON bodies with credentials, and browsers then require this header. The server reads no cookies: the key and the
+/// origin decide.
 const CREDENTIALS: HeaderValue = HeaderValue::from_static("true");
 const MAX_AGE_SECONDS: HeaderValue = HeaderValue::from_static("86400");
 
-/// Refuses a page of an origin that the project does not list. A request without an origin (a
-/// server, an app) passes.
+/// Refuses a page of an origin that the project does not list. A request without an origin (a server, an app) passes.
 pub(crate) fn check_origin(project: &ProjectConfig, request: &HttpRequest) -> Result<(), ApiError> {
     match request.headers().get(header::ORIGIN) {
         Some(origin) if !project.allows_origin(origin.to_str().unwrap_or_default()) => Err(ApiError::origin_forbidden()),
@@ -41,8 +40,7 @@ fn origin_of(url: &str) -> &str {
     url.get(..end).unwrap_or_default()
 }
 
-/// Lets the page that sent the request read the answer or the error, unless its origin is
-/// forbidden.
+/// Lets the page that sent the request read the answer or the error, unless its origin is forbidden.
 pub(crate) fn readable(answer: Result<HttpResponse, ApiError>, request: &HttpRequest) -> Result<HttpResponse, ApiError> {
     let Some(origin) = request.headers().get(header::ORIGIN) else { return answer };
     match answer {
@@ -62,8 +60,7 @@ fn with_origin(mut response: HttpResponse, origin: Option<HeaderValue>) -> HttpR
     response
 }
 
-/// Answers a preflight of any origin. A preflight carries no key; the request itself decides by key
-/// and origin.
+/// Answers a preflight of any origin. A preflight carries no key; the request itself decides by key and origin.
 pub(crate) fn preflight(call: ApiCall) -> Answer {
     at_once(Ok(allowing(HEADERS, &call.request)))
 }

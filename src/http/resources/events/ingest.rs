@@ -93,8 +93,7 @@ fn counted(state: &AppState, project: ProjectId, answer: Result<HttpResponse, Ap
     answer
 }
 
-/// Returns the project of the public key in `x-service-pk`, or in `?pk=`, because `sendBeacon`
-/// can't set a header.
+/// Returns the project of the public key in `x-service-pk`, or in `?pk=`, because `sendBeacon` can't set a header.
 pub(crate) fn public_key(state: &AppState, request: &HttpRequest, query: &QueryString) -> Result<PublicKey, ApiError> {
     let header = request.headers().get(&PUBLIC_KEY).map(|value| value.to_str().unwrap_or_default());
     let key = header.or_else(|| query.text("pk"));
@@ -108,9 +107,8 @@ pub(crate) fn known_key(state: &AppState, key: &str) -> Result<PublicKey, ApiErr
     key.ok_or_else(|| ApiError::unauthenticated("the public key is not known"))
 }
 
-/// Handles a request with a public key, within the limit of the key and from an allowed origin. The
-/// answer reports the remaining limit, and a page can read it. A request of a project that another
-/// node owns goes there with `body`, and the owner sees to all of this.
+/// Handles a request with a public key, within the limit of the key and from an allowed origin. The answer reports the remaining limit,
+/// and a page can read it. A request of a project that another node owns goes there with `body`, and the owner sees to all of this.
 pub(crate) async fn by_public_key<B: Into<Upload>>(
     state: &AppState,
     request: &HttpRequest,
@@ -278,8 +276,7 @@ fn any_events(body: &str) -> Result<Vec<&str>, ApiError> {
     Ok(events.into_iter().map(RawValue::get).collect())
 }
 
-/// The events of a batch as nearly all are sent, in a third of the time. `None`: of any other,
-/// valid or not.
+/// The events of a batch as nearly all are sent, in a third of the time. `None`: of any other, valid or not.
 fn plain_events(body: &str) -> Option<Vec<&str>> {
     let mut json = PlainJson::new(body)?;
     let mut events = None;

@@ -8,8 +8,7 @@ use headcount_api::endpoint::*;
 use headcount_api::rate_limit::{counted, headers, now};
 use headcount_control::{Limiter, PublicKey};
 
-/// What a sender may send: within the limits of its key and of the project, as long as the key is
-/// there. Tokens have none of these.
+/// What a sender may send: within the limits of its key and of the project, as long as the key is there. Tokens have none of these.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allowance<'a>(Option<&'a PublicKey>);
 

@@ -90,13 +90,11 @@ pub(crate) async fn server_batch(call: ApiCall, caller: ProjectCaller) -> Result
     from_server(call, caller, BodyKind::Batch).await
 }
 
-/// Records a batch that may have rows of an export, which keep everything that was decided about
-/// them: visitors, consent, money, companies, agents, countries and acquisition. Their `position`
-/// and `received_at` are new. No policy of the project applies to them again.
+/// Records a batch that may have rows of an export, which keep everything that was decided about them: visitors, consent, money, companies, agents,
+/// countries and acquisition. Their `position` and `received_at` are new. No policy of the project applies to them again.
 ///
-/// A row whose day would be another one in this organization is refused with `timezone_mismatch`,
-/// one whose money was converted to other currencies with `currency_mismatch`. Without `_v`, an
-/// event is one that a server sends. It may say what another product found out about its visitor:
+/// A row whose day would be another one in this organization is refused with `timezone_mismatch`, one whose money was converted to other currencies
+/// with `currency_mismatch`. Without `_v`, an event is one that a server sends. It may say what another product found out about its visitor:
 /// `"_import": {"browser", "browser_version", "os", "device", "location_country"}`, all optional.
 #[utoipa::path(
     post, path = "/projects/{project_id}/import", tag = "data", operation_id = "import_events",

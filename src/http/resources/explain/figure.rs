@@ -17,12 +17,10 @@ use xxhash_rust::xxh3::Xxh3;
 use super::cursor::ExplainCursor;
 use super::rows::{ContributingEvent, DimensionName, EntityLevelName, FigureName, TouchModelName, UncountedEvent};
 
-/// The most events of each list on a page, and how many there are unless a question says another
-/// number.
+/// The most events of each list on a page, and how many there are unless a question says another number.
 const MAX_EVENTS: usize = 500;
 const DEFAULT_EVENTS: usize = 100;
-/// How long an answer can be confirmed by 304. It is shorter than the life of the answer's cursor,
-/// which must be of use then.
+/// How long an answer can be confirmed by 304. It is shorter than the life of the answer's cursor, which must be of use then.
 const CONFIRMED_MS: i64 = 5 * 60 * 1000;
 
 json_body! {
@@ -36,19 +34,16 @@ json_body! {
         /// The figure. All but `unique_users` and `sessions` need what the revenue endpoints need.
         #[schema(value_type = FigureName)]
         figure: ExplainedFigure = with(read_figure),
-        /// The first day: `YYYY-MM-DD`, or an RFC 3339 instant of it. Default: 30 days before
-        /// today.
+        /// The first day: `YYYY-MM-DD`, or an RFC 3339 instant of it. Default: 30 days before today.
         start_date: Option<String> = optional("a string"),
         /// The last day. Default: today.
         end_date: Option<String> = optional("a string"),
         /// Only events of this name.
         event_name: Option<String> = optional("a string"),
-        /// Only events for which all of these hold; at most 20. `source`, `medium`, `campaign` and
-        /// `exit_url` may be fields too.
+        /// Only events for which all of these hold; at most 20. `source`, `medium`, `campaign` and `exit_url` may be fields too.
         #[schema(value_type = Option<Vec<FilterShape>>)]
         filters: SentFilters = with(SentFilters::read),
-        /// `attribution`: the first touch of the buyer (the default), or the last one before each
-        /// order.
+        /// `attribution`: the first touch of the buyer (the default), or the last one before each order.
         #[schema(value_type = Option<TouchModelName>)]
         model: Option<TouchModel> = with(read_name),
         /// `attribution`: the touches of the buyer's account (the default), or its own.
@@ -62,9 +57,8 @@ json_body! {
         /// The most events of each list.
         #[schema(value_type = Option<u32>, minimum = 1, maximum = 500, default = 100)]
         limit: usize = with(read_limit),
-        /// `next` of the page before, with the same other fields; `limit` may differ. It lives for
-        /// 15 minutes from the first page on, and ends with a restart of the server and an erasure:
-        /// `cursor_expired`.
+        /// `next` of the page before, with the same other fields; `limit` may differ. It lives for 15 minutes from the first page on, and ends with a
+        /// restart of the server and an erasure: `cursor_expired`.
         #[schema(max_length = 256)]
         cursor: Option<String> = optional("a string"),
     }
@@ -127,8 +121,7 @@ impl ExplainBody {
         }
     }
 
-    /// Returns a hash of everything that a cursor is bound to: all but the page. Filters count as
-    /// they were sent.
+    /// Returns a hash of everything that a cursor is bound to: all but the page. Filters count as they were sent.
     fn hash(&self, project: u64, attributed: Option<&AttributedTo>) -> u64 {
         let mut hash = Xxh3::new();
         hash.write_u64(project);
@@ -161,8 +154,7 @@ pub(crate) struct ExplainAnswer {
     /// The cursor of the next page; null when both lists are done.
     #[schema(required)]
     next: Option<String>,
-    /// The last position of the project when the first page was asked for. Later events are on none
-    /// of the pages.
+    /// The last position of the project when the first page was asked for. Later events are on none of the pages.
     position: Position,
     /// The project's currency, in which money contributes. Absent if the token may not see money.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -188,8 +180,7 @@ fn refused(error: ExplainError) -> ApiError {
 
 /// The events that make up a figure, page by page, and those that are not counted.
 ///
-/// `result` is what `report` answers to the same question, or for `attribution`, `by-attribution`:
-/// the revenue of `value`.
+/// `result` is what `report` answers to the same question, or for `attribution`, `by-attribution`: the revenue of `value`.
 #[utoipa::path(
     post, path = "/projects/{project_id}/explain", tag = "analytics", operation_id = "explain",
     params(ProjectPath), request_body = ExplainBody,

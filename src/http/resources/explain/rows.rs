@@ -77,8 +77,7 @@ pub(crate) struct ContributingEvent {
     currency: Option<Option<String>>,
     /// What it adds to the figure. The sum over all pages is `result`.
     contributes: Decimal,
-    /// Why it contributes: `first_of_user`, `first_of_session`, `order`, `refund`; for
-    /// `attribution`, `touch`, or `direct` if its entity has no touch.
+    /// Why it contributes: `first_of_user`, `first_of_session`, `order`, `refund`; for `attribution`, `touch`, or `direct` if its entity has no touch.
     #[schema(value_type = ContributionReason)]
     why: &'static str,
 }
@@ -105,8 +104,8 @@ pub(crate) struct UncountedEvent {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
     currency: Option<Option<String>>,
-    /// Why it is not counted: recorded without consent, its session began before the window, money
-    /// that only servers may send, no rate, or a refund among orders.
+    /// Why it is not counted: recorded without consent, its session began before the window, money that only servers may send, no rate, or a refund
+    /// among orders.
     #[schema(value_type = OmissionReason)]
     why: &'static str,
 }

@@ -17,21 +17,18 @@ use crate::http::resources::aggregate::{GroupValue, read_limit};
 use crate::http::resources::revenue::{UnconvertedMoney, unconverted};
 
 json_body! {
-    /// Which figures are asked for, and by which property. Events are chosen by the window, the
-    /// name and the filters.
+    /// Which figures are asked for, and by which property. Events are chosen by the window, the name and the filters.
     #[schema(example = json!({
         "start_date": "2024-03-01", "end_date": "2024-03-31", "dimension": "source", "compare": "previous_year",
         "event_name": "pageview", "filters": [{"field": "device", "operator": "is", "value": "mobile"}],
         "search": "goo", "order_by": "sessions", "limit": 20
     }))]
     pub(crate) struct BreakdownBody {
-        /// The first day: `YYYY-MM-DD`, or an RFC 3339 instant of it. Default: 30 days before
-        /// today.
+        /// The first day: `YYYY-MM-DD`, or an RFC 3339 instant of it. Default: 30 days before today.
         start_date: Option<String> = optional("a string"),
         /// The last day. Default: today.
         end_date: Option<String> = optional("a string"),
-        /// What the window is compared with: as many days before it, the same dates a year earlier,
-        /// or a window of its own.
+        /// What the window is compared with: as many days before it, the same dates a year earlier, or a window of its own.
         #[schema(value_type = Option<CompareShape>)]
         compare: Compare = with(Compare::read),
         /// A built-in field, `source`, `medium`, `campaign`, `exit_url`, or `metadata.` and a path.
@@ -39,14 +36,12 @@ json_body! {
         dimension: Field = with(read_dimension),
         /// Only events of this name.
         event_name: Option<String> = optional("a string"),
-        /// Only events for which all of these hold; at most 20. `source`, `medium`, `campaign` and
-        /// `exit_url` may be fields too.
+        /// Only events for which all of these hold; at most 20. `source`, `medium`, `campaign` and `exit_url` may be fields too.
         #[schema(value_type = Option<Vec<FilterShape>>)]
         filters: Vec<Filter> = with(filters::read_in_sessions),
         /// Only rows whose value contains this text, ignoring case.
         search: Option<String> = optional("a string"),
-        /// The figure that rows are ordered by, descending. `revenue` and `orders` need what the
-        /// revenue endpoints need.
+        /// The figure that rows are ordered by, descending. `revenue` and `orders` need what the revenue endpoints need.
         #[schema(value_type = Option<OrderByName>)]
         order_by: OrderBy = with(read_order),
         /// The most rows to return.
@@ -96,8 +91,7 @@ pub(crate) struct BreakdownAnswer {
     /// The window that was asked to compare with.
     #[schema(required)]
     previous: Option<PreviousWindow>,
-    /// Money of the window that the figures leave out because its currency had no rate, by
-    /// currency.
+    /// Money of the window that the figures leave out because its currency had no rate, by currency.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = BTreeMap<String, UnconvertedMoney>)]
     unconverted: Option<BTreeMap<String, UnconvertedMoney>>,
@@ -122,8 +116,7 @@ pub(crate) struct FiguresRow {
     value: GroupValue,
     /// The distinct users.
     unique_users: u64,
-    /// The sessions that began in the window and hold one of the events. One that holds two values
-    /// is in both rows.
+    /// The sessions that began in the window and hold one of the events. One that holds two values is in both rows.
     sessions: u64,
     /// The pageviews.
     pageviews: u64,

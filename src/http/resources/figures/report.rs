@@ -21,23 +21,19 @@ json_body! {
         "event_name": "pageview", "filters": [{"field": "source", "operator": "is", "value": "google"}]
     }))]
     pub(crate) struct ReportBody {
-        /// The first day: `YYYY-MM-DD`, or an RFC 3339 instant of it. Default: 30 days before
-        /// today.
+        /// The first day: `YYYY-MM-DD`, or an RFC 3339 instant of it. Default: 30 days before today.
         start_date: Option<String> = optional("a string"),
         /// The last day. Default: today.
         end_date: Option<String> = optional("a string"),
-        /// The length of the buckets. `hour`: at most 14 days, also of the window that is compared
-        /// with. Weeks begin on Monday.
+        /// The length of the buckets. `hour`: at most 14 days, also of the window that is compared with. Weeks begin on Monday.
         #[schema(value_type = Option<IntervalName>)]
         interval: Interval = with(read_interval),
-        /// What the window is compared with: as many days before it, the same dates a year earlier,
-        /// or a window of its own.
+        /// What the window is compared with: as many days before it, the same dates a year earlier, or a window of its own.
         #[schema(value_type = Option<CompareShape>)]
         compare: Compare = with(Compare::read),
         /// Only events of this name.
         event_name: Option<String> = optional("a string"),
-        /// Only events for which all of these hold; at most 20. `source`, `medium`, `campaign` and
-        /// `exit_url` may be fields too.
+        /// Only events for which all of these hold; at most 20. `source`, `medium`, `campaign` and `exit_url` may be fields too.
         #[schema(value_type = Option<Vec<FilterShape>>)]
         filters: Vec<Filter> = with(filters::read_in_sessions),
     }
@@ -71,12 +67,10 @@ pub(crate) struct ReportAnswer {
     totals: TotalFigures,
     /// Every bucket that touches the window. They count the days of the window only.
     series: Vec<BucketFigures>,
-    /// The figures of the window that was asked to compare with. Its buckets align with those of
-    /// `series` by index.
+    /// The figures of the window that was asked to compare with. Its buckets align with those of `series` by index.
     #[schema(required)]
     previous: Option<PreviousFigures>,
-    /// Money of the window that the figures leave out because its currency had no rate, by
-    /// currency.
+    /// Money of the window that the figures leave out because its currency had no rate, by currency.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = BTreeMap<String, UnconvertedMoney>)]
     unconverted: Option<BTreeMap<String, UnconvertedMoney>>,
@@ -122,8 +116,7 @@ pub(crate) struct TotalFigures {
 /// The figures of a bucket.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct BucketFigures {
-    /// The first day of a day, week or month, be it before the window; of an hour the instant of
-    /// its start.
+    /// The first day of a day, week or month, be it before the window; of an hour the instant of its start.
     bucket: String,
     /// The distinct users.
     unique_users: u64,
@@ -223,8 +216,7 @@ fn check_hours(interval: Interval, windows: ComparedWindows) -> Result<(), ApiEr
 
 /// Figures of chosen events and of the sessions that hold them, by hour, day, week or month.
 ///
-/// Without name and filters, and not by hour, the days before the project's `retention_floor` are
-/// answered about, too.
+/// Without name and filters, and not by hour, the days before the project's `retention_floor` are answered about, too.
 #[utoipa::path(
     post, path = "/projects/{project_id}/analytics/report", tag = "analytics", operation_id = "report",
     params(ProjectPath), request_body = ReportBody,

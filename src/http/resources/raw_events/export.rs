@@ -30,18 +30,15 @@ query_parameters! {
         /// Default: all days, if `end_date` isn't given either.
         dates: SentDates,
         conditions: Conditions,
-        /// NDJSON has no nulls, and `"_v":1` in each line. CSV has a header, `_v`, an empty field
-        /// for null and `""` for empty text; where a text, or what follows a `;`, tab or line break
-        /// in it, would begin a formula in a spreadsheet, an apostrophe stands before it. Parquet
-        /// has the column types of the archive.
+        /// NDJSON has no nulls, and `"_v":1` in each line. CSV has a header, `_v`, an empty field for null and `""` for empty text; where a text, or what follows a
+        /// `;`, tab or line break in it, would begin a formula in a spreadsheet, an apostrophe stands before it. Parquet has the column types of the archive.
         format: Choice<ExportFormat>,
     }
 }
 
 /// The recorded events of a project, lowest position first: those recorded before the request.
 ///
-/// The answer is streamed. One that fails on its way ends without the last chunk, so that clients
-/// see that it is incomplete.
+/// The answer is streamed. One that fails on its way ends without the last chunk, so that clients see that it is incomplete.
 #[utoipa::path(
     get, path = "/projects/{project_id}/export", tag = "data", operation_id = "export_events",
     params(ProjectPath, ExportParameters),

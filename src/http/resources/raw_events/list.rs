@@ -22,14 +22,12 @@ query_parameters! {
         conditions: Conditions,
         /// The most events of the page. A page of very large events has fewer.
         limit: Limit<1_000, 100>,
-        /// `next` of the page before, with the same other parameters. The first page's window and
-        /// its last position hold for all pages: later events are in none of them. It has no life
-        /// span, but after a restore, and once a day of its window is not kept any more, it is
-        /// refused: `cursor_expired`.
+        /// `next` of the page before, with the same other parameters. The first page's window and its last position hold for all pages: later
+        /// events are in none of them. It has no life span, but after a restore, and once a day of its window is not kept any more, it is refused:
+        /// `cursor_expired`.
         cursor: SentCursor,
-        /// Only events after this position, in the order of recording. To read on, give the
-        /// `position` of the last event, or, where there is none, that of the answer. Not together
-        /// with `cursor`.
+        /// Only events after this position, in the order of recording. To read on, give the `position` of the last event, or, where there is
+        /// none, that of the answer. Not together with `cursor`.
         after_position: AfterPosition,
     }
 }
@@ -37,8 +35,7 @@ query_parameters! {
 /// A page of events.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct EventsAnswer {
-    /// The events: the latest `timestamp` first, then the highest `position`; with
-    /// `after_position`, the lowest position first.
+    /// The events: the latest `timestamp` first, then the highest `position`; with `after_position`, the lowest position first.
     events: Vec<EventRow>,
     /// The cursor of the next page; null at the end, and with `after_position`.
     #[schema(required)]
@@ -148,8 +145,7 @@ fn next(page: &EventsPage, window: Option<Window>, question: u64, start_number: 
 const VERSION: u8 = 1;
 const BYTES: usize = 1 + 8 + 4 + 4 + 8 + 8 + 8 + 8;
 
-/// Where the next page of a question begins. It has no life span: it expires only if the events
-/// that it means are gone.
+/// Where the next page of a question begins. It has no life span: it expires only if the events that it means are gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cursor {
     /// The hash of the question.
@@ -158,8 +154,7 @@ pub(crate) struct Cursor {
     pub(crate) window: Window,
     /// The last position of the project at the first page.
     pub(crate) until: Position,
-    /// The number of the start in which the first page was asked for, which tells what `until`
-    /// means.
+    /// The number of the start in which the first page was asked for, which tells what `until` means.
     pub(crate) start_number: u64,
     /// The moment of the last event of the page before.
     pub(crate) last: Moment,

@@ -26,13 +26,11 @@ use crate::http::resources::events::ingest::{EventDestination, by_public_key, or
 pub(crate) struct SegmentAnswer {
     /// True: all valid messages are on disk, and every later read counts them.
     success: bool,
-    /// The invalid messages of a batch, and those that a quota refused (`quota_exceeded`). Absent
-    /// if there are none.
+    /// The invalid messages of a batch, and those that a quota refused (`quota_exceeded`). Absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     errors: Vec<BatchError>,
-    /// What was repaired of the messages, and probable mistakes in them: the first 100. Those of a
-    /// batch have their place. Absent if there are none.
+    /// What was repaired of the messages, and probable mistakes in them: the first 100. Those of a batch have their place. Absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     warnings: Vec<SegmentWarning>,
@@ -74,8 +72,7 @@ pub(super) enum CallBody {
     Batch,
 }
 
-/// Records a body. Its key is in the header or in the body itself; then the body is read before the
-/// project is known.
+/// Records a body. Its key is in the header or in the body itself; then the body is read before the project is known.
 pub(super) async fn receive(call: ApiCall, kind: CallBody) -> Result<HttpResponse, ApiError> {
     let ApiCall { state, request, payload } = call;
     let limit_bytes = match kind {

@@ -11,8 +11,7 @@ use headcount_api::routes::Router;
 
 use crate::http::resources::events::cors;
 
-/// Adds the paths that are not in the document: the short names of calls, slashes at the end, and
-/// the preflights.
+/// Adds the paths that are not in the document: the short names of calls, slashes at the end, and the preflights.
 pub(crate) fn add_further_paths(router: &mut Router) {
     calls::add_further_paths(router);
     router.on("/v1/m/", Method::POST, |call| Box::pin(settings::sdk_metrics(call)));

@@ -62,8 +62,7 @@ struct MetricsSettings {
 
 /// Tells an SDK where to send its messages. Any page may ask.
 ///
-/// There is one integration, the server itself: for others, SDKs load programs of Segment. Their
-/// own metrics stay here, too.
+/// There is one integration, the server itself: for others, SDKs load programs of Segment. Their own metrics stay here, too.
 #[utoipa::path(
     get, path = "/v1/projects/{public_key}/settings", tag = "segment", operation_id = "segment_settings",
     params(KeyPath),
