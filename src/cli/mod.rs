@@ -27,7 +27,6 @@ mod reindex;
 mod runtime;
 mod serve;
 mod service_manager;
-mod show;
 #[cfg(feature = "cluster")]
 mod threads;
 mod verify;
@@ -62,7 +61,7 @@ enum Command {
     /// Create the first organization, project and keys, and print the keys
     Init(init::InitArgs),
     /// Print the effective settings and the source of each
-    Config(show::ConfigArgs),
+    Config(reference::ConfigArgs),
     /// Print the OpenAPI document of the API, the same as `/openapi.json`
     Openapi,
     /// Check whether the running server is ready: exit code 0 if ready, 1 if not
@@ -166,7 +165,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
     match command {
         Command::Serve(first) => serve::run(&settings, &first),
         Command::Init(args) => init::run(&settings, &args),
-        Command::Config(args) => show::run(&settings, &args),
+        Command::Config(args) => reference::show_settings(&settings, &args),
         Command::Openapi => openapi::run(),
         Command::Demo(args) => demo::run(&settings, &args),
         Command::Import(args) => import::run(&settings, &args),

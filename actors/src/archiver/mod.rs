@@ -8,7 +8,6 @@
 mod bases;
 mod damage;
 mod deletions;
-mod due;
 mod erasures;
 mod error;
 mod figures;

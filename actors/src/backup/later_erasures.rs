@@ -1,4 +1,4 @@
-//! The later erasures of a data directory, for an earlier backup of it.
+//! Restores a backup, with the later erasures of the data directory that the backup was made from.
 //!
 //! The restored directory has the same events up to the last position of the backup, so the keyed
 //! hashes of an erasure match the same people in both. The erasures keep their numbers, since
@@ -11,6 +11,7 @@ use headcount_common::local::{ReadItems, read_items, write_items};
 use headcount_control::{ErasedUntil, Erasure, Registry};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
+use headcount_storage::backup::{Backup, restore_with};
 use headcount_storage::files::read;
 use headcount_storage::format::Format;
 use headcount_storage::lock::DirLock;
@@ -137,6 +138,24 @@ fn fitted(registry: &Registry, later: Erasure, last: Position) -> Result<Erasure
     let others = later.others.iter().filter(|(project, _)| theirs.contains(project)).copied().collect();
     let projects: Vec<ProjectId> = theirs.into_iter().collect();
     Ok(Erasure { is_done: projects.is_empty(), others, projects, until: ErasedUntil::Everywhere(last), ..later })
+}
+
+/// Restores `backup` into `data_dir`, which must be empty or not exist.
+///
+/// `erasures_from` is the current data directory that the backup was made from. Its erasures,
+/// opt-ins and privacy requests are taken into the restored one before that becomes a data
+/// directory. The first start finishes the erasures before it answers. Returns what was taken.
+///
+/// # Errors
+/// See [`RestoreFailure`].
+pub fn restore(backup: &Backup, data_dir: &Path, erasures_from: Option<&Path>) -> Result<Option<TakenErasures>, RestoreFailure> {
+    let Some(from) = erasures_from else {
+        headcount_storage::backup::restore(backup, data_dir)?;
+        return Ok(None);
+    };
+    let later = LaterErasures::open(from)?;
+    later.check_key(&backup.path("keys/hash.key"))?;
+    restore_with(backup, data_dir, |dir| later.take_into(dir, backup.manifest().last_position())).map(Some)
 }
 
 #[cfg(test)]

@@ -18,7 +18,6 @@ mod error;
 mod later_erasures;
 mod made_directory;
 mod new_log;
-mod restoring;
 mod snapshot;
 mod staging;
 #[cfg(test)]
@@ -26,8 +25,8 @@ mod tests;
 
 pub use error::{BackupFailure, RestoreFailure};
 pub use later_erasures::TakenErasures;
+pub use later_erasures::restore;
 pub(crate) use made_directory::MadeDirectory;
 pub(crate) use new_log::NewLog;
-pub use restoring::restore;
 pub use snapshot::BackupSnapshot;
 pub(crate) use staging::remove_left_over;

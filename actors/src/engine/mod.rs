@@ -6,7 +6,6 @@
 mod admission;
 mod answering;
 mod backups;
-mod builds;
 mod close;
 mod config;
 mod deletion;

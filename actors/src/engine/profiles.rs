@@ -1,10 +1,10 @@
-//! Company profiles.
+//! Company profiles, and the builds that fill them.
 
-use headcount_control::{Author, CompanyProfileId, RegistryError};
+use headcount_control::{Author, BuildRun, BuildRunId, CompanyProfileId, RegistryError};
 use headcount_domain::ids::OrganizationId;
 
 use super::handle::Engine;
-use crate::profiles::{CompanyProfile, NewCompanyProfile, ProfilePage, ProfilePatch, ProfileQuery};
+use crate::profiles::{BuildRequest, CompanyProfile, NewCompanyProfile, ProfileBuild, ProfilePage, ProfilePatch, ProfileQuery};
 
 impl Engine {
     /// Applies the changes of company profiles and webhooks by other nodes up to now. Returns the
@@ -87,5 +87,48 @@ impl Engine {
         by: impl Into<Author>,
     ) -> Result<(), RegistryError> {
         self.inner.profiles.remove(self.registry(), organization, id, &by.into())
+    }
+}
+
+impl Engine {
+    /// Begins to build a company profile from a website, and returns the run. The run continues by
+    /// itself, even after a restart.
+    ///
+    /// It fills the named profile, or else the one with this website, or else the organization's
+    /// own, which is created if it is missing. If a run for that profile is in progress, that run
+    /// is returned. A run costs one Action, or none if the organization has no profile.
+    ///
+    /// # Errors
+    /// Returns [`RegistryError::Invalid`] `website`; [`RegistryError::NotFound`] if the profile
+    /// doesn't exist; [`RegistryError::Conflict`] `website_mismatch` if the profile has another
+    /// website, `website_taken`, `limit_reached`; [`RegistryError::Exhausted`] `actions_exhausted`;
+    /// [`RegistryError::Storage`].
+    pub fn build_company_profile(
+        &self,
+        organization: OrganizationId,
+        request: &BuildRequest,
+        by: impl Into<Author>,
+    ) -> Result<BuildRun, RegistryError> {
+        if self.inner.config.research.is_none() {
+            return Err(RegistryError::invalid("website", "can't be read: this engine reads no websites"));
+        }
+        let run = self.inner.profiles.begin_build(self.registry(), organization, request, &by.into())?;
+        self.inner.profiles.builds.work.notify_one();
+        Ok(run)
+    }
+
+    /// Returns a run, and the profile that it filled. Runs are kept for 30 days after their end.
+    ///
+    /// # Errors
+    /// Returns [`RegistryError::NotFound`] if the organization doesn't have the run;
+    /// [`RegistryError::Storage`].
+    pub fn company_profile_build(&self, organization: OrganizationId, id: &BuildRunId) -> Result<ProfileBuild, RegistryError> {
+        let run = self.registry().kept_build(organization, id, self.clock().now())?;
+        let filled = run.outcome.as_ref().and_then(|outcome| outcome.result.as_ref().ok());
+        let profile = match filled.map(|id| self.company_profile(organization, id)) {
+            None | Some(Err(RegistryError::NotFound { .. })) => None,
+            Some(profile) => Some(profile?),
+        };
+        Ok(ProfileBuild { is_running: self.inner.profiles.builds.is_running(id), run, profile })
     }
 }

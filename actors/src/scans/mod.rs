@@ -21,7 +21,6 @@ mod group_ids;
 mod group_table;
 mod helpers;
 mod identities;
-mod idle_views;
 mod kept;
 mod kept_figures;
 mod latest;

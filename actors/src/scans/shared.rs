@@ -9,9 +9,9 @@ use headcount_domain::ids::ProjectId;
 
 use super::error::{ScanError, check};
 use super::helpers::ScanHelpers;
-use super::idle_views::start_views;
 use super::spill_dir::SpillDir;
 use super::turns::{NodeScans, ScanTurns};
+use super::views::start_views;
 use super::views::{ViewFigures, Views};
 use crate::admission_gate::Gate;
 use crate::dead_letters::DeadLetters;

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use actix::System;
+use headcount_control::Registry;
 use headcount_domain::ids::ProjectId;
 use parking_lot::Mutex;
 
@@ -244,6 +246,23 @@ impl<'v> ViewRoom<'v> {
     pub(super) fn reserve(&self, bytes: usize) -> bool {
         self.view.as_ref().is_some_and(|view| self.views.resize(view, bytes))
     }
+}
+
+/// How often idle views are removed.
+const CHECKED_EVERY: Duration = Duration::from_secs(30);
+
+/// Creates views of at most `most` bytes. While `system` runs, idle views and those of deleted
+/// projects are removed.
+pub(super) fn start_views(most: usize, system: &System, registry: &Arc<Registry>) -> Arc<Views> {
+    let views = Arc::new(Views::new(most));
+    let (checked, registry) = (Arc::clone(&views), Arc::clone(registry));
+    system.arbiter().spawn(async move {
+        loop {
+            tokio::time::sleep(CHECKED_EVERY).await;
+            checked.remove_idle(Instant::now(), |project| registry.policy(project).is_some());
+        }
+    });
+    views
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
-//! Bytes of records and rollups that the shards of an engine have in memory.
+//! Bytes of records and rollups in memory: of all shards of an engine, and of a project.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use headcount_domain::cache::bytes::Bytes;
+use headcount_domain::project::Project;
 
 /// The sum over all shards. One busy project may use the memory of all shards.
 #[derive(Debug, Default)]
@@ -44,5 +45,36 @@ impl MemoryUsage {
             stuck: replace(&self.stuck, before.stuck, now.stuck),
             rollups: replace(&self.rollups, before.rollups, now.rollups),
         }
+    }
+}
+
+/// The memory of one or all projects, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Weight {
+    /// All memory.
+    pub(super) all: Bytes,
+    /// Rollups and versions, which are part of `all` and can't be evicted.
+    pub(super) rollups: usize,
+}
+
+impl Weight {
+    pub(super) fn of(project: &mut Project) -> Self {
+        Self { all: project.bytes(), rollups: project.rollup_bytes() }
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.all += other.all;
+        self.rollups += other.rollups;
+    }
+
+    pub(super) fn subtract(&mut self, other: Self) {
+        self.all.resident -= other.all.resident;
+        self.all.unsaved -= other.all.unsaved;
+        self.rollups -= other.rollups;
+    }
+
+    /// Whether a part of it can be evicted.
+    pub(super) fn is_evictable(self) -> bool {
+        self.all.resident > self.rollups + self.all.unsaved
     }
 }

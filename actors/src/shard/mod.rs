@@ -31,7 +31,6 @@ mod shard;
 mod shard_map;
 #[cfg(test)]
 mod tests;
-mod weight;
 mod work;
 
 pub(crate) use actor::{Apply, ShardActor};

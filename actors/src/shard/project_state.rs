@@ -10,8 +10,8 @@ use headcount_domain::quota::Reached;
 use headcount_domain::time::Day;
 use headcount_storage::store::Store;
 
+use super::memory_usage::Weight;
 use super::partition_context::PartitionContext;
-use super::weight::Weight;
 use crate::checkpoint_writer::{ProjectMeta, StoreSource, load_cells, meta_key, read_meta};
 
 /// A project in memory.

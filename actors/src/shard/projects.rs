@@ -5,9 +5,9 @@ use std::collections::{HashMap, hash_map};
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 
+use super::memory_usage::Weight;
 use super::partition_context::PartitionContext;
 use super::project_state::{ProjectState, load};
-use super::weight::Weight;
 
 /// Test builds compare the total with a new sum, up to this many projects.
 const CHECKED: usize = 16;

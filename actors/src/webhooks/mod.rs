@@ -11,7 +11,6 @@
 mod changes;
 mod delivery;
 mod held;
-mod key;
 mod message;
 mod moved;
 mod outlook;

@@ -17,8 +17,8 @@ use tokio::sync::Notify;
 
 use super::delivery::{DeliveryPage, DeliveryProgress, DeliveryQuery, DeliveryStatus};
 use super::held::{HeldWebhook, HeldWebhooks};
-use super::key::WebhookKey;
 use super::message::Notification;
+use super::message::WebhookKey;
 use super::outlook::{DeliveryAttempt, Outlook, Rotation, WebhookFigures, WebhookPage, WebhookQuery, WebhookReplay};
 use super::transport::WebhookSettings;
 use super::webhook::{
