@@ -30,8 +30,10 @@ impl PrivacyRequests {
     pub(crate) fn recover(&self, known: &AtStart<'_>) -> Result<(), RegistryError> {
         // No export is completed or withdrawn meanwhile.
         let _alone = self.jobs.alone();
+        let meant = known.erasures.iter().filter(|erasure| (known.is_of)(erasure.organization));
+        let erasures: Vec<(&Erasure, PrivacyKeys)> = meant.map(|erasure| (erasure, keys_of(erasure))).collect();
         for request in self.artifacts().iter().filter(|request| (known.is_of)(request.organization)) {
-            match reason_to_lose(request, known) {
+            match reason_to_lose(request, known, &erasures) {
                 Some(gone) => {
                     self.artifacts.remove(&request.id)?;
                     self.change(&request.id, |request| request.lose_artifact(known.now, gone))?;
@@ -40,9 +42,9 @@ impl PrivacyRequests {
                 None => self.change(&request.id, PrivacyRequest::make_again)?,
             }
         }
-        let meant = known.erasures.iter().filter(|erasure| (known.is_of)(erasure.organization));
-        for erasure in meant.filter(|erasure| !self.has_request_of(erasure.organization, erasure.number)) {
-            for id in self.naming(erasure.organization, &keys_of(erasure)) {
+        let requested = self.requested_erasures();
+        for (erasure, keys) in erasures.iter().filter(|(of, _)| !requested.contains(&(of.organization, of.number))) {
+            for id in self.naming(erasure.organization, keys) {
                 self.change(&id, |request| forget(request, known.now))?;
             }
         }
@@ -51,12 +53,12 @@ impl PrivacyRequests {
 }
 
 /// Why the artifact of an export is to go, if it is.
-fn reason_to_lose(export: &PrivacyRequest, known: &AtStart<'_>) -> Option<ArtifactGone> {
+fn reason_to_lose(export: &PrivacyRequest, known: &AtStart<'_>, erasures: &[(&Erasure, PrivacyKeys)]) -> Option<ArtifactGone> {
     if !export.has_artifact(known.now) {
         return Some(ArtifactGone::Expired);
     }
-    let is_of = |erasure: &&Erasure| erasure.organization == export.organization;
-    let is_erased = known.erasures.iter().filter(is_of).any(|erasure| export.names_any_of(&keys_of(erasure)));
+    let mut of_export = erasures.iter().filter(|(erasure, _)| erasure.organization == export.organization);
+    let is_erased = of_export.any(|(_, keys)| export.names_any_of(keys));
     let is_lost = is_erased || export.artifact_projects().iter().any(|project| !(known.has_project)(*project));
     is_lost.then_some(ArtifactGone::Erased)
 }

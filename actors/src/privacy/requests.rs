@@ -149,10 +149,10 @@ impl PrivacyRequests {
         naming.filter(|request| request.keys.meets(keys)).map(|request| request.id.clone()).collect()
     }
 
-    /// Whether an organization has a request that waits for an erasure.
-    pub(super) fn has_request_of(&self, organization: OrganizationId, erasure: u64) -> bool {
+    /// The erasures that requests wait for, or waited for.
+    pub(super) fn requested_erasures(&self) -> BTreeSet<(OrganizationId, u64)> {
         let all = self.all.read();
-        all.values().any(|request| request.organization == organization && request.erasures.contains(&erasure))
+        all.values().flat_map(|request| request.erasures.iter().map(move |number| (request.organization, *number))).collect()
     }
 
     /// The keys of the identities that had an e-mail address when they were erased.
