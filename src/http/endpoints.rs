@@ -1,12 +1,11 @@
 //! The endpoints of the interface: what follows from their table (`resources/mod.rs`), the routes
 //! and the OpenAPI document.
 
+use std::io;
 use std::sync::LazyLock;
 
 use actix_web::HttpResponse;
 use actix_web::http::Method;
-use actix_web::web::{Data, ServiceConfig};
-use headcount_api::app::AppState;
 use headcount_api::call::{ApiCall, at_once};
 use headcount_api::dispatch::{Access, Endpoint};
 use headcount_api::extra_paths::ExtraPaths;
@@ -17,13 +16,12 @@ use headcount_api::openapi::modifiers::{Closed, Credentials, RateLimits};
 use headcount_api::openapi::responses::{ImpliedErrors, SharedResponses};
 use headcount_api::respond::code::CodeTable;
 use headcount_api::respond::error::{ApiError, ErrorBody, SegmentErrorBody};
-use headcount_api::routes::Router;
+use headcount_api::routes::{Router, Routes};
 use headcount_control::Scope;
 use utoipa::openapi::HttpMethod;
 use utoipa::{OpenApi, Path as _};
 
 use crate::http::resources;
-use crate::http::resources::docs::DocumentJson;
 use crate::http::resources::events::cors;
 use crate::http::resources::{docs, health, metrics, page};
 
@@ -98,11 +96,10 @@ resources::endpoints!(define);
 /// What paths begin with that the server keeps for itself, besides those of the document.
 const RESERVED: [&str; 5] = ["v1", "ui", "assets", "session", "node"];
 
-/// Registers every endpoint, and the further names of some.
-pub(crate) fn routes(config: &mut ServiceConfig, state: &Data<AppState>) {
+/// Returns the routes of every endpoint, and of the further names of some.
+pub(crate) fn routes(extra: &ExtraPaths) -> io::Result<Routes> {
     metrics::start();
-    let extra = &state.extra_paths;
-    let mut router = Router::new(state);
+    let mut router = Router::default();
     for (path, methods, endpoint) in operations() {
         router.operation(&path, &methods, endpoint);
     }
@@ -123,8 +120,7 @@ pub(crate) fn routes(config: &mut ServiceConfig, state: &Data<AppState>) {
     page::add_page(&mut router);
     // For other nodes: any other request finds nothing there, whatever its method.
     router.on_all(node::ASK_PATH, |call| Box::pin(node::ask(call)));
-    router.register(config, |call| at_once(not_found(&call)));
-    config.app_data(Data::new(DocumentJson(json())));
+    router.routes(|call| at_once(not_found(&call)))
 }
 
 fn not_found(call: &ApiCall) -> Result<HttpResponse, ApiError> {
