@@ -17,7 +17,6 @@ use crate::proxied;
 use crate::request_metrics::RequestMetrics;
 use crate::respond::error::ApiError;
 use crate::respond::kept::KeptAnswers;
-use crate::share_streams::ShareStreams;
 use crate::turns::WaitingQuestions;
 
 /// The state of a feature, which its handlers share.
@@ -42,8 +41,6 @@ pub struct AppState {
     pub operator: Option<OperatorToken>,
     /// Answers that are kept for the next who asks.
     pub kept: KeptAnswers,
-    /// The streams of readers of shares.
-    pub share_streams: ShareStreams,
     /// The questions that wait for a position.
     pub waiting: WaitingQuestions,
     /// The counts of answers so far.

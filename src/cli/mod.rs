@@ -3,19 +3,10 @@
 //! Answers go to standard output, logs and errors to standard error. Exit codes: 0 for success, 1
 //! for a failure (one line gives the reason), 2 for a wrong command line.
 
-mod archive;
-mod backup;
-mod clock;
 #[cfg(feature = "cluster")]
 mod cluster;
-mod demo;
-mod erased;
-mod export;
-mod flags;
 mod health;
-mod import;
 mod init;
-mod login;
 mod manage;
 #[cfg(not(feature = "cluster"))]
 mod no_node;
@@ -23,13 +14,10 @@ mod no_node;
 mod node;
 mod openapi;
 mod reference;
-mod reindex;
-mod runtime;
 mod serve;
 mod service_manager;
 #[cfg(feature = "cluster")]
 mod threads;
-mod verify;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -101,24 +89,24 @@ commands! {
     /// Check whether the running server is ready: exit code 0 if ready, 1 if not
     Health(args: health::HealthArgs) => health::run(settings, &args);
     /// Print a one-time link that signs a browser in to the running server
-    Login(args: login::LoginArgs), opens_data: true => login::run(settings, &args);
+    Login(args: headcount_organization::LoginArgs), opens_data: true => headcount_organization::login(settings, &args);
     /// Run a server with sample events in a temporary directory
-    Demo(args: demo::DemoArgs) => demo::run(settings, &args);
+    Demo(args: headcount_demo::DemoArgs) => headcount_demo::run(settings, &args);
     /// Import events from a file: NDJSON, an export, a web server's access log, or an export of
     /// Umami or GoatCounter
-    Import(args: import::ImportArgs), opens_data: true => import::run(settings, &args);
+    Import(args: headcount_import::ImportArgs), opens_data: true => headcount_import::run(settings, &args);
     /// Back up the data directory of a running or stopped server
-    Backup(args: backup::BackupArgs) => backup::run(settings, &args);
+    Backup(args: headcount_upkeep::BackupArgs) => headcount_upkeep::backup(settings, &args);
     /// Restore a backup to a new data directory
-    Restore(args: backup::RestoreArgs) => backup::restore(settings, &args);
+    Restore(args: headcount_upkeep::RestoreArgs) => headcount_upkeep::restore(settings, &args);
     /// Recompute every figure from the recorded events, and check all files
-    Verify(args: verify::VerifyArgs) => Ok(verify::run(settings, &args));
+    Verify(args: headcount_upkeep::VerifyArgs) => Ok(headcount_upkeep::verify(settings, &args));
     /// Export the recorded events of a project as NDJSON, CSV or Parquet
-    Export(args: export::ExportArgs), opens_data: true => export::run(settings, &args);
+    Export(args: headcount_questions::ExportArgs), opens_data: true => headcount_questions::export(settings, &args);
     /// Move events from the log to the archive
-    Archive(args: archive::ArchiveArgs), opens_data: true => archive::run(settings, &args);
+    Archive(args: headcount_upkeep::ArchiveArgs), opens_data: true => headcount_upkeep::archive(settings, &args);
     /// Show the server's clock, and confirm it after a long downtime
-    Clock(args: clock::ClockArgs), opens_data: true => clock::run(settings, &args);
+    Clock(args: headcount_upkeep::ClockArgs), opens_data: true => headcount_upkeep::clock(settings, &args);
     /// Show and change the organization, or create another one
     Organization(args: ManageArgs<headcount_organization::OrganizationCommand>), opens_data: true => manage::run(settings, &args);
     /// List, create, show, change and delete the members of the organization
@@ -138,7 +126,7 @@ commands! {
     /// List the changes of the organization and who made them, newest first
     AuditLog(args: headcount_organization::AuditLogArgs), opens_data: true => manage::execute(settings, &args.common, &args.query);
     /// Change the timezone of an organization's days, on the data directory of a stopped server
-    Reindex(args: reindex::ReindexArgs), opens_data: true => reindex::run(settings, &args);
+    Reindex(args: headcount_upkeep::ReindexArgs), opens_data: true => headcount_upkeep::reindex(settings, &args);
     /// Check and measure NATS brokers, and create, show and maintain a cluster
     #[cfg(feature = "cluster")]
     Cluster(args: cluster::ClusterArgs) => cluster::run(settings, args);

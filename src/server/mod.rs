@@ -31,10 +31,10 @@ pub use headcount_api::extra_paths::ExtraPaths;
 use headcount_api::forward::{PassedOn, Peers};
 use headcount_api::middleware;
 use headcount_api::middleware::slices::LargeAnswers;
+use headcount_api::open_files;
 use headcount_api::request_metrics::RequestMetrics;
 use headcount_api::respond::error::ApiError;
 use headcount_api::respond::kept::KeptAnswers;
-use headcount_api::share_streams::ShareStreams;
 use headcount_api::turns::WaitingQuestions;
 use headcount_control::OperatorToken;
 use ipnet::IpNet;
@@ -42,7 +42,6 @@ use parking_lot::Mutex;
 
 use crate::http::endpoints::{self, routes};
 use crate::http::features;
-use crate::open_files;
 use connection::{BoundedConnection, HeadBytes, LastRequest};
 use starting::StartingServer;
 use thread::ServerThread;
@@ -257,7 +256,6 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
         public_url,
         extra_paths,
         kept: KeptAnswers::default(),
-        share_streams: ShareStreams::default(),
         waiting: WaitingQuestions::default(),
         request_metrics: RequestMetrics::new().map_err(io::Error::other)?,
         operator: operator_token(&engine),

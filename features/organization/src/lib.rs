@@ -18,7 +18,9 @@ mod sign_in_limit;
 use headcount_api::endpoints;
 use headcount_api::endpoints::Endpoints;
 
-pub use cli::{AuditLogArgs, KeyCommand, MemberCommand, OrganizationCommand, ProjectCommand, ShareCommand, TokenCommand};
+pub use cli::{
+    AuditLogArgs, KeyCommand, LoginArgs, MemberCommand, OrganizationCommand, ProjectCommand, ShareCommand, TokenCommand, login,
+};
 use sign_in_limit::SignInLimit;
 
 /// The endpoints.

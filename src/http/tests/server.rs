@@ -15,7 +15,6 @@ use headcount_api::extra_paths::ExtraPaths;
 use headcount_api::middleware;
 use headcount_api::request_metrics::RequestMetrics;
 use headcount_api::respond::kept::KeptAnswers;
-use headcount_api::share_streams::ShareStreams;
 use headcount_api::turns::WaitingQuestions;
 use headcount_common::clock::FixedClock;
 use headcount_control::{Initial, NewToken, OPERATOR_FILE, OperatorToken, Role, Scope};
@@ -79,7 +78,6 @@ impl TestServer {
             extra_paths,
             operator,
             kept: KeptAnswers::default(),
-            share_streams: ShareStreams::default(),
             waiting: WaitingQuestions::default(),
             request_metrics,
         };

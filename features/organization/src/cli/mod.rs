@@ -4,6 +4,7 @@
 
 mod audit_log;
 mod keys;
+mod login;
 mod members;
 mod organizations;
 mod projects;
@@ -12,6 +13,7 @@ mod tokens;
 
 pub use audit_log::AuditLogArgs;
 pub use keys::KeyCommand;
+pub use login::{LoginArgs, run as login};
 pub use members::MemberCommand;
 pub use organizations::OrganizationCommand;
 pub use projects::ProjectCommand;
