@@ -18,7 +18,7 @@ use headcount_cluster::init::{InitOptions, init_from};
 use headcount_cluster::moving::MoveError;
 use headcount_cluster::status::{Status, status};
 
-use super::DemoArgs;
+use super::args::DemoArgs;
 use super::brokers::{BROKERS, DemoBrokers, program};
 use super::child::{DemoChild, Launch};
 use super::filling::Sample;

@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod args;
 #[cfg(feature = "cluster")]
 mod brokers;
 #[cfg(feature = "cluster")]
@@ -12,18 +13,13 @@ mod cluster;
 mod filling;
 mod sample;
 
-#[cfg(feature = "cluster")]
-use std::ffi::OsString;
 use std::path::Path;
-#[cfg(feature = "cluster")]
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use headcount_actors::Engine;
 use headcount_api::command::credentials::InitialCredentials;
 use headcount_api::command::failure::Failure;
-use headcount_api::command::flags::duration;
 use headcount_api::command::output::print_line;
 use headcount_api::command::runtime::{runtime, stop_signal};
 use headcount_api::command::settings::CommandSettings;
@@ -33,38 +29,9 @@ use headcount_domain::ids::ProjectId;
 use filling::Sample;
 use sample::Dice;
 
+pub use args::DemoArgs;
 /// The interval between live events.
 const LIVE_EVERY: Duration = Duration::from_millis(1_500);
-
-/// The flags of `demo`.
-#[derive(Debug, clap::Args)]
-pub struct DemoArgs {
-    /// Stop after this time, such as 10s [default: at control-C]
-    #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
-    lasting: Option<Duration>,
-    /// Run three nodes over three NATS brokers on this machine instead of one server
-    // This flag replaces the setting of the same name. The setting has a value, so the flag needs
-    // one, too.
-    #[cfg(feature = "cluster")]
-    #[arg(long, num_args = 0, default_missing_value = "nats://127.0.0.1")]
-    cluster: Option<String>,
-    /// The program `nats-server` [default: `nats-server` on the PATH]
-    #[cfg(feature = "cluster")]
-    #[arg(long, value_name = "PATH", requires = "cluster")]
-    nats_server: Option<PathBuf>,
-    /// Time after which a killed node or broker is restarted
-    #[cfg(feature = "cluster")]
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s", requires = "cluster")]
-    restart_after: Duration,
-    /// Become another program, which ends with the demo that has this process
-    #[cfg(feature = "cluster")]
-    #[arg(long, hide = true, requires = "program", conflicts_with = "cluster")]
-    child_of: Option<u32>,
-    /// That program, and its arguments
-    #[cfg(feature = "cluster")]
-    #[arg(last = true, hide = true, requires = "child_of")]
-    program: Vec<OsString>,
-}
 
 /// Runs the command.
 pub fn run(settings: &dyn CommandSettings, args: &DemoArgs) -> Result<ExitCode, Failure> {
@@ -89,21 +56,19 @@ async fn serve(settings: &dyn CommandSettings, data_dir: &Path, args: &DemoArgs)
     let server = settings.start_server(engine.clone())?;
     print_line(welcome(&server.url, &made, events))?;
     print_line(made.sign_in(&engine, &server.base_url)?)?;
+    let lasting = async {
+        match args.lasting {
+            Some(lasting) => tokio::time::sleep(lasting).await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
         () = stop => {}
         () = live(&engine, project) => {}
-        () = after(args.lasting) => {}
+        () = lasting => {}
     }
     server.stop.await;
     Ok(())
-}
-
-/// Waits for this time; without one, for ever.
-async fn after(lasting: Option<Duration>) {
-    match lasting {
-        Some(lasting) => tokio::time::sleep(lasting).await,
-        None => std::future::pending().await,
-    }
 }
 
 /// Records light traffic until the future is dropped.

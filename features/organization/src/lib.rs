@@ -6,9 +6,9 @@
 mod actions;
 mod api_tokens;
 mod audit_log;
-mod cli;
 mod members;
 mod organization;
+mod project_command;
 mod projects;
 mod public_keys;
 mod session;
@@ -18,9 +18,14 @@ mod sign_in_limit;
 use headcount_api::endpoints;
 use headcount_api::endpoints::Endpoints;
 
-pub use cli::{
-    AuditLogArgs, KeyCommand, LoginArgs, MemberCommand, OrganizationCommand, ProjectCommand, ShareCommand, TokenCommand, login,
-};
+pub use api_tokens::TokenCommand;
+pub use audit_log::AuditLogArgs;
+pub use members::MemberCommand;
+pub use organization::OrganizationCommand;
+pub use project_command::ProjectCommand;
+pub use public_keys::KeyCommand;
+pub use session::{LoginArgs, login};
+pub use shares::ShareCommand;
 use sign_in_limit::SignInLimit;
 
 /// The endpoints.

@@ -1,20 +1,26 @@
 //! `/session`: signs browsers in and out. The page holds no token: its cookie stands for one, and
 //! no script can read it.
 
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use actix_web::http::header::{self, HeaderValue};
 use headcount_actors::Engine;
+use headcount_api::command::client::{Client, ServerFlags, is_held};
+use headcount_api::command::credentials::describe_sign_in;
+use headcount_api::command::failure::Failure;
+use headcount_api::command::output::print;
+use headcount_api::command::settings::CommandSettings;
 use headcount_api::endpoint::*;
 use headcount_api::extract::auth::Credential;
 use headcount_api::extract::cookie;
-use headcount_api::management;
 use headcount_api::openapi::schemas;
-use headcount_api::rate_limit;
+use headcount_api::{management, rate_limit};
 use headcount_control::{
     ApiToken, BrowserSession, Principal, Project, Registry, Role, Scope, Secret, ShareHolder, SignInError, TokenHolder,
 };
 use headcount_domain::time::{Day, Instant};
+use serde::{Deserialize, Serialize};
 
 use crate::sign_in_limit::SignInLimit;
 
@@ -304,4 +310,32 @@ pub(crate) async fn create_code(ApiCall { state, request, payload }: ApiCall) ->
     let code = code.expose().to_owned();
     let url = format!("{base}/#code={code}");
     Ok(management::created(&CodeAnswer { code, url, expires_at: expires_at.into() }))
+}
+
+/// The flags of `login`.
+#[derive(Debug, clap::Args)]
+pub struct LoginArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+/// The answer of `POST /session/codes`.
+#[derive(Debug, Serialize, Deserialize)]
+struct SignIn {
+    code: String,
+    url: String,
+    expires_at: String,
+}
+
+/// Runs the command. A server must run, since it keeps the code in memory.
+pub fn login(settings: &dyn CommandSettings, args: &LoginArgs) -> Result<ExitCode, Failure> {
+    if args.server.url.is_none() && !is_held(settings.data_dir())? {
+        return Err(Failure(format!("no server runs on {}: `headcount serve` starts one", settings.data_dir().display())));
+    }
+    let sign_in: SignIn = Client::new(&args.server, &settings.server_place())?.post_once("/session/codes", b"{}")?;
+    print(args.json, &sign_in, || describe_sign_in(&sign_in.url))?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -2,19 +2,22 @@
 
 #![forbid(unsafe_code)]
 
+mod archive_command;
 mod backups;
-mod cli;
 mod clock;
+mod erased;
+mod reindex;
 mod verifications;
+mod verify_command;
 
 use headcount_api::endpoints;
 use headcount_api::endpoints::Endpoints;
 
-pub use cli::archive::{ArchiveArgs, run as archive};
-pub use cli::backup::{BackupArgs, RestoreArgs, restore, run as backup};
-pub use cli::clock::{ClockArgs, run as clock};
-pub use cli::reindex::{ReindexArgs, run as reindex};
-pub use cli::verify::{VerifyArgs, run as verify};
+pub use archive_command::{ArchiveArgs, run as archive};
+pub use backups::{BackupArgs, RestoreArgs, restore, run as backup};
+pub use clock::{ClockArgs, run as clock};
+pub use reindex::{ReindexArgs, run as reindex};
+pub use verify_command::{VerifyArgs, run as verify};
 
 /// The endpoints.
 pub const ENDPOINTS: Endpoints = endpoints! {

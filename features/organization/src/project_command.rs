@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 /// A command about projects.
 #[derive(Debug, clap::Subcommand)]
+#[expect(missing_docs, reason = "doc comments of flags are the help that users see")]
 pub enum ProjectCommand {
     /// List the projects
     List,

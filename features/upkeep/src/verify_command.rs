@@ -17,7 +17,7 @@ use headcount_api::open_files;
 use headcount_storage::backup::{Backup, BackupError};
 use serde::Deserialize;
 
-use super::erased::ErasedFlags;
+use crate::erased::ErasedFlags;
 use crate::verifications::{UnverifiedPartitionAnswer, VerifyAnswer};
 
 /// The exit code of a verification that could not run.
