@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use actix_web::http::header::HeaderName;
 use headcount_api::command::client::ServerPlace;
+use headcount_api::command::flags::parse_duration as duration;
 use headcount_api::node_client::NodeClient;
 use ipnet::IpNet;
 use serde::Serialize;
@@ -36,8 +37,8 @@ use crate::telemetry::{self, LogFormat};
 use crate::webhooks::GuardedTransport;
 pub use keys::Flags;
 use keys::{KEYS, Key};
+pub(crate) use value::bytes;
 use value::{brokers, count, duration_from_1s, header, listen, networks, origins, path, public_url, size_from, size_or_auto};
-pub(crate) use value::{bytes, duration};
 
 /// The variable that names the TOML file.
 pub const CONFIG_VARIABLE: &str = "HEADCOUNT_CONFIG";

@@ -40,7 +40,6 @@
 pub mod cli;
 pub mod config;
 mod http;
-mod open_files;
 mod research;
 pub mod server;
 pub mod telemetry;

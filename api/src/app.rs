@@ -1,5 +1,6 @@
 //! The state that handlers share, and the client of a request.
 
+use std::any::Any;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,12 +17,13 @@ use crate::request::HttpRequest;
 use crate::request_metrics::RequestMetrics;
 use crate::respond::error::ApiError;
 use crate::respond::kept::KeptAnswers;
-use crate::share_streams::ShareStreams;
-use crate::sign_in_limit::SignInLimit;
 use crate::turns::WaitingQuestions;
 
 /// The host of a request that names none.
 const DEFAULT_HOST: &str = "localhost:8080";
+
+/// The state of a feature, which its handlers share.
+pub type FeatureState = Box<dyn Any + Send + Sync>;
 
 /// The state that every handler has.
 #[derive(Debug)]
@@ -42,19 +44,28 @@ pub struct AppState {
     pub operator: Option<OperatorToken>,
     /// Answers that are kept for the next who asks.
     pub kept: KeptAnswers,
-    /// The streams of readers of shares.
-    pub share_streams: ShareStreams,
-    /// The sign-ins of the last second.
-    pub sign_ins: SignInLimit,
     /// The questions that wait for a position.
     pub waiting: WaitingQuestions,
     /// The counts of answers so far.
     pub request_metrics: RequestMetrics,
     /// Returns the OpenAPI document, as JSON.
     pub document: fn() -> &'static str,
+    /// The states of the features.
+    pub features: Vec<FeatureState>,
 }
 
 impl AppState {
+    /// Returns the state of a feature.
+    ///
+    /// # Errors
+    /// The server was made without the feature.
+    pub fn of<T: Any>(&self) -> Result<&T, ApiError> {
+        self.features.iter().find_map(|state| state.downcast_ref()).ok_or_else(|| {
+            tracing::error!(state = std::any::type_name::<T>(), "the server was made without this feature");
+            ApiError::internal()
+        })
+    }
+
     /// Returns what this node passes on with a request.
     pub(crate) fn as_first_node(&self, request: &HttpRequest) -> FirstNode {
         FirstNode {

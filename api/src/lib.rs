@@ -4,8 +4,8 @@
 //! the file of an endpoint imports.
 //!
 //! `dispatch` brings a request to its handler: `forward` sends it to the node that owns its
-//! project, and `extract/auth.rs` decides 401 and 403. The program has the table of endpoints, and
-//! passes it to `routes`.
+//! project, and `extract/auth.rs` decides 401 and 403. Each feature has a table of endpoints
+//! (`endpoints!`), and the program passes all to `routes`.
 //!
 //! `command` has the client of a server, and how management commands send their requests and print
 //! the answers.
@@ -19,7 +19,9 @@ pub mod client_end;
 pub mod command;
 pub mod dispatch;
 pub mod endpoint;
+pub mod endpoints;
 mod error_reader;
+pub mod event_answer;
 pub mod extra_paths;
 pub mod extract;
 pub(crate) mod first_node;
@@ -28,6 +30,7 @@ pub mod management;
 pub mod min_position;
 pub mod node;
 pub mod node_client;
+pub mod open_files;
 pub mod openapi;
 pub mod page_policy;
 pub mod proxied;
@@ -38,6 +41,4 @@ pub mod request_id;
 pub mod request_metrics;
 pub mod respond;
 pub mod routes;
-pub mod share_streams;
-pub mod sign_in_limit;
 pub mod turns;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use headcount_api::command::client;
 use headcount_api::command::failure::Failure;
+use headcount_api::command::flags::duration;
 use headcount_api::command::output::print_line;
 
-use super::flags::duration;
 use crate::config::Settings;
 
 /// The flags of `health`.

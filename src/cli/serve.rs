@@ -1,26 +1,27 @@
 //! `headcount serve`: runs the server until a signal stops it.
 
 use std::io::{self, IsTerminal};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use headcount_actors::{Engine, EngineConfig, Membership};
-use headcount_api::command::client;
+use headcount_api::command::client::{self, ServerPlace};
 use headcount_api::command::failure::Failure;
 use headcount_api::command::output::print_line;
+use headcount_api::command::runtime::{runtime, stop_signal};
+use headcount_api::command::settings::{CommandSettings, ProcessServer};
+use headcount_api::open_files;
 
 use super::init::{self, FirstArgs};
 #[cfg(not(feature = "cluster"))]
 use super::no_node::NoCluster as Joining;
 #[cfg(feature = "cluster")]
 use super::node::Joining;
-use super::runtime::{runtime, stop_signal};
 use super::service_manager::ServiceManager;
-use super::{import, login};
 use crate::config::Settings;
-use crate::open_files;
-use crate::server::{RunningServer, Server};
+use crate::server::{HttpConfig, RunningServer, Server, StartError};
 
 /// How long requests may take to finish on shutdown: a little more than the server allows them.
 const STOP_TIMEOUT: Duration = Duration::from_millis(5_500);
@@ -59,7 +60,7 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
             return Ok(ExitCode::SUCCESS);
         }
     };
-    if let Err(error) = import::recover_progress(&engine) {
+    if let Err(error) = headcount_import::recover_progress(&engine) {
         tracing::error!(%error, "can't find out whether an import was interrupted; an interrupted import can't be resumed once new events are recorded");
     }
     let is_terminal = io::stdout().is_terminal();
@@ -73,7 +74,7 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
     announce(&server)?;
     if let Some(credentials) = credentials.filter(|_| is_terminal) {
         let base_url = settings.public_url.clone().unwrap_or_else(|| server.url());
-        print_line(login::first(&engine, &credentials.api_token, &base_url)?)?;
+        print_line(credentials.sign_in(&engine, &base_url)?)?;
     }
     let node = match &joining {
         Some(joining) => {
@@ -140,6 +141,35 @@ fn open(config: EngineConfig, membership: Option<Membership>) -> Result<impl Fut
 /// Prints that the server is ready.
 fn announce(server: &RunningServer) -> Result<(), Failure> {
     print_line(format_args!("listening on {}", server.url()))
+}
+
+impl CommandSettings for Settings {
+    fn server_place(&self) -> ServerPlace<'_> {
+        self.server_place()
+    }
+
+    fn engine(&self) -> EngineConfig {
+        self.engine()
+    }
+
+    fn serving_engine(&self, data_dir: &Path) -> EngineConfig {
+        let mut settings = self.clone();
+        settings.data_dir = data_dir.to_owned();
+        settings.serving_engine()
+    }
+
+    fn start_server(&self, engine: Engine) -> Result<ProcessServer, Failure> {
+        let server = match Server::start(engine.clone(), self.http()) {
+            Err(StartError::Listen { source, .. }) if source.kind() == io::ErrorKind::AddrInUse && self.is_default("listen") => {
+                let free = HttpConfig { listen: "127.0.0.1:0".into(), ..self.http() };
+                Server::start(engine.clone(), free)
+            }
+            started => started,
+        }?;
+        let url = server.url();
+        let base_url = self.public_url.clone().unwrap_or_else(|| url.clone());
+        Ok(ProcessServer { url, base_url, stop: Box::pin(shut_down(server, engine)) })
+    }
 }
 
 /// Stops accepting, lets requests finish, and closes the engine with a last checkpoint.

@@ -89,7 +89,7 @@ mod tests {
     use headcount_actors::EngineConfig;
 
     use super::*;
-    use crate::cli::runtime::runtime;
+    use headcount_api::command::runtime::runtime;
 
     const PID: u32 = 7;
 

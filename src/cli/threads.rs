@@ -1,13 +1,8 @@
 //! Multi-threaded runtimes for connections to brokers.
 
 use headcount_api::command::failure::Failure;
-use tokio::runtime::{Builder, Handle, Runtime};
-
-/// Creates a runtime with its own threads. Its tasks continue while the calling thread blocks.
-pub(crate) fn threaded_runtime() -> Result<Runtime, Failure> {
-    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    runtime.map_err(|error| Failure::new("could not start", error))
-}
+pub(crate) use headcount_api::command::runtime::threaded_runtime;
+use tokio::runtime::{Handle, Runtime};
 
 /// A [`threaded_runtime`] that does not wait for its tasks on drop, since the drop may happen in a
 /// task of another runtime.

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use actix_web::http::header::HeaderName;
+use headcount_api::command::flags::parse_duration;
 use headcount_control::normal_origin;
 use ipnet::IpNet;
 
@@ -45,25 +46,9 @@ pub(crate) fn bytes(text: &str) -> Option<u64> {
     number.checked_mul(unit)
 }
 
-/// A duration: `60` (seconds), `500ms`, `60s`, `5m`, `1h`, `7d`.
-pub(crate) fn duration(text: &str) -> Option<Duration> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    let number: u64 = number.parse().ok()?;
-    let ms = match unit.trim() {
-        "ms" => 1,
-        "" | "s" => 1_000,
-        "m" | "min" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        _ => return None,
-    };
-    number.checked_mul(ms).map(Duration::from_millis)
-}
-
 /// A duration of at least a second.
 pub(super) fn duration_from_1s(text: &str) -> Option<Duration> {
-    duration(text).filter(|it| *it >= Duration::from_secs(1))
+    parse_duration(text).filter(|it| *it >= Duration::from_secs(1))
 }
 
 /// Networks and addresses, separated by commas.

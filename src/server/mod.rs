@@ -28,18 +28,17 @@ use headcount_api::app::AppState;
 use headcount_api::call::Worker;
 use headcount_api::dispatch::Dispatcher;
 pub use headcount_api::extra_paths::ExtraPaths;
+use headcount_api::open_files;
 use headcount_api::request_metrics::RequestMetrics;
 use headcount_api::respond::kept::KeptAnswers;
 use headcount_api::respond::sent::sent;
 use headcount_api::respond::slices::LargeAnswers;
-use headcount_api::share_streams::ShareStreams;
-use headcount_api::sign_in_limit::SignInLimit;
 use headcount_api::turns::WaitingQuestions;
 use headcount_control::OperatorToken;
 use ipnet::IpNet;
 
 use crate::http::endpoints;
-use crate::open_files;
+use crate::http::features;
 use connection::{BoundedConnection, HeadBytes, LastRequest};
 use starting::StartingServer;
 use thread::ServerThread;
@@ -247,12 +246,11 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
         public_url,
         extra_paths,
         kept: KeptAnswers::default(),
-        share_streams: ShareStreams::default(),
-        sign_ins: SignInLimit::default(),
         waiting: WaitingQuestions::default(),
         request_metrics: RequestMetrics::new().map_err(io::Error::other)?,
         operator: operator_token(&engine),
         document: endpoints::json,
+        features: features::states(&engine),
     });
     let (heads, answers) = (HeadBytes::default(), LargeAnswers::default());
     // Each connection may need another one to another node.

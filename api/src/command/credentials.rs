@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use headcount_control::Initial;
+use headcount_actors::Engine;
+use headcount_control::{Initial, Principal, SIGN_IN_CODE_SECONDS};
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +57,21 @@ impl InitialCredentials {
         let credentials = serde_json::from_slice(&text);
         credentials.map(Some).map_err(|_| Failure(format!("{} was not written by `headcount init`", path.display())))
     }
+
+    /// Creates a sign-in link of the API token at this process's engine, and formats it as text.
+    pub fn sign_in(&self, engine: &Engine, base_url: &str) -> Result<String, Failure> {
+        let (registry, now) = (engine.registry(), engine.clock().now());
+        let Ok(Principal::Token(holder)) = registry.authenticate(&self.api_token, now) else {
+            return Err(Failure("the first token is not valid".into()));
+        };
+        let (code, _) = registry.create_sign_in_code(holder.token.organization, &holder.token.token_id, now)?;
+        Ok(describe_sign_in(&format!("{base_url}/#code={}", code.expose())))
+    }
+}
+
+/// Formats a link with a code as text.
+pub fn describe_sign_in(url: &str) -> String {
+    format!("{url}\nOpen this link to sign a browser in. It works once, within {} minutes.", SIGN_IN_CODE_SECONDS / 60)
 }
 
 #[cfg(test)]

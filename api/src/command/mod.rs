@@ -1,13 +1,17 @@
 //! How a command is written that sends a request to a server: `client` sends it, `request` has
 //! bodies and replies, `output` prints.
+//! `settings` is what a command knows of the program.
 
 pub mod client;
 pub mod credentials;
 pub mod failure;
+pub mod flags;
 pub mod managed_server;
 pub mod output;
 pub mod request;
+pub mod runtime;
 pub mod saved_output;
+pub mod settings;
 pub mod text;
 
 use clap::Subcommand;

@@ -20,6 +20,8 @@ use crate::respond::error::ApiError;
 
 /// The maximum size of an event's body.
 pub const EVENT_LIMIT_BYTES: usize = 64 << 10;
+/// The largest row of an export: it has an event and what was decided about it.
+pub const IMPORT_LIMIT_BYTES: usize = 2 * EVENT_LIMIT_BYTES;
 /// The maximum size of the body of a batch or of a management operation.
 pub const BATCH_LIMIT_BYTES: usize = 4 << 20;
 /// What a body takes before anything of it has arrived: as much as a usual event.

@@ -4,11 +4,11 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use headcount_api::command::failure::Failure;
+use headcount_api::command::flags::duration;
 use headcount_api::command::output::print;
 use headcount_cluster::drain::Drain;
 use serde::Serialize;
 
-use crate::cli::flags::duration;
 use crate::cli::threads::threaded_runtime;
 use crate::config::Settings;
 

@@ -13,12 +13,12 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use headcount_api::command::failure::Failure;
+use headcount_api::command::flags::duration;
 use headcount_api::command::output;
+use headcount_api::command::runtime::runtime;
 use headcount_cluster::bench::{self, BenchOptions, Measured};
 use headcount_cluster::check::{Broker, CheckOptions, Report, Trial, check};
 
-use super::flags::duration;
-use super::runtime::runtime;
 use super::threads::threaded_runtime;
 use crate::config::Settings;
 

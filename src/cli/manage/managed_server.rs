@@ -5,14 +5,14 @@ use headcount_api::command::client::{Client, ServerFlags, is_held};
 use headcount_api::command::credentials::InitialCredentials;
 use headcount_api::command::failure::Failure;
 use headcount_api::command::managed_server::ManagedServer;
+use headcount_api::command::runtime::runtime;
 use headcount_api::command::{CommonFlags, Rights};
+use headcount_api::open_files;
 use headcount_domain::ids::OrganizationId;
 use tokio::runtime::Runtime;
 
-use crate::cli::runtime::runtime;
 use crate::cli::serve::shut_down;
 use crate::config::Settings;
-use crate::open_files;
 use crate::server::{HttpConfig, RunningServer, Server};
 
 /// A server on a free port of the loopback address.

@@ -1,5 +1,6 @@
 //! Tests of the endpoints over a server in memory, and over two nodes.
 
+mod clock;
 mod extra_paths;
 mod forwarding;
 mod forwarding_failures;

@@ -10,6 +10,7 @@ use headcount_actors::admission_gate::Permit;
 use headcount_actors::ingest::{MAX_BATCH_EVENTS, Origin, Prepared, Refusal};
 use headcount_api::call::Worker;
 use headcount_api::endpoint::*;
+use headcount_api::event_answer::{BatchAnswer, EventWarning, TrackAnswer};
 use headcount_api::extract::body::{self, BodyContent, Media};
 use headcount_api::extract::query::QueryString;
 use headcount_api::forward::travel::Travel;
@@ -25,12 +26,8 @@ use headcount_domain::intake::policy::Policy;
 use headcount_domain::intake::submission::Invalid;
 use serde_json::value::RawValue;
 
-use super::answer::{BatchAnswer, EventWarning, TrackAnswer};
 use super::cors;
 use super::rate_limit::Allowance;
-
-/// The largest row of an export: it has an event and what was decided about it.
-pub(crate) const IMPORT_LIMIT_BYTES: usize = 2 * body::EVENT_LIMIT_BYTES;
 
 const PUBLIC_KEY: HeaderName = HeaderName::from_static("x-service-pk");
 const BRANDS: HeaderName = HeaderName::from_static("sec-ch-ua");
@@ -291,7 +288,7 @@ fn prepare_in_batch(
     (origin, kind): (&Origin<'_>, BodyKind),
 ) -> Result<Prepared, Refusal> {
     let json = event.as_bytes();
-    let limit = if matches!(kind, BodyKind::Import) { IMPORT_LIMIT_BYTES } else { body::EVENT_LIMIT_BYTES };
+    let limit = if matches!(kind, BodyKind::Import) { body::IMPORT_LIMIT_BYTES } else { body::EVENT_LIMIT_BYTES };
     if json.len() > limit {
         return Err(Refusal::Invalid(Invalid {
             code: "event_too_large",

@@ -1,6 +1,5 @@
 //! Ingestion: `POST /i`, `/track`, `/i/batch`, the pixel `GET /i`, and the same for servers.
 
-pub(crate) mod answer;
 pub(crate) mod cors;
 pub(crate) mod ingest;
 pub(crate) mod pixel;

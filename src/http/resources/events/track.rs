@@ -2,13 +2,13 @@
 
 use headcount_actors::ingest::MAX_BATCH_EVENTS;
 use headcount_api::endpoint::*;
+use headcount_api::event_answer::{BatchAnswer, TrackAnswer};
 use headcount_api::openapi::event::EventShape;
 use serde_json::json;
 use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Ref, Schema};
 
-use super::answer::{BatchAnswer, TrackAnswer};
 use super::ingest::{BodyKind, from_public, from_server};
 
 /// The schema of a batch, which is read event by event.

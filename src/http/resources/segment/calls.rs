@@ -8,6 +8,7 @@ use headcount_actors::admission_gate::Permit;
 use headcount_actors::ingest::{Prepared, Refusal};
 use headcount_api::call::Worker;
 use headcount_api::endpoint::*;
+use headcount_api::event_answer::{BatchAnswer, BatchError, BatchWarning, EventWarning};
 use headcount_api::extract::body::{self, BodyContent, Media};
 use headcount_api::openapi::segment::{MessageBatchShape, MessageShape};
 use headcount_api::routes::Router;
@@ -18,7 +19,6 @@ use headcount_domain::intake::segment::{Batch, Call, Envelope};
 use headcount_domain::intake::submission::Invalid;
 
 use super::write_key;
-use crate::http::resources::events::answer::{BatchAnswer, BatchError, BatchWarning, EventWarning};
 use crate::http::resources::events::cors;
 use crate::http::resources::events::ingest::{EventDestination, by_public_key, origin};
 

@@ -1,0 +1,249 @@
+//! `POST /projects/{project_id}/analytics/breakdown`
+
+use std::collections::BTreeMap;
+
+use headcount_api::endpoint::*;
+use headcount_api::extract::filters::{self, FilterShape};
+use headcount_api::extract::share_rules::named_by_filters;
+use headcount_domain::figures::{Breakdown, BreakdownQuestion, BreakdownRow, ComparedWindows, EventFigures, OrderBy, Search};
+use headcount_domain::filter::Filter;
+use headcount_domain::intake::fields::Field;
+use headcount_domain::names::NamedValues;
+use headcount_domain::time::Window;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+
+use super::compare::{Compare, CompareShape};
+use crate::aggregate::{GroupValue, read_limit};
+use crate::revenue::{UnconvertedMoney, unconverted};
+
+json_body! {
+    /// Which figures are asked for, and by which property. Events are chosen by the window, the name and the filters.
+    #[schema(example = json!({
+        "start_date": "2024-03-01", "end_date": "2024-03-31", "dimension": "source", "compare": "previous_year",
+        "event_name": "pageview", "filters": [{"field": "device", "operator": "is", "value": "mobile"}],
+        "search": "goo", "order_by": "sessions", "limit": 20
+    }))]
+    pub(crate) struct BreakdownBody {
+        /// The first day: `YYYY-MM-DD`, or an RFC 3339 instant of it. Default: 30 days before today.
+        start_date: Option<String> = optional("a string"),
+        /// The last day. Default: today.
+        end_date: Option<String> = optional("a string"),
+        /// What the window is compared with: as many days before it, the same dates a year earlier, or a window of its own.
+        #[schema(value_type = Option<CompareShape>)]
+        compare: Compare = with(Compare::read),
+        /// A built-in field, `source`, `medium`, `campaign`, `exit_url`, or `metadata.` and a path.
+        #[schema(value_type = String, min_length = 1)]
+        dimension: Field = with(read_dimension),
+        /// Only events of this name.
+        event_name: Option<String> = optional("a string"),
+        /// Only events for which all of these hold; at most 20. `source`, `medium`, `campaign` and `exit_url` may be fields too.
+        #[schema(value_type = Option<Vec<FilterShape>>)]
+        filters: Vec<Filter> = with(filters::read_in_sessions),
+        /// Only rows whose value contains this text, ignoring case.
+        search: Option<String> = optional("a string"),
+        /// The figure that rows are ordered by, descending. `revenue` and `orders` need what the revenue endpoints need.
+        #[schema(value_type = Option<OrderByName>)]
+        order_by: OrderBy = with(read_order),
+        /// The most rows to return.
+        #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000, default = 100)]
+        limit: usize = with(read_limit),
+    }
+}
+
+impl SharedQuestion for BreakdownBody {
+    fn named_fields(&self) -> Vec<NamedField> {
+        let Self { start_date: _, end_date: _, compare: _, dimension, event_name: _, filters, search: _, order_by: _, limit: _ } =
+            self;
+        let mut named = named_by_filters(filters);
+        named.push(("dimension".to_owned(), dimension.clone()));
+        named
+    }
+}
+
+/// The schema of the name of a figure.
+#[derive(Debug)]
+pub(crate) struct OrderByName;
+
+own_schema!(OrderByName, {
+    let default = OrderBy::default().as_str();
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(OrderBy::names())).default(Some(default.into())).into()
+});
+
+fn read_dimension(fields: &Fields<'_>, name: &str) -> Result<Field, ApiError> {
+    let text: String = fields.required(name, "a string")?;
+    Field::parse_in_sessions(&text).map_err(|error| ApiError::parameter(name, format!("`{name}` {error}")))
+}
+
+fn read_order(fields: &Fields<'_>, name: &str) -> Result<OrderBy, ApiError> {
+    let order = fields.parsed(name, &format!("one of {}", OrderBy::names().join(", ")), |text| text.parse().ok())?;
+    Ok(order.unwrap_or_default())
+}
+
+/// The figures of a window by the values of a property. Money is there if the token may see it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct BreakdownAnswer {
+    /// The rows, by `order_by`, descending. Among equals, null is last.
+    rows: Vec<FiguresRow>,
+    /// The number of all rows that match `search`.
+    total_rows: u64,
+    /// Whether there are more rows than these.
+    truncated: bool,
+    /// The window that was asked to compare with.
+    #[schema(required)]
+    previous: Option<PreviousWindow>,
+    /// Money of the window that the figures leave out because its currency had no rate, by currency.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = BTreeMap<String, UnconvertedMoney>)]
+    unconverted: Option<BTreeMap<String, UnconvertedMoney>>,
+    /// The currency of all amounts: the project's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = String)]
+    currency: Option<String>,
+    /// The property.
+    dimension: String,
+    /// The first day.
+    start_date: String,
+    /// The last day.
+    end_date: String,
+    /// The timezone of the days.
+    timezone: String,
+}
+
+/// The chosen events that share a value, and the sessions that hold them.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FiguresRow {
+    /// The value: a text, or the JSON scalar for metadata. Null: the events have none.
+    value: GroupValue,
+    /// The distinct users.
+    unique_users: u64,
+    /// The sessions that began in the window and hold one of the events. One that holds two values is in both rows.
+    sessions: u64,
+    /// The pageviews.
+    pageviews: u64,
+    /// The events.
+    events: u64,
+    /// Orders less refunds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Decimal)]
+    revenue: Option<Decimal>,
+    /// How many orders.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = i64)]
+    orders: Option<i64>,
+    /// The same figures of the window that is compared with; null without one.
+    #[schema(required)]
+    previous: Option<PreviousRow>,
+}
+
+/// The figures of a row in the window that is compared with.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PreviousRow {
+    /// The distinct users.
+    unique_users: u64,
+    /// The sessions.
+    sessions: u64,
+    /// The pageviews.
+    pageviews: u64,
+    /// The events.
+    events: u64,
+    /// Orders less refunds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Decimal)]
+    revenue: Option<Decimal>,
+    /// How many orders.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = i64)]
+    orders: Option<i64>,
+}
+
+/// The window that is compared with.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PreviousWindow {
+    /// The first day.
+    start_date: String,
+    /// The last day.
+    end_date: String,
+}
+
+impl PreviousRow {
+    fn new(figures: &EventFigures, has_money: bool) -> Self {
+        Self {
+            unique_users: figures.unique_users,
+            sessions: figures.sessions,
+            pageviews: figures.pageviews,
+            events: figures.events,
+            revenue: has_money.then_some(Decimal(figures.revenue)),
+            orders: has_money.then_some(figures.orders),
+        }
+    }
+}
+
+impl FiguresRow {
+    fn new(row: BreakdownRow, has_money: bool) -> Self {
+        let PreviousRow { unique_users, sessions, pageviews, events, revenue, orders } =
+            PreviousRow::new(&row.figures, has_money);
+        let previous = row.previous.map(|figures| PreviousRow::new(&figures, has_money));
+        Self { value: GroupValue(row.value), unique_users, sessions, pageviews, events, revenue, orders, previous }
+    }
+}
+
+/// Figures of chosen events and of the sessions that hold them, by the values of a property.
+#[utoipa::path(
+    post, path = "/projects/{project_id}/analytics/breakdown", tag = "analytics", operation_id = "breakdown",
+    params(ProjectPath), request_body = BreakdownBody,
+    responses(
+        (status = 200, description = "The rows.", body = BreakdownAnswer, example = json!({
+            "rows": [
+                {"value": "google", "unique_users": 40, "sessions": 52, "pageviews": 120, "events": 131, "revenue": 99.5,
+                 "orders": 2, "previous": {"unique_users": 31, "sessions": 40, "pageviews": 90, "events": 92, "revenue": 0,
+                 "orders": 0}},
+                {"value": null, "unique_users": 0, "sessions": 0, "pageviews": 3, "events": 3, "revenue": 0, "orders": 0,
+                 "previous": {"unique_users": 0, "sessions": 0, "pageviews": 0, "events": 0, "revenue": 0, "orders": 0}}
+            ],
+            "total_rows": 2, "truncated": false,
+            "previous": {"start_date": "2023-03-01", "end_date": "2023-03-31"},
+            "unconverted": {"CHF": {"revenue": 20, "orders": 1}}, "currency": "EUR", "dimension": "source",
+            "start_date": "2024-03-01", "end_date": "2024-03-31", "timezone": "Europe/Zurich"
+        })),
+        NotModified,
+    ),
+)]
+pub(crate) async fn breakdown(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+    let mut question = ProjectQuestion::<BreakdownBody>::read_body(&state, &request, payload, asker).await?;
+    if question.parameters.order_by.is_money() {
+        question.subject.check_money().map_err(|error| error.with_param("order_by"))?;
+    }
+    let has_money = question.subject.check_money().is_ok();
+    let filters = std::mem::take(&mut question.parameters.filters);
+    let BreakdownBody { start_date, end_date, compare, dimension, event_name, search, order_by, limit, .. } =
+        &question.parameters;
+    let predicate = filters::predicate(event_name.as_deref(), filters)?.unwrap_or_default();
+    question.calendar.set_variant(has_money.into());
+    let asked = |windows: ComparedWindows| BreakdownQuestion {
+        windows,
+        dimension: dimension.clone(),
+        predicate: predicate.clone(),
+        search: Search::new(search.as_deref().unwrap_or_default()),
+        order_by: *order_by,
+        limit: *limit,
+    };
+    let previous = |window: Window| PreviousWindow { start_date: window.start.to_string(), end_date: window.end.to_string() };
+    let answer = |breakdown: Breakdown, ComparedWindows { window, previous: compared }| BreakdownAnswer {
+        rows: breakdown.rows.into_iter().map(|row| FiguresRow::new(row, has_money)).collect(),
+        total_rows: breakdown.total_rows,
+        truncated: breakdown.truncated,
+        previous: compared.map(previous),
+        unconverted: has_money.then(|| unconverted(&breakdown.unconverted)),
+        currency: has_money.then(|| question.subject.config.policy.currency.to_string()),
+        dimension: dimension.to_string(),
+        start_date: window.start.to_string(),
+        end_date: window.end.to_string(),
+        timezone: question.subject.config.policy.timezone.name().to_owned(),
+    };
+    let reply = async |window| {
+        let windows = compare.event_windows(&question, window).await?;
+        let breakdown = state.engine.scans.breakdown(question.subject.project, asked(windows));
+        question.reply(windows.depends(), breakdown, |breakdown| answer(breakdown, windows)).await
+    };
+    question.in_event_window((start_date.as_deref(), end_date.as_deref()), reply).await
+}

@@ -1,0 +1,296 @@
+//! `POST /projects/{project_id}/analytics/report`
+
+use std::collections::BTreeMap;
+
+use headcount_api::endpoint::*;
+use headcount_api::extract::filters::{self, FilterShape};
+use headcount_api::extract::share_rules::named_by_filters;
+use headcount_domain::figures::{ComparedWindows, EventFigures, Report, ReportQuery, ReportQuestion, Series};
+use headcount_domain::filter::{Filter, Predicate};
+use headcount_domain::names::NamedValues;
+use headcount_domain::time::{Bucket, BucketStart, Buckets, Interval, MAX_HOURLY_DAYS, Window};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+
+use super::compare::{Compare, CompareShape};
+use crate::revenue::{UnconvertedMoney, unconverted};
+
+json_body! {
+    /// Which figures are asked for. Events are chosen by the window, the name and the filters.
+    #[schema(example = json!({
+        "start_date": "2024-03-30", "end_date": "2024-03-31", "interval": "day", "compare": "previous_period",
+        "event_name": "pageview", "filters": [{"field": "source", "operator": "is", "value": "google"}]
+    }))]
+    pub(crate) struct ReportBody {
+        /// The first day: `YYYY-MM-DD`, or an RFC 3339 instant of it. Default: 30 days before today.
+        start_date: Option<String> = optional("a string"),
+        /// The last day. Default: today.
+        end_date: Option<String> = optional("a string"),
+        /// The length of the buckets. `hour`: at most 14 days, also of the window that is compared with. Weeks begin on Monday.
+        #[schema(value_type = Option<IntervalName>)]
+        interval: Interval = with(read_interval),
+        /// What the window is compared with: as many days before it, the same dates a year earlier, or a window of its own.
+        #[schema(value_type = Option<CompareShape>)]
+        compare: Compare = with(Compare::read),
+        /// Only events of this name.
+        event_name: Option<String> = optional("a string"),
+        /// Only events for which all of these hold; at most 20. `source`, `medium`, `campaign` and `exit_url` may be fields too.
+        #[schema(value_type = Option<Vec<FilterShape>>)]
+        filters: Vec<Filter> = with(filters::read_in_sessions),
+    }
+}
+
+impl SharedQuestion for ReportBody {
+    fn named_fields(&self) -> Vec<NamedField> {
+        let Self { start_date: _, end_date: _, interval: _, compare: _, event_name: _, filters } = self;
+        named_by_filters(filters)
+    }
+}
+
+/// The schema of the name of an interval.
+#[derive(Debug)]
+pub(crate) struct IntervalName;
+
+own_schema!(IntervalName, {
+    let default = Interval::default().as_str();
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(Interval::names())).default(Some(default.into())).into()
+});
+
+fn read_interval(fields: &Fields<'_>, name: &str) -> Result<Interval, ApiError> {
+    let interval = fields.parsed(name, &format!("one of {}", Interval::names().join(", ")), |text| text.parse().ok())?;
+    Ok(interval.unwrap_or_default())
+}
+
+/// The figures of a window by time. Money is there if the token may see it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReportAnswer {
+    /// The figures of the window.
+    totals: TotalFigures,
+    /// Every bucket that touches the window. They count the days of the window only.
+    series: Vec<BucketFigures>,
+    /// The figures of the window that was asked to compare with. Its buckets align with those of `series` by index.
+    #[schema(required)]
+    previous: Option<PreviousFigures>,
+    /// Money of the window that the figures leave out because its currency had no rate, by currency.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = BTreeMap<String, UnconvertedMoney>)]
+    unconverted: Option<BTreeMap<String, UnconvertedMoney>>,
+    /// The currency of all amounts: the project's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = String)]
+    currency: Option<String>,
+    /// The length of the buckets.
+    interval: String,
+    /// The first day.
+    start_date: String,
+    /// The last day.
+    end_date: String,
+    /// The timezone of the days.
+    timezone: String,
+}
+
+/// The figures of chosen events, and of the sessions that hold them.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TotalFigures {
+    /// The distinct users: a union, not the sum of those of the buckets.
+    unique_users: u64,
+    /// The sessions that began in the window and hold a chosen event.
+    sessions: u64,
+    /// The chosen pageviews.
+    pageviews: u64,
+    /// The chosen events.
+    events: u64,
+    /// The share of sessions with exactly one event, 0 to 1.
+    bounce_rate: Decimal,
+    /// The mean duration of the sessions.
+    duration_avg_sec: Decimal,
+    /// Orders less refunds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Decimal)]
+    revenue: Option<Decimal>,
+    /// How many orders.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = i64)]
+    orders: Option<i64>,
+}
+
+/// The figures of a bucket.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct BucketFigures {
+    /// The first day of a day, week or month, be it before the window; of an hour the instant of its start.
+    bucket: String,
+    /// The distinct users.
+    unique_users: u64,
+    /// The sessions whose first event is in the bucket.
+    sessions: u64,
+    /// The chosen pageviews.
+    pageviews: u64,
+    /// The chosen events.
+    events: u64,
+    /// The share of sessions with exactly one event, 0 to 1.
+    bounce_rate: Decimal,
+    /// The mean duration of the sessions.
+    duration_avg_sec: Decimal,
+    /// Orders less refunds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Decimal)]
+    revenue: Option<Decimal>,
+    /// How many orders.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = i64)]
+    orders: Option<i64>,
+    /// Whether all of the bucket lies in the window and is over.
+    complete: bool,
+}
+
+/// The figures of the window that is compared with.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PreviousFigures {
+    /// The figures of the window.
+    totals: TotalFigures,
+    /// Its buckets.
+    series: Vec<BucketFigures>,
+    /// The first day.
+    start_date: String,
+    /// The last day.
+    end_date: String,
+}
+
+impl TotalFigures {
+    fn new(figures: &EventFigures, has_money: bool) -> Self {
+        Self {
+            unique_users: figures.unique_users,
+            sessions: figures.sessions,
+            pageviews: figures.pageviews,
+            events: figures.events,
+            bounce_rate: Decimal(figures.bounce_rate()),
+            duration_avg_sec: Decimal(figures.duration_avg_sec()),
+            revenue: has_money.then_some(Decimal(figures.revenue)),
+            orders: has_money.then_some(figures.orders),
+        }
+    }
+}
+
+impl BucketFigures {
+    fn new(bucket: &Bucket, is_complete: bool, figures: &EventFigures, has_money: bool) -> Self {
+        let TotalFigures { unique_users, sessions, pageviews, events, bounce_rate, duration_avg_sec, revenue, orders } =
+            TotalFigures::new(figures, has_money);
+        let bucket = match bucket.start {
+            BucketStart::Day(day) => day.to_string(),
+            BucketStart::Instant(at) => at.to_string(),
+        };
+        let complete = is_complete;
+        Self { bucket, unique_users, sessions, pageviews, events, bounce_rate, duration_avg_sec, revenue, orders, complete }
+    }
+}
+
+/// The buckets of a window, with which of them are complete.
+struct ListedBuckets(Vec<(Bucket, bool)>);
+
+impl ListedBuckets {
+    fn of(question: &ProjectQuestion<'_, ReportBody>, window: Window) -> Self {
+        let buckets = Buckets::new(window, question.parameters.interval, question.subject.config.policy.timezone);
+        let now = question.calendar.now();
+        Self(buckets.list().into_iter().map(|bucket| (bucket, bucket.is_complete(now))).collect())
+    }
+
+    fn complete(&self) -> u64 {
+        self.0.iter().filter(|(_, is_complete)| *is_complete).count() as u64
+    }
+
+    fn shown(&self, series: &Series, has_money: bool) -> Vec<BucketFigures> {
+        let shown = |((bucket, is_complete), figures): (&(Bucket, bool), &EventFigures)| {
+            BucketFigures::new(bucket, *is_complete, figures, has_money)
+        };
+        self.0.iter().zip(&series.buckets).map(shown).collect()
+    }
+}
+
+fn check_hours(interval: Interval, windows: ComparedWindows) -> Result<(), ApiError> {
+    let is_long = |window: Window| window.len() > MAX_HOURLY_DAYS;
+    if interval == Interval::Hour && (is_long(windows.window) || windows.previous.is_some_and(is_long)) {
+        let message = format!("`interval` hour allows windows of at most {MAX_HOURLY_DAYS} days");
+        return Err(ApiError::parameter("interval", message));
+    }
+    Ok(())
+}
+
+/// Figures of chosen events and of the sessions that hold them, by hour, day, week or month.
+///
+/// Without name and filters, and not by hour, the days before the project's `retention_floor` are answered about, too.
+#[utoipa::path(
+    post, path = "/projects/{project_id}/analytics/report", tag = "analytics", operation_id = "report",
+    params(ProjectPath), request_body = ReportBody,
+    responses(
+        (status = 200, description = "The figures.", body = ReportAnswer, example = json!({
+            "totals": {
+                "unique_users": 3, "sessions": 4, "pageviews": 9, "events": 9, "bounce_rate": 0.25, "duration_avg_sec": 61.5,
+                "revenue": 0, "orders": 0
+            },
+            "series": [
+                {"bucket": "2024-03-30", "unique_users": 2, "sessions": 2, "pageviews": 5, "events": 5, "bounce_rate": 0,
+                 "duration_avg_sec": 100.5, "revenue": 0, "orders": 0, "complete": true},
+                {"bucket": "2024-03-31", "unique_users": 2, "sessions": 2, "pageviews": 4, "events": 4, "bounce_rate": 0.5,
+                 "duration_avg_sec": 22.5, "revenue": 0, "orders": 0, "complete": true}
+            ],
+            "previous": null, "unconverted": {}, "currency": "EUR", "interval": "day",
+            "start_date": "2024-03-30", "end_date": "2024-03-31", "timezone": "Europe/Zurich"
+        })),
+        NotModified,
+    ),
+)]
+pub(crate) async fn report(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+    let mut question = ProjectQuestion::<ReportBody>::read_body(&state, &request, payload, asker).await?;
+    let filters = std::mem::take(&mut question.parameters.filters);
+    let ReportBody { start_date, end_date, interval, compare, event_name, .. } = &question.parameters;
+    let predicate = filters::predicate(event_name.as_deref(), filters)?;
+    let (start, end) = (start_date.as_deref(), end_date.as_deref());
+    if predicate.is_none() && *interval != Interval::Hour {
+        let windows = compare.windows(&question, question.window(start, end)?)?;
+        return report_in(&state, &question, windows, None).await;
+    }
+    let predicate = predicate.unwrap_or_default();
+    let reply = async |window| {
+        let windows = compare.event_windows(&question, window).await?;
+        check_hours(*interval, windows)?;
+        report_in(&state, &question, windows, Some(predicate.clone())).await
+    };
+    question.in_event_window((start, end), reply).await
+}
+
+/// Answers from the events that a predicate selects; without one, from the rollups of whole days.
+async fn report_in(
+    state: &AppState,
+    question: &ProjectQuestion<'_, ReportBody>,
+    windows: ComparedWindows,
+    predicate: Option<Predicate>,
+) -> Result<HttpResponse, ApiError> {
+    let (window, has_money) = (windows.window, question.subject.check_money().is_ok());
+    let interval = question.parameters.interval;
+    let buckets = ListedBuckets::of(question, window);
+    let previous = windows.previous.map(|window| (window, ListedBuckets::of(question, window)));
+    // The numbers of complete buckets say which they are, since they are the first of the whole
+    // ones.
+    let complete = buckets.complete() << 32 | previous.as_ref().map_or(0, |(_, buckets)| buckets.complete()) << 1;
+    question.calendar.set_variant(complete | u64::from(has_money));
+    let answer = |report: Report| ReportAnswer {
+        totals: TotalFigures::new(&report.current.totals, has_money),
+        series: buckets.shown(&report.current, has_money),
+        previous: previous.as_ref().zip(report.previous.as_ref()).map(|((window, buckets), series)| PreviousFigures {
+            totals: TotalFigures::new(&series.totals, has_money),
+            series: buckets.shown(series, has_money),
+            start_date: window.start.to_string(),
+            end_date: window.end.to_string(),
+        }),
+        unconverted: has_money.then(|| unconverted(&report.unconverted)),
+        currency: has_money.then(|| question.subject.config.policy.currency.to_string()),
+        interval: interval.to_string(),
+        start_date: window.start.to_string(),
+        end_date: window.end.to_string(),
+        timezone: question.subject.config.policy.timezone.name().to_owned(),
+    };
+    let Some(predicate) = predicate else {
+        return question.reply_to(ReportQuery { windows, interval }, answer).await;
+    };
+    let asked = ReportQuestion { windows, interval, predicate };
+    question.reply(windows.depends(), state.engine.scans.report(question.subject.project, asked), answer).await
+}
