@@ -35,6 +35,7 @@ mod actions;
 mod audit;
 mod audit_entry;
 mod audit_log;
+#[cfg(feature = "cluster")]
 mod backed_up;
 mod browser_session;
 mod browser_sessions;
@@ -50,6 +51,7 @@ mod journal;
 mod limiter;
 mod members;
 mod model;
+#[cfg(feature = "cluster")]
 mod moved_records;
 mod names;
 mod organizations;
@@ -80,6 +82,7 @@ use tokio::sync::watch;
 
 pub use action_entry::{ActionEntry, ActionsPage, ActionsQuery, MAX_ACTION_ENTRIES, MAX_ACTIONS};
 pub use audit_entry::{Actor, AuditEntry, AuditPage, AuditQuery, AuditTarget, Author, FieldChange};
+#[cfg(feature = "cluster")]
 pub use backed_up::{BackedUpLog, ControlMoment};
 pub use browser_session::{BrowserSession, MAX_SESSIONS, MAX_SESSIONS_OF_TOKEN, SESSION_SECONDS};
 pub use build_run::{BuildError, BuildOutcome, BuildRun, MAX_BUILD_RUNS, NewBuild};

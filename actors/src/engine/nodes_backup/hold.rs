@@ -21,8 +21,6 @@ const AGAIN_AFTER: Duration = Duration::from_secs(5);
 /// The number of partitions asked at once. Even if none answers, all are asked before bases are
 /// released.
 const ASKED_AT_ONCE: usize = 16;
-/// How long first bases are held back after a takeover or a start: several of these pauses.
-pub(in crate::engine) const HELD_AT_FIRST: Duration = Duration::from_secs(15);
 
 /// Makes owners hold first bases back while it exists.
 #[derive(Debug)]
