@@ -39,10 +39,12 @@ mod reindexing;
 mod remains;
 mod requested_verification;
 mod retention;
+#[cfg(feature = "cluster")]
+mod saved_states;
+mod saving;
 mod sealing;
 mod searching;
 mod segment;
-mod states;
 mod threads;
 mod tracking;
 mod verifications;
