@@ -53,7 +53,7 @@ impl Engine {
     }
 
     /// Holds the first bases of a partition on this machine back.
-    pub(super) async fn hold_first_bases(&self, partition: u16) -> Result<(), AskError> {
+    pub(super) async fn hold_first_bases(&self, HoldQuestion { partition }: HoldQuestion) -> Result<(), AskError> {
         let sealed = self.inner.archives.of(partition);
         // A base may be in the middle of being listed.
         let hold = move || sealed.first_bases().hold(HELD_FOR);

@@ -10,7 +10,9 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::codec::CodecError;
 
-use super::questions::{PartitionEnd, PartitionEndQuestion, PartitionEvents, PartitionEventsQuestion, PartitionRecord};
+use super::questions::{
+    HoldQuestion, PartitionEnd, PartitionEndQuestion, PartitionEvents, PartitionEventsQuestion, PartitionRecord,
+};
 use crate::copied_records::copy_records;
 use crate::dead_letters::DeadLetters;
 use crate::engine::handle::Engine;
@@ -85,7 +87,7 @@ impl Engine {
     /// Returns the end of a partition on this machine.
     pub(super) async fn partition_end(&self, question: PartitionEndQuestion) -> Result<PartitionEnd, AskError> {
         // Done before the projects with bases are read.
-        self.hold_first_bases(question.partition).await?;
+        self.hold_first_bases(HoldQuestion { partition: question.partition }).await?;
         let engine = self.clone();
         self.scans
             .run_for_backup(move |cancelled| {
