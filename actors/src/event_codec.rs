@@ -1,7 +1,5 @@
 //! The encoding of the log's records: writes the current version, reads every version.
 
-use std::ops::ControlFlow;
-
 use headcount_domain::floor::FloorMove;
 use headcount_domain::intake::event::{EVENT_VERSION, Event};
 use headcount_storage::codec::{self, CodecError};
@@ -52,33 +50,11 @@ impl LogRecord {
     }
 }
 
-/// Passes events on as payloads of log records, each with its number of events. Payloads are halved
-/// until they fit into the given size, or have a single event.
-///
-/// # Errors
-/// An event exceeds the maximum size of a record.
-pub(crate) fn encode_in_parts(
-    events: Events,
-    most_bytes: usize,
-    visit: &mut dyn FnMut(usize, Vec<u8>) -> ControlFlow<()>,
-) -> Result<ControlFlow<()>, CodecError> {
-    let (payload, count) = (encode(&events)?, events.len());
-    if payload.len() <= most_bytes || count <= 1 {
-        return Ok(visit(count, payload));
-    }
-    let mut events = events;
-    let later = events.split_off(count / 2);
-    match encode_in_parts(events, most_bytes, visit)? {
-        ControlFlow::Continue(()) => encode_in_parts(later, most_bytes, visit),
-        broken => Ok(broken),
-    }
-}
-
 /// Returns the payload of a log record with these events.
 ///
 /// # Errors
 /// They exceed the maximum size of a record.
-fn encode(events: &Events) -> Result<Vec<u8>, CodecError> {
+pub(crate) fn encode(events: &Events) -> Result<Vec<u8>, CodecError> {
     let mut bytes = Vec::with_capacity((events.len() * EVENT_BYTES).min(MAX_RESERVED_BYTES));
     codec::encode_into(EVENT_VERSION, events, &mut bytes)?;
     Ok(bytes)

@@ -11,7 +11,8 @@
 //! - `checkpoint_writer` and `archiver` write files in the background.
 //! - `history` reads recorded events from archive and log.
 //! - `verify` and `refolding` compute states a second time (`recompute`).
-//! - `backup` and `moving` copy a data directory.
+//! - `backup` copies a data directory. What only a node of a cluster does has the feature `cluster`,
+//!   such as `moving` and `engine::nodes_backup`.
 //! - `webhooks`, `profiles`, `privacy` and `live` are features.
 //!
 //! Actors are in `actor.rs` files. Organizations, projects, keys and tokens are in the crate
@@ -22,6 +23,8 @@ mod archiver;
 pub mod backup;
 mod checkpoint_writer;
 mod clock_guard;
+#[cfg(feature = "cluster")]
+mod copied_records;
 mod dead_letters;
 mod deleted_projects;
 pub mod engine;
@@ -44,8 +47,10 @@ mod living_files;
 mod local_log;
 mod local_remains;
 pub mod memory_budget;
+#[cfg(feature = "cluster")]
 mod moving;
 mod opening_progress;
+#[cfg(feature = "cluster")]
 mod position_map;
 pub mod privacy;
 pub mod profiles;
@@ -67,10 +72,12 @@ pub mod webhooks;
 pub use archiver::{ArchivePolicy, Sealed};
 pub use clock_guard::{ClockJump, ClockState, ConfirmClockError};
 pub use engine::{
-    AdoptError, Adoption, AskError, Engine, EngineConfig, EngineDocuments, EngineParts, LogSink, Membership, NodesBackup,
-    NodesBackupError, OpenError, OpenRegistry, ProjectIntake, ReindexError, Reindexed, RemainsError, SealError, SegmentRequest,
-    StartCommit, Vitals, reindex, search_erased, verify_directory,
+    AdoptError, Adoption, AskError, Engine, EngineConfig, EngineDocuments, EngineParts, LogSink, Membership, OpenError,
+    OpenRegistry, ProjectIntake, ReindexError, Reindexed, RemainsError, SealError, SegmentRequest, StartCommit, Vitals, reindex,
+    search_erased, verify_directory,
 };
+#[cfg(feature = "cluster")]
+pub use engine::{NodesBackup, NodesBackupError};
 pub use erased_search::{ErasedFinding, ErasedSearch};
 pub use geo::GeoError;
 pub use headcount_domain as domain;
@@ -78,8 +85,10 @@ pub use import_mark::ImportMark;
 pub use ingest::{QuotaExceeded, Ticket, TrackError, Tracker};
 pub use intake_counts::{DropCounts, RepairCounts};
 pub use live::{LiveEnd, LiveFigures, LiveFrame, LiveMinute, LiveNotification, LiveState, LiveWatch, MAX_WATCHES};
+#[cfg(feature = "cluster")]
 pub use moving::{LeftBehind, MovedDocument, MovedEvents, MovingError, MovingSource};
 pub use opening_progress::Progress;
+#[cfg(feature = "cluster")]
 pub use position_map::PositionMap;
 pub use questions::{OrganizationProjects, Questions};
 pub use saved_state::{CopiedState, SavedState, state_version};

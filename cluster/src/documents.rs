@@ -275,19 +275,6 @@ impl Documents for DocumentStream {
         Ok(())
     }
 
-    fn read(&self, key: &str) -> Result<Option<Vec<u8>>, ControlError> {
-        let subject = format!("{}{key}", self.prefix());
-        let read = self.runtime.block_on(async {
-            let asked = self.stream().await?.raw_message_builder().last_by_subject(&subject).send();
-            match timeout(ANSWER_TIMEOUT, asked).await.map_err(unavailable)? {
-                Ok(message) => Ok(Some(message.payload.to_vec()).filter(|content| !content.is_empty())),
-                Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => Ok(None),
-                Err(error) => Err(unavailable(error)),
-            }
-        });
-        read.map_err(|error: DocumentsError| ControlError::Documents(error.to_string()))
-    }
-
     /// Publishes a mark. If it becomes the next message, no other change came after `expected`,
     /// whatever a broker says.
     fn prove(&self, expected: u64, by: &str) -> Result<(), DocumentsError> {

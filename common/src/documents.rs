@@ -63,8 +63,10 @@ pub trait Documents: Debug + Send + Sync {
     /// Reads a document that was followed, if it exists.
     ///
     /// # Errors
-    /// Returns a [`ControlError`] if it can't be read.
-    fn read(&self, key: &str) -> Result<Option<Vec<u8>>, ControlError>;
+    /// Returns a [`ControlError`] if it can't be read, or this machine has no copies of documents.
+    fn read(&self, _key: &str) -> Result<Option<Vec<u8>>, ControlError> {
+        Err(ControlError::Documents("this machine keeps no copy of them".to_owned()))
+    }
 
     /// Changes a document, if the last change of all documents has the number `expected`. On
     /// return, the change is durable, and the former content is gone.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use headcount_common::SharedValues;
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 
@@ -10,7 +11,7 @@ use super::secret::{self, SecretHash};
 use super::sign_in_codes::{CodeTarget, SharedSignIns};
 use super::{
     ActorKind, ApiToken, AuthError, BrowserSession, ORGANIZATION_NOT_FOUND, Principal, Registry, RegistryError, SESSION_PREFIX,
-    SHARE_PREFIX, SIGN_IN_CODE_PREFIX, Secret, SessionId, ShareHolder, SharedCodes, SignInError, TokenId,
+    SHARE_PREFIX, SIGN_IN_CODE_PREFIX, Secret, SessionId, ShareHolder, SignInError, TokenId,
 };
 
 impl Registry {
@@ -147,7 +148,7 @@ impl Registry {
     }
 
     /// Shares sign-in codes with other machines from now on. Only the first call counts.
-    pub fn share_codes_with(&self, codes: impl SharedCodes + 'static) {
+    pub fn share_codes_with(&self, codes: impl SharedValues + 'static) {
         let _is_first = self.shared_codes.set(SharedSignIns(Box::new(codes))).is_ok();
     }
 

@@ -35,6 +35,7 @@ mod actions;
 mod audit;
 mod audit_entry;
 mod audit_log;
+#[cfg(feature = "cluster")]
 mod backed_up;
 mod browser_session;
 mod browser_sessions;
@@ -50,6 +51,7 @@ mod journal;
 mod limiter;
 mod members;
 mod model;
+#[cfg(feature = "cluster")]
 mod moved_records;
 mod names;
 mod organizations;
@@ -80,6 +82,7 @@ use tokio::sync::watch;
 
 pub use action_entry::{ActionEntry, ActionsPage, ActionsQuery, MAX_ACTION_ENTRIES, MAX_ACTIONS};
 pub use audit_entry::{Actor, AuditEntry, AuditPage, AuditQuery, AuditTarget, Author, FieldChange};
+#[cfg(feature = "cluster")]
 pub use backed_up::{BackedUpLog, ControlMoment};
 pub use browser_session::{BrowserSession, MAX_SESSIONS, MAX_SESSIONS_OF_TOKEN, SESSION_SECONDS};
 pub use build_run::{BuildError, BuildOutcome, BuildRun, MAX_BUILD_RUNS, NewBuild};
@@ -104,7 +107,7 @@ pub use secret::{
     SIGN_IN_CODE_PREFIX, Secret, TOKEN_PREFIX, WEBHOOK_SECRET_PREFIX,
 };
 pub use share::{MAX_EMBED_ORIGINS, MAX_SHARES, MAX_SHARES_OF_PROJECT, NewShare, Share, ShareHolder};
-pub use sign_in_codes::{MAX_SIGN_IN_CODES, MAX_SIGN_IN_CODES_OF_TOKEN, SIGN_IN_CODE_SECONDS, SharedCodes, SharedCodesError};
+pub use sign_in_codes::{MAX_SIGN_IN_CODES, MAX_SIGN_IN_CODES_OF_TOKEN, SIGN_IN_CODE_SECONDS};
 pub use validate::{
     MAX_ALLOWED_ORIGINS, MAX_EMAIL_BYTES, MAX_MEMBERS, MAX_NAME_CHARACTERS, MAX_ORIGIN_BYTES, MAX_PROJECTS, MAX_PUBLIC_KEYS,
     MAX_QUOTA, MAX_RATE_LIMIT, MAX_RETENTION_DAYS, MAX_TOKENS, normal_origin,

@@ -81,6 +81,7 @@ impl SecretHash {
     }
 
     /// The hash of no known secret.
+    #[cfg(feature = "cluster")]
     pub(super) fn of_nothing() -> Self {
         SecretHash([0; 32])
     }

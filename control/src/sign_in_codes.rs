@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use headcount_common::ControlError;
+use headcount_common::{ControlError, DocumentsError, SharedValues};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 use headcount_storage::log::{LogError, RemoteFailure};
@@ -20,33 +20,6 @@ pub const MAX_SIGN_IN_CODES: usize = 100;
 /// The maximum number of codes of a token, whose holder may have the lowest role. One more ends its
 /// oldest.
 pub const MAX_SIGN_IN_CODES_OF_TOKEN: usize = 10;
-
-/// The place where the machines of a cluster share their codes. Keys are hashes of codes, as
-/// hexadecimal digits. Values vanish [`SIGN_IN_CODE_SECONDS`] after they were stored.
-///
-/// Its functions may block.
-pub trait SharedCodes: Send + Sync {
-    /// Stores a value.
-    ///
-    /// # Errors
-    /// The reason why it is not stored.
-    fn keep(&self, key: &str, value: &[u8]) -> Result<(), SharedCodesError>;
-
-    /// Removes a value that nobody will take any more.
-    ///
-    /// # Errors
-    /// The reason why it is unknown whether the value is removed.
-    fn end(&self, key: &str) -> Result<(), SharedCodesError>;
-
-    /// Takes a value away, and returns it to one caller only; `None` if there is none.
-    ///
-    /// # Errors
-    /// The reason why the outcome is unknown. The value may have been taken away.
-    fn take(&self, key: &str) -> Result<Option<Vec<u8>>, SharedCodesError>;
-}
-
-/// The reason why shared codes can't be read or changed.
-pub type SharedCodesError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The token of a code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,42 +42,45 @@ impl Code {
     }
 }
 
-/// The codes that the machines of a cluster share, and their bounds.
-pub(super) struct SharedSignIns(pub(super) Box<dyn SharedCodes>);
-
-impl std::fmt::Debug for SharedSignIns {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SharedSignIns").finish_non_exhaustive()
-    }
-}
+/// The codes that the machines of a cluster share. Keys are hashes of codes, as hexadecimal digits.
+/// Values vanish [`SIGN_IN_CODE_SECONDS`] after they were written. Its functions may block.
+#[derive(Debug)]
+pub(super) struct SharedSignIns(pub(super) Box<dyn SharedValues>);
 
 impl SharedSignIns {
     /// Adds a code with its expiry, and removes the code that it ended.
     pub(super) fn add(&self, hash: &SecretHash, target: CodeTarget, added: &Added) -> Result<(), RegistryError> {
         if let Some(former) = &added.ended {
-            self.0.end(&former.to_hex()).map_err(unavailable)?;
+            self.0.remove(&former.to_hex()).map_err(|error| unavailable(error.into()))?;
         }
         let code = Code { target, expires_at: added.expires_at };
         let value = serde_json::to_vec(&code).map_err(|error| unavailable(error.into()))?;
-        self.0.keep(&hash.to_hex(), &value).map_err(unavailable)
+        self.0.write(&hash.to_hex(), &value, 0).map(drop).map_err(|error| unavailable(error.into()))
     }
 
     /// Returns the target of a code without using it; `None` if the code is unknown, used or
     /// expired.
     pub(super) fn look(&self, hash: &SecretHash, now: Instant) -> Result<Option<CodeTarget>, RegistryError> {
-        let Some(value) = self.0.take(&hash.to_hex()).map_err(unavailable)? else { return Ok(None) };
-        self.0.keep(&hash.to_hex(), &value).map_err(unavailable)?;
-        Code::target_of(&value, now)
+        let found = self.0.read(&hash.to_hex()).map_err(|error| unavailable(error.into()))?;
+        found.map_or(Ok(None), |(value, _)| Code::target_of(&value, now))
     }
 
-    /// Uses a code, and returns its target; `None` if the code is unknown, used or expired.
+    /// Uses a code, and returns its target to one caller only; `None` if the code is unknown, used
+    /// or expired.
     pub(super) fn take(&self, hash: &SecretHash, now: Instant) -> Result<Option<CodeTarget>, RegistryError> {
-        let Some(value) = self.0.take(&hash.to_hex()).map_err(unavailable)? else { return Ok(None) };
-        Code::target_of(&value, now)
+        let Some((value, revision)) = self.0.read(&hash.to_hex()).map_err(|error| unavailable(error.into()))? else {
+            return Ok(None);
+        };
+        // An empty value stays, so that no other machine accepts the code.
+        match self.0.write(&hash.to_hex(), b"", revision) {
+            Ok(_) => Code::target_of(&value, now),
+            Err(DocumentsError::Conflict) => Ok(None),
+            Err(error) => Err(unavailable(error.into())),
+        }
     }
 }
 
-fn unavailable(source: SharedCodesError) -> RegistryError {
+fn unavailable(source: Box<dyn std::error::Error + Send + Sync>) -> RegistryError {
     ControlError::Log(LogError::Remote { kind: RemoteFailure::Unavailable, source }).into()
 }
 

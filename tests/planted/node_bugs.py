@@ -16,8 +16,8 @@ HANDOVER_BUGS = [
     ("an owner answers although its time is over", "until == ALWAYS || (until != NEVER && millis(boot_time()) < until)", "until != NEVER"),
     ("what is left of an earlier time is served", "        self.give_up(number);\n        self.pipeline.adopt(number, until, copied);", "        if !self.pipeline.partitions.contains_key(&number) {\n            self.pipeline.adopt(number, until, copied);\n        }"),
     ("a log that lost its end is served", "if partition.applied() > self.until {", "if false {"),
-    ("what is found in a partition that moved counts", "if !is_held(number) {", "if false {"),
-    ("a partition that no report has is verified", "report.not_verified.entry(*partition).or_insert_with(|| UnverifiedPartition { node, reason: reason.to_owned() });", "let _ = (node, reason);"),
+    ("what is found in a partition that moved counts", "if !(range.is_held)() {", "if false {"),
+    ("a partition that no report has is verified", "report.not_verified.entry(*partition).or_insert_with(|| UnverifiedPartition { node, reason });", "let _ = (node, reason);"),
     ("an erasure waits for a partition that has moved", "if is_over() || !left.iter().all(|(partition, _)| self.owners().is_here(*partition)) {", "if is_over() {"),
     ("a machine of several makes salts of its own", "if !self.makes_salts {", "if false {"),
 ]

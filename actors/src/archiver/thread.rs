@@ -41,6 +41,7 @@ enum ArchiverRequest {
     /// Seals everything.
     Seal(Sender<Result<Sealed, Fault>>),
     /// Seals one partition that has its own archive.
+    #[cfg(feature = "cluster")]
     SealPartition(u16, Sender<Result<Sealed, Fault>>),
     /// Merges the tables of all partitions, and answers whether nothing is left to merge.
     MergeTables(Sender<bool>),
@@ -150,6 +151,7 @@ impl Archiver {
     ///
     /// # Errors
     /// The cause; also if the partition is not here.
+    #[cfg(feature = "cluster")]
     pub(crate) fn seal_partition(&self, partition: u16) -> Result<Sealed, Fault> {
         let sealed = self.ask(|reply| ArchiverRequest::SealPartition(partition, reply));
         sealed.unwrap_or_else(|| Err(SealingError::NoAnswer.into()))
@@ -239,9 +241,7 @@ impl ArchiveThread {
         while let Ok(request) = requests.try_recv() {
             match request {
                 ArchiverRequest::Adopt(..) | ArchiverRequest::Release(..) => self.take(request, requests),
-                ArchiverRequest::Seal(_) | ArchiverRequest::SealPartition(..) | ArchiverRequest::MergeTables(_) => {
-                    self.postponed.push_back(request);
-                }
+                request => self.postponed.push_back(request),
             }
         }
     }
@@ -265,6 +265,7 @@ impl ArchiveThread {
                 self.sum_up();
                 replies.into_iter().for_each(|reply| drop(reply.send(outcome.clone())));
             }
+            #[cfg(feature = "cluster")]
             ArchiverRequest::SealPartition(partition, reply) => {
                 let sealed = self.works.get_mut(&partition).and_then(|work| work.unless_given_up(ArchiveWork::seal_all));
                 let _ = reply.send(sealed.unwrap_or(Err(SealingError::NoAnswer)).map_err(Fault::from));

@@ -16,7 +16,9 @@
 mod collector;
 mod error;
 mod later_erasures;
+#[cfg(feature = "cluster")]
 mod made_directory;
+#[cfg(feature = "cluster")]
 mod new_log;
 mod snapshot;
 mod staging;
@@ -26,7 +28,9 @@ mod tests;
 pub use error::{BackupFailure, RestoreFailure};
 pub use later_erasures::TakenErasures;
 pub use later_erasures::restore;
+#[cfg(feature = "cluster")]
 pub(crate) use made_directory::MadeDirectory;
+#[cfg(feature = "cluster")]
 pub(crate) use new_log::NewLog;
 pub use snapshot::BackupSnapshot;
 pub(crate) use staging::remove_left_over;

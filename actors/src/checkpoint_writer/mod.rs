@@ -21,12 +21,16 @@ pub(crate) use entries::Entries;
 pub(crate) use job::Job;
 pub(crate) use merger::MergeJob;
 pub(crate) use report::{JobOutcome, Mailbox, Reply, Report};
+#[cfg(feature = "cluster")]
+pub(crate) use snapshots::saved_mark;
 pub(crate) use snapshots::{
-    decode_part, decode_project, is_of_partition, is_project_meta, saved_mark, saved_position, saved_projects, saved_reflected,
+    decode_part, decode_project, is_of_partition, is_project_meta, saved_position, saved_projects, saved_reflected,
 };
+#[cfg(feature = "cluster")]
+pub(crate) use stored::mark_key;
 pub(crate) use stored::{
     Collect, PartitionMeta, ProjectMeta, Records, StoreSource, for_each_identity, highest_key, lacking_rollups, load_cells,
-    mark_key, meta_key, position_key, read_meta, stored_types,
+    meta_key, position_key, read_meta, stored_types,
 };
 pub(crate) use urgency::Hurry;
 pub(crate) use writer::CheckpointWriter;

@@ -6,7 +6,6 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::codec;
 use headcount_storage::keyspace::Key;
-use headcount_storage::log::LogMark;
 use headcount_storage::store::PartitionSnapshot;
 
 use super::stored::{PART_VERSION, PROJECTS, PartitionMeta, ProjectMeta, meta_version};
@@ -22,10 +21,11 @@ pub(crate) fn saved_position(snapshot: &PartitionSnapshot) -> Result<Position, F
 
 /// Returns the mark of the log at the highest position that a saved partition reflects, if it had
 /// one.
-pub(crate) fn saved_mark(snapshot: &PartitionSnapshot) -> Result<Option<LogMark>, Fault> {
+#[cfg(feature = "cluster")]
+pub(crate) fn saved_mark(snapshot: &PartitionSnapshot) -> Result<Option<headcount_storage::log::LogMark>, Fault> {
     let mut pairs = snapshot.pairs(&Key::record_of(0, PROJECTS, 2)).map_err(fault::of_store)?;
     let Some((_, value)) = pairs.next().map_err(fault::of_store)? else { return Ok(None) };
-    let mark: LogMark = codec::decode(meta_version(), &value).map_err(fault::of_stored)?;
+    let mark: headcount_storage::log::LogMark = codec::decode(meta_version(), &value).map_err(fault::of_stored)?;
     let reflected = saved_reflected(snapshot)?;
     Ok(Some(mark).filter(|mark| mark.position == reflected))
 }

@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 
 use super::erasing_everywhere::{LINKED_IDS, OWNERS_OF_EMAIL, SUBJECT_FIGURES};
 use super::handle::Engine;
+use super::requested_verification::VERIFY;
 use super::sealing::SEAL;
-use super::verifying_nodes::VERIFY;
 use crate::questions::{VERSIONS, in_order};
 use crate::scans::{ACTIVE, ActiveQuestion};
 use crate::shard::AskError;
@@ -57,6 +57,7 @@ impl Engine {
                 if let Some(answer) = self.answer_about_subject(tag, request).await {
                     return answer;
                 }
+                #[cfg(feature = "cluster")]
                 if let Some(answer) = self.answer_about_partition(tag, request).await {
                     return answer;
                 }

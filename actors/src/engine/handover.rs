@@ -13,7 +13,6 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 
 use super::handle::Engine;
-use super::nodes_backup::HELD_AT_FIRST;
 use crate::fault;
 use crate::history::SealedEvents;
 use crate::living_files::LivingFiles;
@@ -26,6 +25,9 @@ const SAVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to retry asking the shard to give a partition up.
 const GIVE_UP_TIMEOUT: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(10);
+/// How long first bases are held back after a takeover: several pauses of a backup that asks for
+/// it.
+const HELD_AT_FIRST: Duration = Duration::from_secs(15);
 /// The longest pause between two checks, for a caller that has waited for long.
 const LONGEST_POLL: Duration = Duration::from_millis(320);
 

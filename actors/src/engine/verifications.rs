@@ -1,13 +1,55 @@
-//! Allows one verification at a time, and ends it when the engine closes.
+//! Allows one verification at a time, and ends it when the engine closes. Also keeps the one that
+//! another node has requested.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant as Stopwatch};
 
-use parking_lot::Mutex;
+use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
+use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::foreign_verification::ForeignVerification;
-use crate::verify::VerifyError;
+use crate::verify::{VerifyError, VerifyReport};
+
+/// How long a verification continues after the other node's last question, and how long its result
+/// is kept.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
+
+/// The progress of a verification for another node.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) enum VerifyProgress {
+    UnderWay,
+    Done(NodeReport),
+    /// The verification failed for this reason.
+    Failed(String),
+    /// The verification is unknown.
+    Unknown,
+}
+
+/// The result of a node.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct NodeReport {
+    pub(super) verified: BTreeSet<u16>,
+    pub(super) report: VerifyReport,
+}
+
+/// The verification that another node has requested.
+#[derive(Debug)]
+pub(super) struct RequestedVerification {
+    pub(super) run: u64,
+    pub(super) stop: Arc<AtomicBool>,
+    pub(super) asked: Stopwatch,
+    /// The result; `None` while it is in progress.
+    pub(super) ended: Option<VerifyProgress>,
+}
+
+impl RequestedVerification {
+    /// Whether the other node has stopped asking for it.
+    pub(super) fn is_forgotten(&self) -> bool {
+        self.asked.elapsed() > FORGOTTEN_AFTER
+    }
+}
 
 /// The permit for the verification of an engine.
 #[derive(Debug)]
@@ -16,8 +58,8 @@ pub(super) struct Verifications {
     /// Stops the verification in progress.
     stop: Mutex<Arc<AtomicBool>>,
     is_closed: AtomicBool,
-    /// The verification for another node.
-    pub(super) foreign: Mutex<Option<ForeignVerification>>,
+    /// The verification that another node has requested.
+    requested: Mutex<Option<RequestedVerification>>,
 }
 
 impl Default for Verifications {
@@ -26,7 +68,7 @@ impl Default for Verifications {
             permits: Arc::new(Semaphore::new(1)),
             stop: Mutex::default(),
             is_closed: AtomicBool::new(false),
-            foreign: Mutex::default(),
+            requested: Mutex::default(),
         }
     }
 }
@@ -39,9 +81,31 @@ impl Verifications {
         if self.is_closed() { Err(VerifyError::Stopped) } else { Ok(permit) }
     }
 
-    /// Whether the verification for another node has this number.
-    pub(super) fn is_foreign(&self, run: u64) -> bool {
-        self.foreign.lock().as_ref().is_some_and(|foreign| foreign.run == run)
+    /// Begins a requested verification, which ends when `stop` is set. Returns its progress if it
+    /// has begun or can't begin.
+    pub(super) fn request(&self, run: u64, stop: &Arc<AtomicBool>) -> Option<VerifyProgress> {
+        let mut requested = self.requested.lock();
+        match &*requested {
+            Some(known) if known.run == run => return Some(VerifyProgress::UnderWay),
+            Some(known) if known.ended.is_none() => return Some(VerifyProgress::Failed(VerifyError::Running.to_string())),
+            _ => {}
+        }
+        *requested = Some(RequestedVerification { run, stop: Arc::clone(stop), asked: Stopwatch::now(), ended: None });
+        None
+    }
+
+    /// The requested verification with this number, if it is the current one.
+    pub(super) fn requested(&self, run: u64) -> Option<MappedMutexGuard<'_, RequestedVerification>> {
+        let is_it = |requested: &&mut RequestedVerification| requested.run == run;
+        MutexGuard::try_map(self.requested.lock(), |requested| requested.as_mut().filter(is_it)).ok()
+    }
+
+    /// Ends and forgets the requested verification with this number if `is_over`.
+    pub(super) fn end(&self, run: u64, is_over: impl FnOnce(&RequestedVerification) -> bool) {
+        let mut requested = self.requested.lock();
+        if let Some(ended) = requested.take_if(|requested| requested.run == run && is_over(requested)) {
+            ended.stop.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Whether no more verifications can begin.

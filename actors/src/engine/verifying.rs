@@ -1,332 +1,203 @@
-//! Verifications of a running engine, and of a data directory that no process has open.
+//! Verifications of a running engine: it verifies its own partitions, asks all other nodes with
+//! partitions, and adds up the reports.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_common::PARTITIONS;
-use headcount_common::secrets::{KEYS_DIR, Secrets};
-use headcount_control::{Registry, RegistryError};
-use headcount_domain::fault::{Fault, FaultKind};
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
-use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, ExternalIdsView};
-use headcount_storage::format::Format;
-use headcount_storage::lock::DirLock;
-use headcount_storage::log::{Log, LogError, LogOptions};
-use parking_lot::Mutex;
+use headcount_common::nodes::AskNodeError;
+use headcount_common::{Owner, PARTITIONS};
+use headcount_domain::ids::OrganizationId;
+use tokio::task::JoinSet;
 
-use super::config::EngineConfig;
-use super::derived::Derived;
 use super::handle::Engine;
-use super::open::{check_reaches, store_options};
-use crate::dead_letters::DeadLetters;
-use crate::deleted_projects::DeletedProjects;
-use crate::erasures::Erasures;
-use crate::fault;
-use crate::history::{History, LoggedEvents, PartitionArchives, Past, SealedEvents};
-use crate::memory_budget::{MemoryShares, recomputation_bytes};
-use crate::recompute::remove_scratch;
-use crate::shard::Shard;
-use crate::verify::{HeldCheck, StoredPlaces, VerifiedEvents, VerifyError, VerifyReport, VerifySources, verify};
+use super::requested_verification::{VERIFY, VerifyQuestion, VerifyStep};
+use super::verifications::{NodeReport, VerifyProgress};
+use crate::questions::Node;
+use crate::verify::{UnverifiedPartition, VerifyError, VerifyReport};
 
-/// How long a verification waits for checkpoints.
-const CHECKPOINTS_TIMEOUT: Duration = Duration::from_secs(60);
-const POLL: Duration = Duration::from_millis(20);
-/// The time before checkpoints are requested again.
-const ASK_AGAIN: Duration = Duration::from_secs(1);
+/// How long a node may take to answer a request about a verification.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long a node may be unreachable.
+const LOST_TIMEOUT: Duration = Duration::from_secs(20);
+/// The pause after a node could not be reached.
+const PAUSE: Duration = Duration::from_millis(500);
+/// The reason for a partition that is in no report.
+const NOWHERE: &str = "no node had it, as far as the one knew that was asked";
+const MOVED: &str = "it moved to another node meanwhile";
 
 impl Engine {
     /// Recomputes the state of each project from its recorded events and compares it with the
     /// stored state, after saving the events recorded before the call. Recording continues
     /// meanwhile. `quick` checks only files. It ends early when `stop` is set.
     ///
-    /// A node of a cluster verifies its own partitions. [`Engine::verify_everywhere`] verifies
-    /// those of all nodes.
-    ///
-    /// Blocking; takes as long as replaying all events, on threads of the lowest priority.
+    /// Each machine verifies its partitions, on threads of the lowest priority. It takes as long as
+    /// replaying all events. The report names partitions that could not be verified completely.
     ///
     /// # Errors
     /// Returns [`VerifyError::Running`] while another verification is in progress; others if the
     /// data could not be checked.
-    pub fn verify(&self, quick: bool, stop: &Arc<AtomicBool>) -> Result<VerifyReport, VerifyError> {
-        Ok(self.verify_held(quick, stop)?.1)
-    }
-
-    /// Like [`Engine::verify`], and also returns the verified partitions.
-    pub(super) fn verify_held(&self, quick: bool, stop: &Arc<AtomicBool>) -> Result<(BTreeSet<u16>, VerifyReport), VerifyError> {
-        let _permit = self.inner.verifications.begin(stop)?;
-        let partitions: Vec<u16> = (0..PARTITIONS).filter(|number| self.owners().is_here(*number)).collect();
-        let events = match self.inner.local_log.as_ref().map(|log| log.reader().clone()) {
-            Some(log) => VerifiedEvents::Together { log, sealed: Arc::clone(&self.inner.sealed) },
-            None => VerifiedEvents::Apart {
-                archives: Arc::clone(&self.inner.archives),
-                shared: self.inner.archiver.shared(),
-                is_held: self.held_check(&partitions),
-            },
-        };
-        let sources = VerifySources {
-            data_dir: self.data_dir().to_owned(),
-            history: Arc::clone(&self.inner.history),
-            events,
-            partitions,
-            dead: Arc::clone(&self.inner.dead),
-            deleted: Arc::clone(&self.inner.deleted),
-            hasher: self.hasher().clone(),
-            // Without a store, the engine is closing.
-            store: Some(self.inner.damage.store().ok_or(VerifyError::Stopped)?),
-            places: self,
-            projects: projects(self.registry())?,
-            record_bytes: recomputation_bytes(self.inner.config.memory_bytes),
-            min_free_bytes: self.inner.config.min_free_bytes,
-            stop: Arc::clone(stop),
-        };
-        let report = std::thread::scope(|scope| {
-            let work = || {
-                // On Linux this is the priority of the thread, and of the threads that it starts.
-                if let Err(error) = rustix::process::setpriority_process(None, LOWEST_PRIORITY) {
-                    tracing::debug!(%error, "the verification runs at the usual priority");
-                }
-                verify(&sources, quick)
-            };
-            let thread = std::thread::Builder::new().name("verify".into()).spawn_scoped(scope, work);
-            let thread = thread.map_err(|error| Fault::io(format!("could not start a thread: {error}")))?;
-            thread.join().unwrap_or_else(|_| Err(Fault::defect("the verification panicked").into()))
-        })?;
-        let is_verified = |number: &u16| !report.not_verified.contains_key(number);
-        let verified = sources.partitions.iter().copied().filter(is_verified).collect();
-        Ok((verified, report))
-    }
-
-    /// Returns a check whether partitions have been on this machine ever since this call.
-    fn held_check(&self, partitions: &[u16]) -> HeldCheck {
-        let (archives, owners) = (Arc::clone(&self.inner.archives), Arc::clone(&self.inner.config.owners));
-        let given_up: BTreeMap<u16, u64> = partitions.iter().map(|number| (*number, archives.times_given_up(*number))).collect();
-        // A lease may expire for a moment before it is renewed. Work that checked it in that moment
-        // has stopped.
-        let lost = Mutex::new(BTreeSet::new());
-        Arc::new(move |number| {
-            let is_unchanged = || given_up.get(&number).is_some_and(|times| *times == archives.times_given_up(number));
-            let mut lost = lost.lock();
-            if !(owners.is_here(number) && is_unchanged()) {
-                lost.insert(number);
+    pub async fn verify(&self, quick: bool, stop: &Arc<AtomicBool>) -> Result<VerifyReport, VerifyError> {
+        let owners: BTreeMap<u16, Owner> = (0..PARTITIONS).map(|partition| (partition, self.owners().of(partition))).collect();
+        let own = self.verify_here(quick, stop);
+        let is_over = Arc::<AtomicBool>::default();
+        let mut asked = self.ask_for_verification(&owners, quick, (stop, &is_over));
+        let own = match own.await {
+            Err(error) if asked.is_empty() || matches!(error, VerifyError::Running | VerifyError::Stopped) => {
+                is_over.store(true, Ordering::Relaxed);
+                Err(error)
             }
-            !lost.contains(&number)
-        })
+            own => Ok(own.map_err(|error| error.to_string())),
+        };
+        let mut sum = VerifySum::default();
+        // Waits for all answers, so that no work continues after the return.
+        while let Some(answer) = asked.join_next().await {
+            let (address, found) = answer.map_err(|_| VerifyError::Stopped)?;
+            sum.take(Some(&address), found);
+        }
+        let address = self.owners().own();
+        sum.take(address, own?);
+        if stop.load(Ordering::Relaxed) { Err(VerifyError::Stopped) } else { Ok(sum.report(&owners, address)) }
     }
 
-    /// Waits until all applied events of partitions are saved, unless these are given up or
-    /// rebuilt.
-    fn save_partitions(&self, partitions: &[u16]) -> Result<(), VerifyError> {
-        let shards = &self.questions.shards;
-        let applied = |number: &u16| Some((*number, shards.applied_until_of(*number)?));
-        let mut waiting: BTreeMap<u16, Position> = partitions.iter().filter_map(applied).collect();
-        self.save_until(&mut || {
-            waiting.retain(|number, until| {
-                let is_saved = shards.durable_until_of(*number).is_some_and(|durable| durable >= *until);
-                !is_saved && !self.is_rebuilding(*number)
+    /// Makes the other nodes with partitions verify them.
+    fn ask_for_verification(
+        &self,
+        owners: &BTreeMap<u16, Owner>,
+        quick: bool,
+        (stop, is_over): (&Arc<AtomicBool>, &Arc<AtomicBool>),
+    ) -> JoinSet<(Arc<str>, Result<NodeReport, String>)> {
+        let there = |owner: &Owner| if let Owner::There(address) = owner { Some(Arc::clone(address)) } else { None };
+        let nodes: BTreeSet<Arc<str>> = owners.values().filter_map(there).collect();
+        let mut asked = JoinSet::new();
+        for address in nodes {
+            let node = self.node(&address, OrganizationId(0));
+            let (stop, is_over) = (Arc::clone(stop), Arc::clone(is_over));
+            asked.spawn(async move {
+                let is_stopped = || stop.load(Ordering::Relaxed) || is_over.load(Ordering::Relaxed);
+                let found = match node {
+                    Ok(node) => verify_there(&node, quick, &is_stopped).await,
+                    Err(error) => Err(error.to_string()),
+                };
+                (address, found)
             });
-            waiting.is_empty()
-        })
-    }
-
-    /// Requests checkpoints until `is_saved`.
-    fn save_until(&self, is_saved: &mut dyn FnMut() -> bool) -> Result<(), VerifyError> {
-        let began = Stopwatch::now();
-        let mut asked: Option<Stopwatch> = None;
-        loop {
-            // Once is not enough: a round does not save events that are still queued when it
-            // begins.
-            if asked.is_none_or(|at| at.elapsed() >= ASK_AGAIN) {
-                self.questions.shards.want_checkpoints();
-                asked = Some(Stopwatch::now());
-            }
-            if is_saved() {
-                return Ok(());
-            }
-            if self.inner.verifications.is_closed() {
-                return Err(VerifyError::Stopped);
-            }
-            if began.elapsed() > CHECKPOINTS_TIMEOUT {
-                return Err(VerifyError::NotSaved);
-            }
-            std::thread::sleep(POLL);
         }
-    }
-
-    fn is_rebuilding(&self, partition: u16) -> bool {
-        self.inner.admission.health.check(partition).is_err()
+        asked
     }
 }
 
-const LOWEST_PRIORITY: i32 = 19;
-
-impl StoredPlaces for Engine {
-    fn save(&self, partitions: &[u16]) -> Result<(), VerifyError> {
-        if !self.owners().is_alone() {
-            return self.save_partitions(partitions);
-        }
-        let target = self.inner.delivered.load(Ordering::Acquire);
-        self.save_until(&mut || {
-            let until = self.questions.shards.durable_until(self.inner.delivered.load(Ordering::Acquire));
-            // A partition that is being rebuilt saves nothing. The others have saved before, or
-            // their last saved state is compared.
-            until.is_some_and(|until| until >= target) || partitions.iter().any(|number| self.is_rebuilding(*number))
-        })
-    }
-
-    fn stored_as(&self, partition: u16) -> Result<Option<u16>, VerifyError> {
-        // History is read without erased identities, but a state may still have them.
-        if self.is_rebuilding(partition) || !self.inner.erasures.stale(partition).is_empty() {
-            return Ok(None);
-        }
-        let asked = self.questions.shards.ask_partition(partition, move |shard: &mut Shard| Ok(shard.stored_as(partition)));
-        Ok(asked.map_err(|error| Fault::io(error.to_string()))?)
-    }
-
-    fn begun_erasures(&self, partition: u16) -> u64 {
-        self.inner.erasures.begins_in(partition)
-    }
-
-    fn external_ids(&self, partition: u16) -> Result<Option<ExternalIdsView>, Fault> {
-        let dir = self.data_dir().join("fingerprints").join(partition.to_string());
-        if self.is_rebuilding(partition) || !dir.exists() {
-            return Ok(None);
-        }
-        match self.questions.shards.known_ids(partition) {
-            // The whole verification does not fail because of one partition of a node.
-            None if !self.owners().is_alone() => Err(Fault::io("the external ids can't be read now")),
-            known => Ok(known),
-        }
-    }
-
-    fn exists(&self, project: ProjectId) -> bool {
-        self.registry().policy(project).is_some()
-    }
-
-    fn note_damage(&self, fault: Fault) {
-        self.inner.damage.noted(fault);
-    }
-}
-
-/// Verifies a data directory that no process has open, like [`Engine::verify`]. Changes nothing in
-/// it, except an unfinished write at the end of the log.
-///
-/// # Errors
-/// Returns a [`VerifyError`]: the data could not be checked.
-pub fn verify_directory(config: &EngineConfig, quick: bool, stop: &Arc<AtomicBool>) -> Result<VerifyReport, VerifyError> {
-    let dir = config.data_dir.clone();
-    for name in ["FORMAT", "keys/hash.key"] {
-        if !dir.join(name).exists() {
-            return Err(VerifyError::Directory(format!("{} is not a data directory: it has no {name}", dir.display())));
-        }
-    }
-    let _lock = DirLock::acquire(&dir).map_err(VerifyError::directory)?;
-    let format = Format::open(&dir).map_err(VerifyError::directory)?;
-    remove_scratch(&dir).map_err(VerifyError::directory)?;
-    let secrets = Secrets::open(&dir.join(KEYS_DIR)).map_err(VerifyError::directory)?;
-    let registry = Registry::open(&dir).map_err(VerifyError::directory)?;
-    let dead = DeadLetters::open(&dir.join("dead-letters.ndjson")).map_err(VerifyError::directory)?;
-    let (deleted, mut report) = (Arc::new(DeletedProjects::new(registry.deletions())), VerifyReport::default());
-    let Some(sealed) = found(
-        SealedEvents::open(&dir.join("archive"), Arc::clone(&deleted)).map_err(fault::of_archive),
-        "archive/sealed.json",
-        &mut report,
-    )?
-    else {
-        return Ok(report);
+/// Makes a node verify its partitions, and waits for the result.
+async fn verify_there(node: &Node, quick: bool, is_stopped: &(dyn Fn() -> bool + Sync)) -> Result<NodeReport, String> {
+    let run = random().map_err(|error| error.to_string())?;
+    let ask = |step| {
+        let question = VerifyQuestion { run, quick, step };
+        async move { node.ask::<_, VerifyProgress>(VERIFY, Vec::new(), &question, ANSWER_TIMEOUT).await }
     };
-    let options = LogOptions { prepare_ahead: false, ..config.log.clone() };
-    let log = match Log::open(dir.join("log"), options) {
-        Ok((log, _)) => log,
-        Err(LogError::Damaged { segment, offset, reason }) => {
-            report.is_damaged(format!("log/{segment:020}.seg"), format!("damaged at byte {offset}: {reason}"));
-            return Ok(report);
+    let (mut step, mut reached) = (VerifyStep::Begin, Stopwatch::now());
+    let found = loop {
+        if is_stopped() {
+            break Err(VerifyError::Stopped.to_string());
         }
-        Err(error) => return Err(fault::of_log(error).into()),
+        match ask(step).await {
+            Ok(VerifyProgress::UnderWay) => (step, reached) = (VerifyStep::Look, Stopwatch::now()),
+            Ok(VerifyProgress::Done(report)) => break Ok(report),
+            Ok(VerifyProgress::Failed(reason)) => return Err(reason),
+            Ok(VerifyProgress::Unknown) => {
+                return Err("the node knows nothing of the verification: it was started again".to_owned());
+            }
+            Err(AskNodeError::Unreachable(_)) if reached.elapsed() < LOST_TIMEOUT => tokio::time::sleep(PAUSE).await,
+            Err(error) => break Err(error.to_string()),
+        }
     };
-    check_reaches(&log, sealed.catalog().sealed_until()).map_err(VerifyError::directory)?;
-    let derived = Derived { dir: &dir, options: store_options(config), hasher: secrets.hasher(), is_shared: false };
-    let Some(store) = found(derived.open_as_it_is(format), "store/", &mut report)? else { return Ok(report) };
-    let sealed = Arc::new(sealed);
-    let erasures = Arc::new(Erasures::new(secrets.hasher().clone(), registry.erasures()));
-    let history: Arc<dyn History> =
-        Arc::new(Past::new(Arc::new(PartitionArchives::new(Arc::clone(&sealed))), LoggedEvents::new(log.reader()), erasures));
-    let places = StoppedDirectory { registry: &registry, index_dir: derived.index_dir(), index: derived.index(format) };
-    let sources = VerifySources {
-        data_dir: dir.clone(),
-        history,
-        events: VerifiedEvents::Together { log: log.reader(), sealed },
-        partitions: (0..PARTITIONS).collect(),
-        dead: Arc::new(dead),
-        deleted,
-        hasher: secrets.hasher().clone(),
-        store: store.map(Arc::new),
-        places: &places,
-        projects: projects(&registry)?,
-        record_bytes: MemoryShares::of(config.memory_bytes).records,
-        min_free_bytes: config.min_free_bytes,
-        stop: Arc::clone(stop),
-    };
-    verify(&sources, quick)
+    // Without that, the node ends it after a while.
+    if let Err(error) = ask(VerifyStep::End).await {
+        tracing::debug!(%error, "a node does not know yet that a verification is over");
+    }
+    found
 }
 
-/// Returns the opened value; damage goes to the report.
-fn found<T>(opened: Result<T, Fault>, file: &str, report: &mut VerifyReport) -> Result<Option<T>, VerifyError> {
-    match opened {
-        Ok(opened) => Ok(Some(opened)),
-        Err(Fault { kind: FaultKind::DamagedArchive | FaultKind::DamagedStore, message }) => {
-            report.is_damaged(file, message);
-            Ok(None)
+fn random() -> Result<u64, getrandom::Error> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// The results of the nodes, by their addresses. A machine without others has none.
+#[derive(Debug, Default)]
+struct VerifySum {
+    report: VerifyReport,
+    verified: BTreeSet<u16>,
+    /// The nodes without a report, and the errors.
+    failed: BTreeMap<Option<String>, String>,
+}
+
+impl VerifySum {
+    fn take(&mut self, address: Option<&str>, found: Result<NodeReport, String>) {
+        match found {
+            Ok(NodeReport { verified, report }) => {
+                self.verified.extend(verified);
+                self.report.add(report.found_by(address));
+            }
+            Err(reason) => {
+                tracing::warn!(node = address, reason, "a node has not verified what it has");
+                self.failed.insert(address.map(str::to_owned), reason);
+            }
         }
-        Err(fault) => Err(fault.into()),
-    }
-}
-
-/// The derived data of a directory that no process has open.
-struct StoppedDirectory<'d> {
-    registry: &'d Registry,
-    index_dir: PathBuf,
-    index: ExternalIdsOptions,
-}
-
-impl StoredPlaces for StoppedDirectory<'_> {
-    fn save(&self, _: &[u16]) -> Result<(), VerifyError> {
-        Ok(())
     }
 
-    fn stored_as(&self, partition: u16) -> Result<Option<u16>, VerifyError> {
-        Ok(Some(partition))
-    }
-
-    fn begun_erasures(&self, _: u16) -> u64 {
-        0
-    }
-
-    fn external_ids(&self, partition: u16) -> Result<Option<ExternalIdsView>, Fault> {
-        let dir = self.index_dir.join(partition.to_string());
-        if !dir.exists() {
-            return Ok(None);
+    /// Returns the combined report. A partition is verified if one node has verified it.
+    fn report(self, owners: &BTreeMap<u16, Owner>, own: Option<&str>) -> VerifyReport {
+        let Self { mut report, verified, failed } = self;
+        report.not_verified.retain(|partition, _| !verified.contains(partition));
+        for (partition, owner) in owners.iter().filter(|(partition, _)| !verified.contains(partition)) {
+            let node = match owner {
+                Owner::Nowhere => None,
+                Owner::Here => own.map(str::to_owned),
+                Owner::There(address) => Some(address.to_string()),
+            };
+            let reason = if *owner == Owner::Nowhere { NOWHERE } else { failed.get(&node).map_or(MOVED, String::as_str) };
+            let reason = reason.to_owned();
+            report.not_verified.entry(*partition).or_insert_with(|| UnverifiedPartition { node, reason });
         }
-        Ok(Some(ExternalIds::open(&dir, self.index).map_err(fault::of_index)?.view()))
-    }
-
-    fn exists(&self, project: ProjectId) -> bool {
-        self.registry.policy(project).is_some()
-    }
-
-    fn note_damage(&self, _: Fault) {
-        // The next start finds it, too. Nothing is changed here.
+        report
     }
 }
 
-fn projects(registry: &Registry) -> Result<Vec<ProjectId>, VerifyError> {
-    let mut projects = Vec::new();
-    for organization in registry.organizations() {
-        let found: Result<_, RegistryError> = registry.projects(organization.id);
-        projects.extend(found.map_err(VerifyError::directory)?.into_iter().map(|project| project.id));
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partition_that_no_report_has_is_not_verified() {
+        let mut sum = VerifySum::default();
+        let mut moved = VerifyReport::default();
+        moved.is_not_verified(2, "it moved");
+        moved.is_not_verified(3, "it moved");
+        sum.take(Some("http://a"), Ok(NodeReport { verified: BTreeSet::from([0, 1]), report: moved }));
+        // It had the partition before or after.
+        sum.take(Some("http://b"), Ok(NodeReport { verified: BTreeSet::from([2]), report: VerifyReport::default() }));
+        sum.take(Some("http://c"), Err("it is gone".to_owned()));
+        let there = |address: &str| Owner::There(address.into());
+        let owners = BTreeMap::from([
+            (0, Owner::Here),
+            (1, there("http://b")),
+            (2, Owner::Here),
+            (3, Owner::Here),
+            (4, there("http://b")),
+            (5, there("http://c")),
+            (6, Owner::Nowhere),
+        ]);
+        let report = sum.report(&owners, Some("http://a"));
+        let found = |partition: u16, node: Option<&str>, reason: &str| {
+            (partition, UnverifiedPartition { node: node.map(str::to_owned), reason: reason.to_owned() })
+        };
+        let expected = [
+            found(3, Some("http://a"), "it moved"),
+            found(4, Some("http://b"), MOVED),
+            found(5, Some("http://c"), "it is gone"),
+            found(6, None, NOWHERE),
+        ];
+        assert_eq!(report.not_verified, BTreeMap::from(expected));
     }
-    Ok(projects)
 }

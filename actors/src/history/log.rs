@@ -7,7 +7,7 @@ use std::sync::Arc;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::background;
-use headcount_storage::log::{LogMark, ReadLog, Record};
+use headcount_storage::log::{LogError, LogMark, ReadLog, Record};
 
 use super::{HistoryError, HistoryPiece, PieceOrigin, Wanted};
 use crate::event_codec::{self, LogRecord};
@@ -50,6 +50,16 @@ impl LoggedEvents {
     /// See [`ReadLog::resumed`].
     pub(crate) fn resumed(&self, partition: u16) -> u64 {
         self.log.resumed(partition)
+    }
+
+    /// See [`ReadLog::is_in_order`].
+    pub(crate) fn is_in_order(&self) -> bool {
+        self.log.is_in_order()
+    }
+
+    /// See [`ReadLog::check_files`].
+    pub(crate) fn check_files(&self) -> Result<bool, LogError> {
+        self.log.check_files()
     }
 
     /// Passes the wanted events to `visit`, in the order of their partition's positions.

@@ -19,7 +19,6 @@ use std::sync::Arc;
 
 use headcount_common::{PARTITIONS, partition_of, secrets};
 use headcount_control::{CONTROL_DIR, Registry, RegistryError};
-use headcount_domain::floor::FloorMove;
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_storage::backup::Backup;
@@ -30,10 +29,10 @@ use headcount_storage::lock::DirLock;
 use headcount_storage::log::{Log, LogOptions};
 use sha2::{Digest as _, Sha256};
 
+use crate::copied_records::copy_records;
 use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
-use crate::event_codec::{Events, LogRecord, encode_in_parts};
 use crate::history::{History as _, HistoryPiece, LoggedEvents, PartitionArchives, Past, SealedEvents, Wanted};
 use crate::position_map::PositionMap;
 use crate::webhooks::{MovedWebhook, WebhookDocuments};
@@ -171,26 +170,13 @@ impl MovingSource {
         piece: HistoryPiece,
         visit: &mut dyn FnMut(MovedEvents) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, CodecError> {
-        let HistoryPiece { partition, events, floor, .. } = piece;
-        let (mut of_project, mut positions) = (Events::new(), Vec::new());
+        let partition = piece.partition;
         let moves = |position, project| !self.dead.contains(partition, position) && !self.retained.have(project, position);
-        let mut rest = events.into_iter().filter(|(position, event)| moves(*position, event.project)).peekable();
-        while let Some((position, event)) = rest.next() {
-            let project = event.project;
-            of_project.push(event);
-            positions.push(position);
-            // A record has the events of one project.
-            if rest.peek().is_none_or(|(_, next)| next.project != project)
-                && pass_on((partition, project), std::mem::take(&mut positions), std::mem::take(&mut of_project), visit)?
-                    .is_break()
-            {
-                return Ok(ControlFlow::Break(()));
-            }
-        }
-        match floor.filter(|(position, floor)| !self.retained.have(floor.project, *position)) {
-            Some((position, floor)) => pass_floor(partition, position, floor, visit),
-            None => Ok(ControlFlow::Continue(())),
-        }
+        copy_records(piece, TOGETHER_BYTES, moves, &mut |project, positions, payload| {
+            // A piece has some hundred events.
+            let count = u32::try_from(positions.len()).unwrap_or(u32::MAX);
+            visit(MovedEvents { partition, project, positions, count, payload })
+        })
     }
 }
 
@@ -261,31 +247,6 @@ impl std::fmt::Debug for MovingSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("MovingSource").field("from", &self.from).finish_non_exhaustive()
     }
-}
-
-/// Passes events of one project on.
-fn pass_on(
-    (partition, project): (u16, ProjectId),
-    positions: Vec<Position>,
-    events: Events,
-    visit: &mut dyn FnMut(MovedEvents) -> ControlFlow<()>,
-) -> Result<ControlFlow<()>, CodecError> {
-    let mut positions = positions.into_iter();
-    encode_in_parts(events, TOGETHER_BYTES, &mut |events, payload| {
-        // A piece has some hundred events.
-        let count = u32::try_from(events).unwrap_or(u32::MAX);
-        visit(MovedEvents { partition, project, positions: positions.by_ref().take(events).collect(), count, payload })
-    })
-}
-
-fn pass_floor(
-    partition: u16,
-    position: Position,
-    floor: FloorMove,
-    visit: &mut dyn FnMut(MovedEvents) -> ControlFlow<()>,
-) -> Result<ControlFlow<()>, CodecError> {
-    let (project, payload) = (floor.project, LogRecord::Floor(floor).encode()?);
-    Ok(visit(MovedEvents { partition, project, positions: vec![position], count: 1, payload }))
 }
 
 /// Identifies the kind of a directory, checks it, and begins its digest.

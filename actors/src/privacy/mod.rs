@@ -6,6 +6,7 @@
 //! events.
 
 mod artifacts;
+#[cfg(feature = "cluster")]
 mod backed_up;
 mod changes;
 mod export_jobs;
@@ -22,6 +23,7 @@ pub use request::{
 pub use requests::{MAX_PRIVACY_REQUESTS, PrivacyPage, PrivacyQuery};
 
 pub(crate) use artifacts::{ArtifactWriter, EXPORTS_DIR};
+#[cfg(feature = "cluster")]
 pub(crate) use backed_up::{fitted_to, write_backed_up};
 pub(crate) use export_state::{Artifact, ExportState};
 pub(crate) use recovery::AtStart;

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant as Stopwatch};
 
@@ -14,13 +15,12 @@ use headcount_storage::background::{self, Tempo};
 use headcount_storage::store::{DiskStore, PartitionSnapshot};
 
 use super::difference::replace;
-use super::project_history::{ProjectHistory, StopFlags};
 use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::free_space::free_bytes;
 use crate::history::{LoggedEvents, PartitionArchives, Past, SealedEvents};
-use crate::recompute::{Recomputation, Replay, Scratch};
+use crate::recompute::{BoundedHistory, Recomputation, Replay, Scratch};
 use crate::shard::{Replaceable, ShardClient};
 
 /// A project is held after a round of catching up that had at most this many events: some
@@ -38,6 +38,16 @@ const POLL: Duration = Duration::from_millis(5);
 /// The attempts to write the state, and the pause between them.
 const MAX_TRIES: usize = 4;
 const RETRY: Duration = Duration::from_millis(50);
+
+/// Flags that end a fold early, if one of them is set.
+#[derive(Debug, Clone)]
+pub(crate) struct StopFlags(pub(crate) Vec<Arc<AtomicBool>>);
+
+impl StopFlags {
+    fn is_set(&self) -> bool {
+        self.0.iter().any(|flag| flag.load(Ordering::Acquire))
+    }
+}
 
 /// The sources and targets of a fold.
 #[derive(Clone)]
@@ -110,9 +120,10 @@ impl Fold {
         let until = self.last_counted()?;
         let past =
             Past::new(Arc::new(PartitionArchives::new(Arc::clone(&sources.sealed))), sources.logged.clone(), Arc::new(erasures));
-        let history = Arc::new(ProjectHistory::new(past, *project, until, sources.stop.clone()));
+        let stop = sources.stop.clone();
+        let history = Arc::new(BoundedHistory::of_project(past, *project, until, Arc::new(move || stop.is_set())));
         let replay = Replay {
-            history: Arc::<ProjectHistory>::clone(&history),
+            history: Arc::<BoundedHistory>::clone(&history),
             hasher: &sources.hasher,
             dead: &sources.dead,
             deleted: &sources.deleted,
@@ -195,7 +206,7 @@ fn unavailable() -> Fault {
 /// The computed state.
 struct Computed<'f> {
     fold: &'f Fold,
-    history: Arc<ProjectHistory>,
+    history: Arc<BoundedHistory>,
     computed: Recomputation,
 }
 
@@ -208,7 +219,7 @@ impl Computed<'_> {
 
     /// Continues to a position.
     fn read_until(&mut self, until: Position) -> Result<(), Fault> {
-        self.history.read_until(until);
+        self.history.read_until(self.fold.partition(), until);
         self.computed.go_on()?;
         self.check()
     }

@@ -7,7 +7,5 @@
 
 mod difference;
 mod fold;
-mod project_history;
 
-pub(crate) use fold::{FoldSources, Folding};
-pub(crate) use project_history::StopFlags;
+pub(crate) use fold::{FoldSources, Folding, StopFlags};

@@ -92,6 +92,7 @@ impl Scans {
     }
 
     /// As [`Self::run_for_export`], for a part of a backup of whole partitions.
+    #[cfg(feature = "cluster")]
     pub(crate) async fn run_for_backup<R: Send + 'static>(
         &self,
         run: impl FnOnce(&AtomicBool) -> Result<R, AskError> + Send + 'static,

@@ -51,13 +51,18 @@ pub(crate) struct NodeScans {
     /// For questions and exports.
     pub(crate) questions: ScanTurns,
     /// For backups, which wait for none of the others.
+    #[cfg(feature = "cluster")]
     pub(crate) backups: ScanTurns,
 }
 
 impl Default for NodeScans {
     fn default() -> Self {
         let one = || ScanTurns::new(1, ScanHelpers::new(0));
-        Self { questions: one(), backups: one() }
+        Self {
+            questions: one(),
+            #[cfg(feature = "cluster")]
+            backups: one(),
+        }
     }
 }
 

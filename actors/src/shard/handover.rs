@@ -1,9 +1,9 @@
 //! Partitions that move between machines: a shard takes them over from the log, and gives them up.
 
+#[cfg(feature = "cluster")]
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
-use headcount_storage::TableFile;
 
 use super::partition::Partition;
 use super::shard::Shard;
@@ -20,7 +20,8 @@ impl Shard {
     }
 
     /// Returns the files of the durable external ids of a partition.
-    pub(crate) fn id_files(&mut self, number: u16) -> Result<Vec<TableFile>, Fault> {
+    #[cfg(feature = "cluster")]
+    pub(crate) fn id_files(&mut self, number: u16) -> Result<Vec<headcount_storage::TableFile>, Fault> {
         self.read_partition(number, |partition| Ok(partition.index()?.files()))
     }
 

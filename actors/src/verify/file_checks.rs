@@ -8,7 +8,6 @@ use headcount_archive::manifest::MANIFEST_NAME;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 use headcount_storage::UncheckedTables;
-use headcount_storage::log::{LogError, LogReader};
 use headcount_storage::store::{DiskStore, StoreError};
 
 use super::report::VerifyReport;
@@ -73,25 +72,6 @@ fn damaged_files(sealed: &SealedEvents, project: ProjectId) -> Result<Vec<(Strin
             continue;
         }
         return Ok(damaged);
-    }
-}
-
-/// Checks every block of the log, and the chain of its segments.
-pub(super) fn check_log(log: &LogReader, report: &mut VerifyReport) -> Result<(), Fault> {
-    match log.verify_all() {
-        Ok(_) => Ok(()),
-        Err(error) => damaged_log(&error, report).then_some(()).ok_or_else(|| fault::of_log(error)),
-    }
-}
-
-/// Adds a damaged segment. Returns `false` for other errors.
-pub(super) fn damaged_log(error: &LogError, report: &mut VerifyReport) -> bool {
-    match error {
-        LogError::Damaged { segment, offset, reason } => {
-            report.is_damaged(format!("log/{segment:020}.seg"), format!("damaged at byte {offset}: {reason}"));
-            true
-        }
-        _ => false,
     }
 }
 

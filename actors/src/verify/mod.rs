@@ -5,17 +5,17 @@
 //! own memory and at the lowest priority. It stops at the position that the stored state reflects,
 //! so events may be recorded meanwhile.
 //!
-//! A node of a cluster verifies its partitions one after the other: each has its own archive and
-//! log, and may move to another node meanwhile.
+//! Partitions with an archive in common are verified together: all of a machine without others,
+//! or a single one of a node, which may move to another node meanwhile (`range`).
 
-mod apart;
 mod comparison;
 mod error;
 mod file_checks;
 mod index_comparison;
+mod range;
 mod report;
 mod run;
 
 pub use error::VerifyError;
 pub use report::{DamagedFile, DifferingCell, UnverifiedPartition, VerifiedProject, VerifyReport, VerifyStatus};
-pub(crate) use run::{HeldCheck, StoredPlaces, VerifiedEvents, VerifySources, verify};
+pub(crate) use run::{StoredPlaces, VerifiedRange, VerifySources, verify};

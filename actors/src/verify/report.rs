@@ -1,10 +1,12 @@
 //! The result of a verification.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use headcount_common::partition_of;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
+use headcount_storage::log::LogError;
 use serde::{Deserialize, Serialize};
 
 /// The number of differing cells that are described. All of them are counted.
@@ -128,6 +130,13 @@ impl VerifyReport {
         }
     }
 
+    /// Adds the damaged segment of a log. Returns `false` for other errors.
+    pub(crate) fn take_log_damage(&mut self, error: &LogError) -> bool {
+        let LogError::Damaged { segment, offset, reason } = error else { return false };
+        self.is_damaged(format!("log/{segment:020}.seg"), format!("damaged at byte {offset}: {reason}"));
+        true
+    }
+
     /// Adds a partition that was not verified completely. The first reason counts.
     pub(crate) fn is_not_verified(&mut self, partition: u16, reason: impl ToString) {
         let because = || UnverifiedPartition { node: None, reason: reason.to_string() };
@@ -135,8 +144,8 @@ impl VerifyReport {
     }
 
     /// Sets the node that found all of this.
-    pub(crate) fn found_by(mut self, node: &str) -> Self {
-        let node = || Some(node.to_owned());
+    pub(crate) fn found_by(mut self, node: Option<&str>) -> Self {
+        let node = || node.map(str::to_owned);
         self.cells.iter_mut().for_each(|cell| cell.node = node());
         self.damaged.iter_mut().for_each(|damaged| damaged.node = node());
         self.not_verified.values_mut().for_each(|partition| partition.node = node());
@@ -167,12 +176,12 @@ impl VerifyReport {
         self.damaged.len() > mark.damaged
     }
 
-    /// Removes the findings about a partition since `mark`.
-    pub(super) fn take_back(&mut self, mark: ReportMark, partition: u16) {
+    /// Removes the findings about partitions since `mark`.
+    pub(super) fn take_back(&mut self, mark: ReportMark, partitions: &Range<u16>) {
         self.differing = mark.differing;
         self.cells.truncate(mark.cells);
         self.damaged.truncate(mark.damaged);
-        self.projects.retain(|project, _| partition_of(*project) != partition);
+        self.projects.retain(|project, _| !partitions.contains(&partition_of(*project)));
     }
 }
 

@@ -1,6 +1,7 @@
 //! One verification, from the checks of files to the comparison of the last partition.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,24 +11,19 @@ use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_storage::external_ids::ExternalIdsView;
 use headcount_storage::keyspace::PartitionId;
-use headcount_storage::log::LogReader;
 use headcount_storage::store::{DiskStore, PartitionSnapshot};
 
 use super::comparison::{Comparison, ComparisonError};
 use super::error::VerifyError;
-use super::file_checks::{check_archive, check_log, check_store, check_tables};
+use super::file_checks::{check_store, check_tables};
 use super::index_comparison::{ComparedProject, IndexComparison};
 use super::report::{ReportMark, VerifyReport};
 use crate::checkpoint_writer::{saved_position, saved_projects};
 use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::free_space::free_bytes;
-use crate::history::{History, PartitionArchives, SealedEvents};
+use crate::history::{History, LoggedEvents, PartitionArchives};
 use crate::recompute::{Bound, BoundedHistory, Recomputation, Replay, Scratch, StopCheck};
-
-/// Partitions are recomputed together, in one pass over the log, while their stored states have at
-/// most this size.
-const GROUP_BYTES: u64 = 64 << 20;
 
 /// The place of the state of an engine or of a data directory. Calls block.
 pub(crate) trait StoredPlaces: Sync {
@@ -42,8 +38,11 @@ pub(crate) trait StoredPlaces: Sync {
     /// on history is read without an identity that the state may have.
     fn begun_erasures(&self, partition: u16) -> u64;
 
-    /// Returns the saved external ids of a partition; `None` if it has none, or is being rebuilt.
-    fn external_ids(&self, partition: u16) -> Result<Option<ExternalIdsView>, Fault>;
+    /// Returns the saved external ids of a partition; `None` if it has none.
+    ///
+    /// # Errors
+    /// Returns [`VerifyError::Rebuilding`] if they can't be read now; [`VerifyError::Failed`].
+    fn external_ids(&self, partition: u16) -> Result<Option<ExternalIdsView>, VerifyError>;
 
     /// Whether a project exists. Some data of a project in deletion may be left.
     fn exists(&self, project: ProjectId) -> bool;
@@ -52,29 +51,30 @@ pub(crate) trait StoredPlaces: Sync {
     fn note_damage(&self, fault: Fault);
 }
 
-/// A check whether a partition is still here, as it was when the verification began.
-pub(crate) type HeldCheck = Arc<dyn Fn(u16) -> bool + Send + Sync>;
+/// Partitions that have an archive in common.
+pub(crate) struct VerifiedRange {
+    pub(crate) partitions: Range<u16>,
+    /// Whether all of them are still here, as they were when the verification began.
+    pub(crate) is_held: StopCheck,
+}
 
-/// The place of the events to verify.
-pub(crate) enum VerifiedEvents {
-    /// The events of all partitions together, on this machine's disk.
-    Together { log: LogReader, sealed: Arc<SealedEvents> },
-    /// The events of each partition separately, at the shared place of a cluster.
-    Apart {
-        archives: Arc<PartitionArchives>,
-        /// The shared archives; `None` if nothing is sealed.
-        shared: Option<Arc<dyn SharedArchive>>,
-        is_held: HeldCheck,
-    },
+impl VerifiedRange {
+    /// The name of a single partition.
+    pub(super) fn name(&self) -> Option<String> {
+        (self.partitions.len() == 1).then(|| format!("partition={:02}", self.partitions.start))
+    }
 }
 
 /// The sources of a verification.
 pub(crate) struct VerifySources<'s> {
     pub(crate) data_dir: PathBuf,
     pub(crate) history: Arc<dyn History>,
-    pub(crate) events: VerifiedEvents,
+    pub(crate) logged: LoggedEvents,
+    pub(crate) archives: Arc<PartitionArchives>,
+    /// The shared place of archives, if there is one.
+    pub(crate) shared: Option<Arc<dyn SharedArchive>>,
     /// The partitions to verify.
-    pub(crate) partitions: Vec<u16>,
+    pub(crate) ranges: Vec<VerifiedRange>,
     pub(crate) dead: Arc<DeadLetters>,
     pub(crate) deleted: Arc<DeletedProjects>,
     pub(crate) hasher: KeyHasher,
@@ -95,22 +95,17 @@ pub(crate) struct VerifySources<'s> {
 /// # Errors
 /// Returns a [`VerifyError`]: the data could not be checked.
 pub(crate) fn verify(sources: &VerifySources<'_>, quick: bool) -> Result<VerifyReport, VerifyError> {
-    let mut run = VerifyRun { sources, report: VerifyReport::default(), unreadable: BTreeSet::new(), since: None };
-    match &sources.events {
-        VerifiedEvents::Together { log, sealed } => {
-            check_archive(sealed, "archive", &mut run.report, &|| run.sources.is_stopped())?;
-            check_log(log, &mut run.report)?;
-            run.check_own_files()?;
-            run.check_all_index_files()?;
-            if !quick {
-                run.recompute_all(sealed)?;
-            }
+    let report = VerifyReport::default();
+    let mut run = VerifyRun { sources, since: report.mark(), report, unreadable: BTreeSet::new() };
+    let scratch = match quick {
+        true => None,
+        false => {
+            sources.places.save(&sources.ranges.iter().flat_map(|range| range.partitions.clone()).collect::<Vec<_>>())?;
+            Some(Scratch::for_verification(&sources.data_dir)?)
         }
-        VerifiedEvents::Apart { archives, shared, is_held } => {
-            run.check_own_files()?;
-            run.verify_apart(archives, shared.as_deref(), is_held, quick)?;
-        }
-    }
+    };
+    run.check_own_files()?;
+    sources.ranges.iter().try_for_each(|range| run.verify_range(range, scratch.as_ref()))?;
     run.check_stop()?;
     match run.unreadable.first() {
         // Damage is the reason why it could not be compared.
@@ -137,7 +132,7 @@ impl Held {
         self.stored.as_ref().is_none_or(PartitionSnapshot::is_empty)
     }
 
-    fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         self.stored.as_ref().map_or(0, |stored| stored.memory_bytes() as u64 + stored.file_bytes())
     }
 }
@@ -147,16 +142,10 @@ impl VerifySources<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Returns a check whether the work for some partitions should end early.
-    pub(super) fn stop_check(&self, numbers: &[u16]) -> StopCheck {
-        let (stop, numbers) = (Arc::clone(&self.stop), numbers.to_vec());
-        match &self.events {
-            VerifiedEvents::Together { .. } => Arc::new(move || stop.load(Ordering::Relaxed)),
-            VerifiedEvents::Apart { is_held, .. } => {
-                let is_held = Arc::clone(is_held);
-                Arc::new(move || stop.load(Ordering::Relaxed) || !numbers.iter().all(|number| is_held(*number)))
-            }
-        }
+    /// Returns a check whether the work for a range should end early.
+    pub(super) fn stop_check(&self, range: &VerifiedRange) -> StopCheck {
+        let (stop, is_held) = (Arc::clone(&self.stop), Arc::clone(&range.is_held));
+        Arc::new(move || stop.load(Ordering::Relaxed) || !is_held())
     }
 }
 
@@ -165,9 +154,8 @@ pub(super) struct VerifyRun<'r, 's> {
     pub(super) report: VerifyReport,
     /// The partitions that can't be compared, because they have damaged files or are being rebuilt.
     pub(super) unreadable: BTreeSet<u16>,
-    /// The size of the report when the current partition began, if they are verified one after the
-    /// other.
-    pub(super) since: Option<ReportMark>,
+    /// The size of the report when the current range began.
+    pub(super) since: ReportMark,
 }
 
 impl VerifyRun<'_, '_> {
@@ -188,17 +176,11 @@ impl VerifyRun<'_, '_> {
         Ok(())
     }
 
-    /// Checks the files with the external ids of all partitions.
-    fn check_all_index_files(&mut self) -> Result<(), VerifyError> {
-        let sources = self.sources;
-        sources.partitions.iter().try_for_each(|number| self.check_index_files(*number))
-    }
-
     /// Checks the files with the external ids of a partition.
-    pub(super) fn check_index_files(&mut self, number: u16) -> Result<(), VerifyError> {
+    pub(super) fn check_index_files(&mut self, number: u16, range: &VerifiedRange) -> Result<(), VerifyError> {
         self.check_stop()?;
         let sources = self.sources;
-        let (dir, is_stopped) = (format!("fingerprints/{number}"), sources.stop_check(&[number]));
+        let (dir, is_stopped) = (format!("fingerprints/{number}"), sources.stop_check(range));
         match sources.places.external_ids(number) {
             Ok(Some(ids)) => {
                 if !check_tables(&ids.unchecked_tables(), &dir, &mut self.report, &*is_stopped)? {
@@ -206,40 +188,11 @@ impl VerifyRun<'_, '_> {
                 }
             }
             Ok(None) => {}
-            Err(Fault { kind: FaultKind::DamagedIndex, message }) => self.report.is_damaged(dir, message),
-            Err(fault) => return Err(fault.into()),
+            Err(VerifyError::Failed(Fault { kind: FaultKind::DamagedIndex, message })) => self.report.is_damaged(dir, message),
+            Err(VerifyError::Rebuilding(number)) => drop(self.unreadable.insert(number)),
+            Err(error) => return Err(error),
         }
         Ok(())
-    }
-
-    fn recompute_all(&mut self, sealed: &SealedEvents) -> Result<(), VerifyError> {
-        // The recomputation starts from the current bases. The stored state is not behind them.
-        let _bases = self.sources.history.bases();
-        self.sources.places.save(&self.sources.partitions)?;
-        let scratch = Scratch::for_verification(&self.sources.data_dir)?;
-        let known = self.known_partitions(sealed);
-        let (mut group, mut bytes) = (Vec::new(), 0);
-        for number in self.sources.partitions.clone() {
-            self.check_stop()?;
-            let Some(held) = self.hold(number)? else { continue };
-            if held.is_empty() && !known.contains(&number) {
-                continue;
-            }
-            if bytes + held.bytes() > GROUP_BYTES && !group.is_empty() {
-                self.recompute(std::mem::take(&mut group), &scratch)?;
-                bytes = 0;
-            }
-            bytes += held.bytes();
-            group.push(held);
-        }
-        if group.is_empty() { Ok(()) } else { self.recompute(group, &scratch) }
-    }
-
-    /// The partitions that have projects.
-    pub(super) fn known_partitions(&self, sealed: &SealedEvents) -> BTreeSet<u16> {
-        let catalog = sealed.catalog();
-        let sealed = catalog.projects().map(|(project, _)| project);
-        self.sources.projects.iter().copied().chain(sealed).map(partition_of).collect()
     }
 
     /// Holds the stored state of a partition. Returns `None` if it can't be read.
@@ -262,8 +215,12 @@ impl VerifyRun<'_, '_> {
                 let external_ids = match self.sources.places.external_ids(number) {
                     Ok(external_ids) => external_ids,
                     // The check of the files has reported it.
-                    Err(Fault { kind: FaultKind::DamagedIndex, .. }) => None,
-                    Err(fault) => return Err(fault.into()),
+                    Err(VerifyError::Failed(Fault { kind: FaultKind::DamagedIndex, .. })) => None,
+                    Err(VerifyError::Rebuilding(_)) => {
+                        self.unreadable.insert(number);
+                        return Ok(None);
+                    }
+                    Err(error) => return Err(error),
                 };
                 Ok(Some(Held { number, stored: Some(stored), external_ids, bound, begun_erasures }))
             }
@@ -285,14 +242,14 @@ impl VerifyRun<'_, '_> {
     }
 
     /// Recomputes the states of some partitions together, and compares them.
-    pub(super) fn recompute(&mut self, group: Vec<Held>, scratch: &Scratch) -> Result<(), VerifyError> {
+    pub(super) fn recompute(&mut self, group: Vec<Held>, range: &VerifiedRange, scratch: &Scratch) -> Result<(), VerifyError> {
         let sources = self.sources;
         if free_bytes(&sources.data_dir) < sources.min_free_bytes.saturating_add(group.iter().map(Held::bytes).sum()) {
             return Err(VerifyError::DiskFull);
         }
         let numbers: Vec<u16> = group.iter().map(|held| held.number).collect();
         let bounds = group.iter().map(|held| (held.number, held.bound.clone())).collect();
-        let history = Arc::new(BoundedHistory::new(Arc::clone(&sources.history), bounds, sources.stop_check(&numbers)));
+        let history = Arc::new(BoundedHistory::new(Arc::clone(&sources.history), bounds, sources.stop_check(range)));
         let deleted = &sources.deleted;
         let replay =
             Replay { history, hasher: &sources.hasher, dead: &sources.dead, deleted, record_bytes: sources.record_bytes };
@@ -301,7 +258,7 @@ impl VerifyRun<'_, '_> {
         self.check_stop()?;
         let mut recomputation = match recomputation {
             Ok(recomputation) => recomputation,
-            Err(fault) => return self.unreadable_history(&numbers, fault),
+            Err(fault) => return self.unreadable_history(numbers, range, fault),
         };
         let faults: BTreeMap<u16, Fault> =
             numbers.iter().filter_map(|number| Some((*number, recomputation.fault_of(*number)?))).collect();
@@ -310,27 +267,30 @@ impl VerifyRun<'_, '_> {
         for held in group {
             self.check_stop()?;
             match faults.get(&held.number) {
-                Some(fault) => self.unreadable_history(&[held.number], fault.clone())?,
+                Some(fault) => self.unreadable_history([held.number], range, fault.clone())?,
                 None => self.compare(&held, &recomputation, &events)?,
             }
         }
         Ok(())
     }
 
-    /// Reports damage of the log or the archive, which a check of the files may have found before.
-    pub(super) fn unreadable_history(&mut self, numbers: &[u16], fault: Fault) -> Result<(), VerifyError> {
+    /// Reports damage of the log or the archive, unless the checks of files have named the damaged
+    /// file.
+    pub(super) fn unreadable_history(
+        &mut self,
+        numbers: impl IntoIterator<Item = u16>,
+        range: &VerifiedRange,
+        fault: Fault,
+    ) -> Result<(), VerifyError> {
         let folder = match fault.kind {
-            FaultKind::DamagedLog => "log/",
-            FaultKind::DamagedArchive => "archive/",
+            FaultKind::DamagedLog => "log",
+            FaultKind::DamagedArchive => "archive",
             FaultKind::Io | FaultKind::DamagedStore | FaultKind::DamagedIndex | FaultKind::Defect => return Err(fault.into()),
         };
         self.unreadable.extend(numbers);
-        match (self.since, numbers) {
-            // The check of its files names the damaged file.
-            (Some(since), _) if self.report.has_damaged_since(since) => {}
-            (Some(_), [number]) => self.report.is_damaged(format!("{folder}partition={number:02}"), fault.message),
-            _ if self.report.damaged.iter().any(|known| known.file.starts_with(folder)) => {}
-            _ => self.report.is_damaged(folder, fault.message),
+        if !self.report.has_damaged_since(self.since) {
+            let place = range.name().map_or_else(|| format!("{folder}/"), |name| format!("{folder}/{name}"));
+            self.report.is_damaged(place, fault.message);
         }
         Ok(())
     }

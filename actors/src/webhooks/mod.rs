@@ -12,6 +12,7 @@ mod changes;
 mod delivery;
 mod held;
 mod message;
+#[cfg(feature = "cluster")]
 mod moved;
 mod outlook;
 mod store;
@@ -19,6 +20,7 @@ mod transport;
 mod webhook;
 
 pub use delivery::{Delivery, DeliveryPage, DeliveryQuery, DeliveryStatus, MAX_DELIVERIES};
+#[cfg(feature = "cluster")]
 pub use moved::WebhookDocuments;
 pub use outlook::{Rotation, WebhookFigures, WebhookPage, WebhookQuery, WebhookReplay};
 pub use store::MAX_WEBHOOKS;
@@ -27,6 +29,7 @@ pub use webhook::{NewWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookStatus
 
 pub(crate) use delivery::{DeliveryProgress, PROGRESS_SUFFIX};
 pub(crate) use message::{Notification, signature};
+#[cfg(feature = "cluster")]
 pub(crate) use moved::{MovedWebhook, write_moved};
 pub(crate) use outlook::{DeliveryAttempt, Outlook};
 pub(crate) use store::{WEBHOOKS_DIR, Webhooks};

@@ -100,7 +100,7 @@ async fn a_clock_that_is_years_ahead_removes_and_drops_nothing() {
     engine.ready().await.unwrap();
     assert_eq!(engine.floor(project).await.unwrap(), Some(floor()));
     assert_ne!(kept_answers(&engine, &projects).await, before, "what came meanwhile counts");
-    verified(&engine, "with the clock set");
+    verified(&engine, "with the clock set").await;
     engine.close().await;
 
     // The pause was as long as the clock says.
@@ -162,7 +162,7 @@ async fn a_floor_without_files_outlives_the_log() {
         let folder = dir.path().join("archive").join(format!("project={project}"));
         assert!(folder.join("manifest.json").exists() && files(&folder, "parquet").is_empty());
     }
-    verified(&engine, "while serving");
+    verified(&engine, "while serving").await;
     engine.close().await;
 
     for what in ["opened again", "rebuilt"] {
@@ -172,7 +172,7 @@ async fn a_floor_without_files_outlives_the_log() {
             assert_eq!(engine.track(project, &late).await.unwrap().status, DROPPED, "{what}");
         }
         assert_eq!(engine.floor(other).await.unwrap(), None);
-        verified(&engine, what);
+        verified(&engine, what).await;
         engine.close().await;
         forget(dir.path());
     }
@@ -186,7 +186,7 @@ async fn a_floor_without_files_outlives_the_log() {
     let engine = open(dir.path());
     assert_eq!(engine.ask(empty, UniqueUsersQuery { window: window() }).await.unwrap().total, 1);
     assert_eq!(engine.floor(empty).await.unwrap(), Some(floor()));
-    verified(&engine, "with an event");
+    verified(&engine, "with an event").await;
     engine.close().await;
 }
 
@@ -256,6 +256,6 @@ async fn a_nearly_full_disk_is_no_reason_to_keep_events() {
     removed(&engine, dir.path(), project).await;
     let users = engine.ask(project, UniqueUsersQuery { window: window() }).await.unwrap();
     assert!(before[0].starts_with(&format!("{users:?}")), "the figures stay");
-    verified(&engine, "rebuilt");
+    verified(&engine, "rebuilt").await;
     engine.close().await;
 }

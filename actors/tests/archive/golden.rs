@@ -128,7 +128,7 @@ async fn bases_of_each_version_are_loaded() {
         let again = event(7).at_ms(BASE_MS + 35 * DAY_MS);
         assert_eq!(engine.track(project, &again).await.unwrap().status, Status::Duplicate);
         assert_eq!(engine.track(project, &event(0)).await.unwrap().status, DROPPED);
-        verified(&engine, "loaded");
+        verified(&engine, "loaded").await;
         engine.close().await;
     }
 }
@@ -144,6 +144,6 @@ async fn a_base_that_lacks_a_rollup_is_loaded_with_its_rows() {
     let organization = engine.registry().organizations()[0].id;
     let project = engine.registry().projects(organization).unwrap()[0].id;
     assert_eq!(figures(&engine, project).await, expected);
-    verified(&engine, "filled");
+    verified(&engine, "filled").await;
     engine.close().await;
 }

@@ -1,7 +1,6 @@
 //! Removing events of early days: the state does not change, and neither does a rebuild.
 
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_actors::verify::VerifyStatus;
@@ -86,8 +85,8 @@ async fn kept_answers(engine: &Engine, projects: &[ProjectId], from: &str) -> Ve
     answers
 }
 
-fn verify(engine: &Engine, what: &str) {
-    let report = engine.verify(false, &Arc::new(AtomicBool::new(false))).unwrap();
+async fn verify(engine: &Engine, what: &str) {
+    let report = engine.verify(false, &Arc::default()).await.unwrap();
     assert_eq!(report.status(), VerifyStatus::Clean, "{what}: {:?} {:?}", report.cells, report.damaged);
 }
 
@@ -134,7 +133,7 @@ async fn same_state_after(from: &str, is_all: bool) {
     assert_eq!(rows(&trimmed, &projects, from).1, rows(&kept, &projects, from).1);
     assert_eq!(files(&trimmed.join("archive"), "parquet").is_empty(), is_all);
     same(&kept_answers(&engine, &projects, from).await, &expected, "while serving");
-    verify(&engine, "while serving");
+    verify(&engine, "while serving").await;
     engine.close().await;
     for rebuilt in [false, true] {
         if rebuilt {
@@ -142,7 +141,7 @@ async fn same_state_after(from: &str, is_all: bool) {
         }
         let engine = Engine::open(keeping(&trimmed, Some(from))).unwrap();
         same(&kept_answers(&engine, &projects, from).await, &expected, "opened again");
-        verify(&engine, "opened again");
+        verify(&engine, "opened again").await;
         engine.close().await;
         same_state(&trimmed, &kept, "opened again");
     }
@@ -227,7 +226,7 @@ async fn a_kill_at_each_step_of_a_removal_loses_and_doubles_nothing() {
             same(&rollups(&engine, &projects).await, &expected, step);
             removed(&engine, step).await;
             check_removed(dir, &projects, mixed, step);
-            verify(&engine, step);
+            verify(&engine, step).await;
             engine.close().await;
         }
         same_state(&rebuilt, &copied, step);
@@ -293,7 +292,7 @@ async fn a_damaged_base_is_named_where_it_is_needed_and_heals_when_it_is_restore
     // The state does not need the file. A verification does, and names it.
     same(&kept_answers(&engine, &projects, from).await, &expected, "damaged");
     for quick in [true, false] {
-        let report = engine.verify(quick, &Arc::new(AtomicBool::new(false))).unwrap();
+        let report = engine.verify(quick, &Arc::default()).await.unwrap();
         let files: Vec<&str> = report.damaged.iter().map(|damaged| damaged.file.as_str()).collect();
         assert_eq!(files, [format!("archive/project={}/{name}", projects[0])]);
     }
@@ -340,6 +339,6 @@ async fn a_backup_has_the_base() {
     for number in [0, 100, 399] {
         assert_eq!(engine.track(projects[0], &event(number)).await.unwrap().status, Status::Duplicate);
     }
-    verify(&engine, "restored");
+    verify(&engine, "restored").await;
     engine.close().await;
 }

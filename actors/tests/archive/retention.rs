@@ -1,7 +1,6 @@
 //! Retention as a project's setting: the floor rises, the events below it are removed, and their
 //! figures stay.
 
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_actors::domain::intake::admission::DropReason;
@@ -51,8 +50,8 @@ pub(super) fn rows(dir: &Path, project: ProjectId) -> (u64, u64) {
     try_rows(dir, project).unwrap()
 }
 
-pub(super) fn verified(engine: &Engine, what: &str) -> VerifyReport {
-    let report = engine.verify(false, &Arc::new(AtomicBool::new(false))).unwrap();
+pub(super) async fn verified(engine: &Engine, what: &str) -> VerifyReport {
+    let report = engine.verify(false, &Arc::default()).await.unwrap();
     assert_eq!(report.status(), VerifyStatus::Clean, "{what}: {:?} {:?}", report.cells, report.damaged);
     report
 }
@@ -131,7 +130,7 @@ async fn events_below_the_floor_go_and_their_figures_stay() {
     send(&engine, &projects, EVENTS * 3 / 4..EVENTS).await;
     let expected = kept_answers(&engine, &projects).await;
     assert_ne!(expected, before);
-    let report = verified(&engine, "while serving");
+    let report = verified(&engine, "while serving").await;
     assert!(report.projects[&with_retention].frozen > 0, "{:?}", report.projects[&with_retention]);
     assert_eq!(report.projects[&projects[1]].frozen, 0);
     // A floor never falls.
@@ -145,7 +144,7 @@ async fn events_below_the_floor_go_and_their_figures_stay() {
         let engine = open(dir.path());
         same(&kept_answers(&engine, &projects).await, &expected, what);
         assert_eq!(engine.floor(with_retention).await.unwrap(), Some(floor()), "{what}");
-        verified(&engine, what);
+        verified(&engine, what).await;
         engine.close().await;
         same_state(dir.path(), &served.path().join("data"), what);
         forget(dir.path());

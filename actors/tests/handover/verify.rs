@@ -11,8 +11,13 @@ use headcount_storage::log::RemoteFailure;
 use crate::member::{Node, SharedLog, origin};
 
 async fn verified(node: &Node) -> VerifyReport {
-    let engine = node.engine.clone();
-    tokio::task::spawn_blocking(move || engine.verify(false, &Arc::default()).unwrap()).await.unwrap()
+    found_here(node.engine.verify(false, &Arc::default()).await.unwrap())
+}
+
+/// Partitions without a node don't concern this test.
+fn found_here(mut report: VerifyReport) -> VerifyReport {
+    report.not_verified.retain(|_, why| !why.reason.starts_with("no node had it"));
+    report
 }
 
 fn assert_clean(report: &VerifyReport, project: ProjectId, events: u64) {
@@ -26,7 +31,7 @@ async fn moved_meanwhile(node: &Node, partition: u16, is_taken_back: bool) -> Ve
     let ((begins, began), (go_on, goes_on)) = (channel(), channel());
     *node.log.halt.lock() = Some((begins, goes_on));
     let engine = node.engine.clone();
-    let verifying = tokio::task::spawn_blocking(move || engine.verify(false, &Arc::default()).unwrap());
+    let verifying = tokio::spawn(async move { engine.verify(false, &Arc::default()).await.unwrap() });
     tokio::task::spawn_blocking(move || began.recv().unwrap()).await.unwrap();
     node.give(partition).await;
     if is_taken_back {
@@ -35,7 +40,7 @@ async fn moved_meanwhile(node: &Node, partition: u16, is_taken_back: bool) -> Ve
     // A log that is no longer read here, or only from a later position on, can look like anything.
     let records = std::mem::take(node.log.partitions.lock().get_mut(&partition).unwrap());
     go_on.send(()).unwrap();
-    let report = verifying.await.unwrap();
+    let report = found_here(verifying.await.unwrap());
     *node.log.partitions.lock().get_mut(&partition).unwrap() = records;
     report
 }

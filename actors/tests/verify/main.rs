@@ -315,10 +315,10 @@ async fn a_running_engine_is_clean_while_events_flow_and_finds_a_flipped_cell() 
     let engine = Engine::open(config(dir.path())).unwrap();
     poison(&engine, projects[1]).await;
     let done = Arc::new(AtomicBool::new(false));
-    let verifying = std::thread::spawn({
+    let verifying = tokio::spawn({
         let (engine, done) = (engine.clone(), Arc::clone(&done));
-        move || {
-            let report = engine.verify(false, &Arc::default()).unwrap();
+        async move {
+            let report = engine.verify(false, &Arc::default()).await.unwrap();
             done.store(true, Ordering::Relaxed);
             report
         }
@@ -333,11 +333,11 @@ async fn a_running_engine_is_clean_while_events_flow_and_finds_a_flipped_cell() 
         // Events arrive, but leave processors for the test.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    let report = verifying.join().unwrap();
+    let report = verifying.await.unwrap();
     assert_eq!(report.status(), VerifyStatus::Clean, "{:?} {:?}", report.cells, report.damaged);
     assert_eq!(report.projects.len(), PROJECTS);
     assert!(!dir.path().join("verify-tmp").exists());
-    let expected = engine.verify(false, &Arc::default()).unwrap();
+    let expected = engine.verify(false, &Arc::default()).await.unwrap();
     engine.close().await;
     // The stopped directory, and a start, have the same differences.
     let stopped = verified(dir.path());
@@ -347,12 +347,12 @@ async fn a_running_engine_is_clean_while_events_flow_and_finds_a_flipped_cell() 
     set(dir.path(), &key, Some(&flipped(Key::decode(&key).unwrap(), &value)));
     let engine = Engine::open(config(dir.path())).unwrap();
     send(&engine, &projects, sent..sent + 50).await;
-    let report = engine.verify(false, &Arc::default()).unwrap();
+    let report = engine.verify(false, &Arc::default()).await.unwrap();
     assert_eq!((report.status(), report.differing), (VerifyStatus::Differs, 1), "{report:?}");
     assert_eq!(report.cells[0].rollup, "revenue");
     assert!(report.cells[0].key.starts_with("2024-"), "{:?}", report.cells);
     engine.close().await;
-    assert!(matches!(engine.verify(false, &Arc::default()), Err(VerifyError::Stopped)));
+    assert!(matches!(engine.verify(false, &Arc::default()).await, Err(VerifyError::Stopped)));
 }
 
 fn files(dir: &Path, extension: &str) -> Vec<PathBuf> {
@@ -406,7 +406,7 @@ async fn a_flipped_byte_in_a_file_is_named() {
 async fn an_empty_instance_and_a_hundred_projects_are_clean() {
     let dir = tempfile::tempdir().unwrap();
     let (engine, _) = new(config(&dir.path().join("empty")), 1).await;
-    clean(&engine.verify(false, &Arc::default()).unwrap(), 1, 0);
+    clean(&engine.verify(false, &Arc::default()).await.unwrap(), 1, 0);
     engine.close().await;
     clean(&verified(&dir.path().join("empty")), 1, 0);
 
@@ -417,11 +417,11 @@ async fn an_empty_instance_and_a_hundred_projects_are_clean() {
     let mut events = send(&engine, &projects[..90], 0..1_000).await;
     engine.seal_archive().await.unwrap();
     events += send(&engine, &projects[..90], 1_000..1_500).await;
-    clean(&engine.verify(false, &Arc::default()).unwrap(), 100, events);
+    clean(&engine.verify(false, &Arc::default()).await.unwrap(), 100, events);
     // One project is deleted. Its remaining data are not compared.
-    let gone = engine.verify(false, &Arc::default()).unwrap().projects[&projects[1]].events;
+    let gone = engine.verify(false, &Arc::default()).await.unwrap().projects[&projects[1]].events;
     engine.delete_project(engine.registry().organizations()[0].id, projects[1], engine.clock().now()).unwrap();
-    clean(&engine.verify(false, &Arc::default()).unwrap(), 99, events - gone);
+    clean(&engine.verify(false, &Arc::default()).await.unwrap(), 99, events - gone);
     engine.close().await;
     clean(&verified(&many), 99, events - gone);
 }

@@ -3,7 +3,6 @@
 
 mod ailment;
 mod changes;
-mod codes;
 mod figures;
 mod hints;
 mod liveness;
@@ -29,6 +28,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::connection::Connection;
+use crate::cursors::Cursors;
 use crate::files::remove_copies;
 use crate::lease::{Holder, Leases};
 use crate::levels::Levels;
@@ -36,7 +36,6 @@ use crate::log::StreamCommit;
 use crate::record::BUCKET;
 use ailment::Ailment;
 use changes::{Follower, Made, Propagating};
-use codes::Codes;
 use figures::NodeFigures;
 use hints::Hints;
 use liveness::Liveness;
@@ -130,7 +129,7 @@ impl Node {
         // here.
         follower.follow().await?;
         propagate_changes(runtime, &connection, &engine, &announcing);
-        engine.registry().share_codes_with(Codes::open(runtime, &connection, replicas).await?);
+        engine.registry().share_codes_with(Cursors::sign_in_codes(runtime, &connection, replicas));
         let salts = Salts::new(&connection, replicas, engine.clone());
         salts.begin(nodes.names().count() > 1).await;
         let (changed, live) = watch::channel(Live { nodes, since: Instant::now() });

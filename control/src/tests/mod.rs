@@ -7,6 +7,7 @@ mod browsers;
 mod damage;
 mod durability;
 mod formats;
+#[cfg(feature = "cluster")]
 mod moved;
 mod races;
 mod secrecy;

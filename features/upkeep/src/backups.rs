@@ -9,7 +9,9 @@ use actix_web::web::Bytes;
 use futures_util::stream;
 use headcount_actors::backup::{self, BackupFailure, BackupSnapshot, TakenErasures};
 use headcount_actors::domain::fault::FaultKind;
-use headcount_actors::{AskError, NodesBackupError, SealError, Sealed};
+use headcount_actors::{AskError, SealError, Sealed};
+#[cfg(feature = "cluster")]
+use headcount_actors::{Engine, NodesBackupError};
 use headcount_api::blocking;
 use headcount_api::command::client::{Client, OperatorFlags, is_held};
 use headcount_api::command::failure::Failure;
@@ -40,30 +42,38 @@ type TarPart = Result<Bytes, io::Error>;
 )]
 pub(crate) async fn backup(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
-    let engine = state.engine.clone();
     let (sender, receiver) = channel(PARTS_AHEAD);
-    if engine.owners().is_alone() {
-        let begun = blocking::run(move || engine.begin_backup()).await?;
-        let snapshot = begun.map_err(|failure| refused(&failure))?;
-        let thread = std::thread::Builder::new().name("backup".into()).spawn(move || {
-            send(&sender, |target| snapshot.write(target).map_err(|error| error.to_string()));
-        });
-        thread.map_err(|error| {
-            tracing::error!(%error, "the thread of a backup could not be started");
-            ApiError::internal()
-        })?;
-    } else {
-        let begun = blocking::run(move || engine.begin_nodes_backup()).await?;
-        let backup = begun.map_err(|failure| refused_of_nodes(&failure))?;
-        // It asks other nodes from there.
-        drop(tokio::task::spawn_blocking(move || {
-            send(&sender, |target| backup.write(target, &|| sender.is_closed()).map_err(|error| error.to_string()));
-        }));
+    let engine = state.engine.clone();
+    match blocking::run(move || engine.begin_backup()).await? {
+        #[cfg(feature = "cluster")]
+        Err(BackupFailure::SharedLog) => send_all_nodes(state.engine.clone(), sender).await?,
+        begun => {
+            let snapshot = begun.map_err(|failure| refused(&failure))?;
+            let thread = std::thread::Builder::new().name("backup".into()).spawn(move || {
+                send(&sender, |target| snapshot.write(target).map_err(|error| error.to_string()));
+            });
+            thread.map_err(|error| {
+                tracing::error!(%error, "the thread of a backup could not be started");
+                ApiError::internal()
+            })?;
+        }
     }
     Ok(HttpResponse::Ok()
         .content_type("application/x-tar")
         .insert_header((header::CACHE_CONTROL, "no-store"))
         .streaming(parts(receiver)))
+}
+
+/// Sends the data of all nodes of a cluster.
+#[cfg(feature = "cluster")]
+async fn send_all_nodes(engine: Engine, sender: Sender<TarPart>) -> Result<(), ApiError> {
+    let begun = blocking::run(move || engine.begin_nodes_backup()).await?;
+    let backup = begun.map_err(|failure| refused_of_nodes(&failure))?;
+    // It asks other nodes from there.
+    drop(tokio::task::spawn_blocking(move || {
+        send(&sender, |target| backup.write(target, &|| sender.is_closed()).map_err(|error| error.to_string()));
+    }));
+    Ok(())
 }
 
 fn refused(failure: &BackupFailure) -> ApiError {
@@ -75,6 +85,7 @@ fn refused(failure: &BackupFailure) -> ApiError {
     ApiError::new(ErrorCode::Internal, failure.to_string())
 }
 
+#[cfg(feature = "cluster")]
 fn refused_of_nodes(failure: &NodesBackupError) -> ApiError {
     let code = match failure {
         NodesBackupError::Failed(failure) => return refused(failure),

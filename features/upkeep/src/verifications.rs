@@ -159,7 +159,7 @@ pub(crate) async fn verify(ApiCall { state, request, .. }: ApiCall) -> Result<Ht
     let (engine, stop) = (state.engine.clone(), Arc::<AtomicBool>::default());
     let (done, mut outcome) = oneshot::channel();
     let running = Running(Arc::clone(&stop));
-    tokio::spawn(async move { drop(done.send(engine.verify_everywhere(quick, &stop).await)) });
+    tokio::spawn(async move { drop(done.send(engine.verify(quick, &stop).await)) });
     if let Ok(ended) = tokio::time::timeout(FIRST_LOOK, &mut outcome).await {
         let report = ended.unwrap_or(Err(VerifyError::Stopped)).map_err(|error| refused(&error))?;
         return Ok(HttpResponse::Ok().json(VerifyAnswer::of(&report)));

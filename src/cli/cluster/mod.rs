@@ -1,11 +1,8 @@
 //! `headcount cluster`: the NATS brokers that the nodes of a cluster share.
 
 mod drain;
-mod finalize;
 mod init;
 mod moving;
-mod restored;
-mod resume;
 mod status;
 
 use std::process::ExitCode;
@@ -39,17 +36,17 @@ enum ClusterCommand {
     Init(init::ClusterInitArgs),
     /// Print the state of a cluster: control records, messages, nodes, and the partitions of each
     /// node
-    Status(status::StatusArgs),
+    Status(status::BrokerArgs),
     /// Make a running node hand its partitions over, before maintenance
     Drain(drain::DrainArgs),
     /// Finalize an upgrade once all nodes run this version: from then on they write formats that
     /// earlier versions can't read
-    Finalize(finalize::FinalizeArgs),
+    Finalize(status::BrokerArgs),
     /// Resume a partition that was stopped because the brokers lost confirmed messages
-    Resume(resume::ResumeArgs),
+    Resume(status::ResumeArgs),
     /// Declare that brokers and files were restored from copies, before the nodes start.
     /// Invalidates ETags and cursors of the lost time
-    Restored(restored::RestoredArgs),
+    Restored(status::BrokerArgs),
     /// Measure how many events NATS brokers record, on temporary streams
     Bench(BenchArgs),
 }
@@ -107,11 +104,11 @@ pub(crate) fn run(settings: &Settings, args: ClusterArgs) -> Result<ExitCode, Fa
     match args.command {
         ClusterCommand::Check(args) => run_check(settings, args),
         ClusterCommand::Init(args) => init::run(settings, args),
-        ClusterCommand::Status(args) => status::run(settings, &args),
+        ClusterCommand::Status(args) => status::run_status(settings, &args),
         ClusterCommand::Drain(args) => drain::run(settings, &args),
-        ClusterCommand::Finalize(args) => finalize::run(settings, &args),
-        ClusterCommand::Resume(args) => resume::run(settings, &args),
-        ClusterCommand::Restored(args) => restored::run(settings, &args),
+        ClusterCommand::Finalize(args) => status::run_finalize(settings, &args),
+        ClusterCommand::Resume(args) => status::run_resume(settings, &args),
+        ClusterCommand::Restored(args) => status::run_restored(settings, &args),
         ClusterCommand::Bench(args) => run_bench(settings, args),
     }
 }

@@ -66,6 +66,15 @@ pub trait ReadLog: Debug + Send + Sync {
     /// # Errors
     /// [`LogError`]: records before the failure have been visited.
     fn read(&self, wanted: &WantedAfter<'_>, visit: &mut RecordVisitor<'_>) -> Result<(), LogError>;
+
+    /// Checks every file of the log. Returns `false` if the log has no files on this machine:
+    /// reading its events is the only check.
+    ///
+    /// # Errors
+    /// [`LogError`]: a file is damaged, or can't be read.
+    fn check_files(&self) -> Result<bool, LogError> {
+        Ok(false)
+    }
 }
 
 /// In a log on this machine's disk, positions count the events of all partitions.
@@ -88,5 +97,9 @@ impl ReadLog for LogReader {
 
     fn read(&self, wanted: &WantedAfter<'_>, visit: &mut RecordVisitor<'_>) -> Result<(), LogError> {
         Self::read(self, wanted, visit)
+    }
+
+    fn check_files(&self) -> Result<bool, LogError> {
+        self.verify_all().map(|_| true)
     }
 }

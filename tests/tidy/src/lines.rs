@@ -10,13 +10,21 @@ fn is_for_tests(line: &str) -> bool {
     line.starts_with("#[cfg(") && line.contains("test") && !line.contains("not(")
 }
 
+/// Keeps an item for builds with the feature `cluster`.
+const OF_CLUSTER: &str = "#[cfg(feature = \"cluster\")]";
+
 /// Counts the production lines of a formatted file.
 pub fn production_lines(text: &str) -> usize {
+    lines_without(text, &is_for_tests)
+}
+
+/// Counts the production lines of a formatted file, without items that have such an attribute.
+fn lines_without(text: &str, is_left_out: &dyn Fn(&str) -> bool) -> usize {
     let mut count = 0;
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         let code = line.trim_start();
-        if is_for_tests(code) {
+        if is_left_out(code) {
             skip_item(&mut lines, line.len() - code.len());
         } else if !code.is_empty() && !code.starts_with("//") {
             count += 1;
@@ -45,4 +53,21 @@ pub fn by_crate(sources: &[Source]) -> BTreeMap<String, usize> {
         *crates.entry(folder.to_owned()).or_insert(0) += production_lines(&source.text);
     }
     crates
+}
+
+/// The production lines of a build without the feature `cluster`.
+pub fn of_default_build(sources: &[Source]) -> usize {
+    let mut left_out = vec!["cluster/src/".to_owned()];
+    for Source { name, text } in sources {
+        let folder = match name.rsplit_once('/') {
+            Some((folder, "lib.rs" | "main.rs" | "mod.rs")) => folder,
+            _ => name.trim_end_matches(".rs"),
+        };
+        let gated = text.lines().zip(text.lines().skip(1)).filter(|(attribute, _)| *attribute == OF_CLUSTER);
+        let modules = gated.filter_map(|(_, item)| item.strip_suffix(';')?.rsplit_once("mod ").map(|(_, module)| module));
+        left_out.extend(modules.flat_map(|module| [format!("{folder}/{module}.rs"), format!("{folder}/{module}/")]));
+    }
+    let is_counted = |source: &&Source| !source.is_test() && !left_out.iter().any(|path| source.name.starts_with(path.as_str()));
+    let lines = |source: &Source| lines_without(&source.text, &|line| is_for_tests(line) || line == OF_CLUSTER);
+    sources.iter().filter(is_counted).map(lines).sum()
 }

@@ -21,4 +21,5 @@ mod withdrawal;
 mod writer;
 
 pub use download::{Download, DownloadError};
+#[cfg(feature = "cluster")]
 pub(super) use questions::{ask_patiently, asked_patiently};

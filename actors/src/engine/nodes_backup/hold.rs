@@ -21,8 +21,6 @@ const AGAIN_AFTER: Duration = Duration::from_secs(5);
 /// The number of partitions asked at once. Even if none answers, all are asked before bases are
 /// released.
 const ASKED_AT_ONCE: usize = 16;
-/// How long first bases are held back after a takeover or a start: several of these pauses.
-pub(in crate::engine) const HELD_AT_FIRST: Duration = Duration::from_secs(15);
 
 /// Makes owners hold first bases back while it exists.
 #[derive(Debug)]
@@ -55,7 +53,7 @@ impl Engine {
     }
 
     /// Holds the first bases of a partition on this machine back.
-    pub(super) async fn hold_first_bases(&self, partition: u16) -> Result<(), AskError> {
+    pub(super) async fn hold_first_bases(&self, HoldQuestion { partition }: HoldQuestion) -> Result<(), AskError> {
         let sealed = self.inner.archives.of(partition);
         // A base may be in the middle of being listed.
         let hold = move || sealed.first_bases().hold(HELD_FOR);

@@ -18,4 +18,3 @@ mod write;
 
 pub use begin::NodesBackup;
 pub use error::NodesBackupError;
-pub(super) use hold::HELD_AT_FIRST;

@@ -10,10 +10,12 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::codec::CodecError;
 
-use super::questions::{PartitionEnd, PartitionEndQuestion, PartitionEvents, PartitionEventsQuestion, PartitionRecord};
+use super::questions::{
+    HoldQuestion, PartitionEnd, PartitionEndQuestion, PartitionEvents, PartitionEventsQuestion, PartitionRecord,
+};
+use crate::copied_records::copy_records;
 use crate::dead_letters::DeadLetters;
 use crate::engine::handle::Engine;
-use crate::event_codec::{Events, LogRecord, encode_in_parts};
 use crate::history::{HistoryPiece, PieceOrigin, Wanted};
 use crate::shard::AskError;
 
@@ -65,26 +67,12 @@ impl PartitionPage<'_> {
     }
 
     fn add(&mut self, piece: HistoryPiece) -> Result<(), CodecError> {
-        let HistoryPiece { partition, events, floor, .. } = piece;
-        let (dead, mut of_project, mut positions) = (self.dead, Events::new(), Vec::new());
-        let mut rest = events.into_iter().filter(|(position, _)| !dead.contains(partition, *position)).peekable();
-        while let Some((position, event)) = rest.next() {
-            let project = event.project;
-            of_project.push(event);
-            positions.push(position);
-            // A record has the events of one project.
-            if rest.peek().is_none_or(|(_, next)| next.project != project) {
-                let mut positions = std::mem::take(&mut positions).into_iter();
-                let _all = encode_in_parts(std::mem::take(&mut of_project), RECORD_BYTES, &mut |count, payload| {
-                    self.push(PartitionRecord { project, positions: positions.by_ref().take(count).collect(), payload });
-                    ControlFlow::Continue(())
-                })?;
-            }
-        }
-        if let Some((position, floor)) = floor {
-            let (project, payload) = (floor.project, LogRecord::Floor(floor).encode()?);
-            self.push(PartitionRecord { project, positions: vec![position], payload });
-        }
+        let (dead, partition) = (self.dead, piece.partition);
+        let is_wanted = |position, _| !dead.contains(partition, position);
+        let _all = copy_records(piece, RECORD_BYTES, is_wanted, &mut |project, positions, payload| {
+            self.push(PartitionRecord { project, positions, payload });
+            ControlFlow::Continue(())
+        })?;
         Ok(())
     }
 
@@ -99,7 +87,7 @@ impl Engine {
     /// Returns the end of a partition on this machine.
     pub(super) async fn partition_end(&self, question: PartitionEndQuestion) -> Result<PartitionEnd, AskError> {
         // Done before the projects with bases are read.
-        self.hold_first_bases(question.partition).await?;
+        self.hold_first_bases(HoldQuestion { partition: question.partition }).await?;
         let engine = self.clone();
         self.scans
             .run_for_backup(move |cancelled| {

@@ -124,56 +124,44 @@ pub(super) trait AboutPartition: Clone + Serialize + DeserializeOwned + Send + S
     fn answer(self, engine: &Engine) -> impl Future<Output = Result<Self::Answer, AskError>> + Send;
 }
 
-impl AboutPartition for PartitionEndQuestion {
-    const TAG: u16 = END;
-    type Answer = PartitionEnd;
+/// Declares questions: their tags, their answers, and the functions of the engine that answer them.
+macro_rules! questions {
+    ($($question:ident, $tag:ident => $answer:ty, $function:ident;)*) => {
+        $(impl AboutPartition for $question {
+            const TAG: u16 = $tag;
+            type Answer = $answer;
 
-    fn partition(&self) -> u16 {
-        self.partition
-    }
+            fn partition(&self) -> u16 {
+                self.partition
+            }
 
-    async fn answer(self, engine: &Engine) -> Result<PartitionEnd, AskError> {
-        engine.partition_end(self).await
-    }
+            async fn answer(self, engine: &Engine) -> Result<$answer, AskError> {
+                engine.$function(self).await
+            }
+        })*
+
+        impl Engine {
+            /// Answers a question of a backup on another node. Returns `None` if the tag belongs to
+            /// another question.
+            pub(in crate::engine) async fn answer_about_partition(
+                &self,
+                tag: u16,
+                request: &[u8],
+            ) -> Option<Result<Vec<u8>, AskNodeError>> {
+                match tag {
+                    $($tag => Some(self.answer_for_backup::<$question>(request).await),)*
+                    _ => None,
+                }
+            }
+        }
+    };
 }
 
-impl AboutPartition for PartitionEventsQuestion {
-    const TAG: u16 = EVENTS;
-    type Answer = PartitionEvents;
-
-    fn partition(&self) -> u16 {
-        self.partition
-    }
-
-    async fn answer(self, engine: &Engine) -> Result<PartitionEvents, AskError> {
-        engine.partition_events(self).await
-    }
-}
-
-impl AboutPartition for SealedListQuestion {
-    const TAG: u16 = LIST;
-    type Answer = SealedList;
-
-    fn partition(&self) -> u16 {
-        self.partition
-    }
-
-    async fn answer(self, engine: &Engine) -> Result<SealedList, AskError> {
-        engine.sealed_list(self).await
-    }
-}
-
-impl AboutPartition for HoldQuestion {
-    const TAG: u16 = HOLD;
-    type Answer = ();
-
-    fn partition(&self) -> u16 {
-        self.partition
-    }
-
-    async fn answer(self, engine: &Engine) -> Result<(), AskError> {
-        engine.hold_first_bases(self.partition).await
-    }
+questions! {
+    PartitionEndQuestion, END => PartitionEnd, partition_end;
+    PartitionEventsQuestion, EVENTS => PartitionEvents, partition_events;
+    SealedListQuestion, LIST => SealedList, sealed_list;
+    HoldQuestion, HOLD => (), hold_first_bases;
 }
 
 impl Engine {
@@ -202,22 +190,6 @@ impl Engine {
             true => Ok(answer.unwrap_or(Err(AskError::TimedOut(ANSWERED_WITHIN)))?),
             false => Err(AskNodeError::NotHere),
         }
-    }
-
-    /// Answers a question of a backup on another node. Returns `None` if the tag belongs to another
-    /// question.
-    pub(in crate::engine) async fn answer_about_partition(
-        &self,
-        tag: u16,
-        request: &[u8],
-    ) -> Option<Result<Vec<u8>, AskNodeError>> {
-        Some(match tag {
-            END => self.answer_for_backup::<PartitionEndQuestion>(request).await,
-            EVENTS => self.answer_for_backup::<PartitionEventsQuestion>(request).await,
-            LIST => self.answer_for_backup::<SealedListQuestion>(request).await,
-            HOLD => self.answer_for_backup::<HoldQuestion>(request).await,
-            _ => return None,
-        })
     }
 
     async fn answer_for_backup<Q: AboutPartition>(&self, request: &[u8]) -> Result<Vec<u8>, AskNodeError> {

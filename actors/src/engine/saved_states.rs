@@ -1,6 +1,6 @@
 //! The saved states of partitions, for other machines.
 
-use std::time::{Duration, Instant as Stopwatch};
+use std::time::Duration;
 
 use headcount_domain::fault::Fault;
 use headcount_domain::intake::event::Position;
@@ -18,9 +18,6 @@ use crate::shard::AskError;
 use crate::shard::Shard;
 
 const POLL: Duration = Duration::from_millis(10);
-/// The time before checkpoints are requested again: one request is not enough if a round was in
-/// progress.
-const ASK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Engine {
     /// Returns the position up to which the saved state of a partition on this machine reflects all
@@ -116,39 +113,6 @@ impl Engine {
                 Some(_) => tokio::time::sleep(POLL).await,
                 None => return Err(AskError::NoAnswer),
             }
-        }
-    }
-
-    /// Like [`Engine::save`], for several partitions and a caller that may block, unless `is_over`
-    /// becomes true. Does not wait for a partition that moves to another machine meanwhile.
-    ///
-    /// # Errors
-    /// [`AskError::NoAnswer`]: a partition is no longer here, is being rebuilt at the call, its
-    /// shard does not answer, or `is_over`.
-    pub(super) fn save_blocking(
-        &self,
-        partitions: impl IntoIterator<Item = u16>,
-        is_over: &dyn Fn() -> bool,
-    ) -> Result<(), AskError> {
-        let shards = &self.questions.shards;
-        let applied = |partition: u16| Some((partition, shards.applied_until_of(partition)?));
-        let applied: Option<Vec<(u16, Position)>> = partitions.into_iter().map(applied).collect();
-        let mut left = applied.ok_or(AskError::NoAnswer)?;
-        let mut asked = None::<Stopwatch>;
-        loop {
-            // Without an answer, it may still be saved in a moment.
-            left.retain(|(partition, applied)| shards.durable_until_of(*partition).is_none_or(|until| until < *applied));
-            if left.is_empty() {
-                return Ok(());
-            }
-            if is_over() || !left.iter().all(|(partition, _)| self.owners().is_here(*partition)) {
-                return Err(AskError::NoAnswer);
-            }
-            if asked.is_none_or(|at| at.elapsed() >= ASK_AGAIN) {
-                shards.want_checkpoints();
-                asked = Some(Stopwatch::now());
-            }
-            std::thread::sleep(POLL);
         }
     }
 }
