@@ -13,7 +13,7 @@ mod error;
 mod figures;
 mod file_cache;
 mod file_rewriting;
-mod marks;
+mod log_removal;
 mod merges;
 mod old_logged_events;
 mod pass;

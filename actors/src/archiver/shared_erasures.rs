@@ -17,17 +17,13 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 
 use super::erasures::{FIRST_PAUSE, MAX_PAUSE, WAIT, merge_tables, remove_small_parts, rewrite_base};
 use super::file_rewriting::{FileRewriting, SLICE};
-use super::marks::{Marks, is_out_of_log};
+use super::log_removal::LogRemoval;
 use super::sources::{Sources, Trimming};
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::fault;
 use crate::refolding::Folding;
 use crate::unfinished_erasures::ErasuresAtStage;
-
-/// The minimum time between two sealings of the log for erasures, since clients decide how many
-/// there are.
-const SEAL_INTERVAL: Duration = Duration::from_secs(10);
 
 /// How long an erasure that has not begun may suppress ids. After that its node must have ended,
 /// and the request was not repeated. No attempt takes as long, unless clients keep linking new ids.
@@ -55,8 +51,7 @@ pub(super) struct SharedErasures {
     folding: Option<(ProjectId, Folding)>,
     /// The first project of the next turn, after those before it have had theirs.
     next: Option<ProjectId>,
-    marks: Marks,
-    sealed_at: Option<Stopwatch>,
+    log: LogRemoval,
     not_before: Option<Stopwatch>,
     failures: u32,
 }
@@ -197,14 +192,8 @@ impl SharedErasures {
         if logged.numbers.is_empty() || matches!(sources.trimming, Trimming::Never) {
             return Ok(());
         }
-        if !is_out_of_log(sources, project, logged.until) {
-            if self.sealed_at.is_some_and(|at| at.elapsed() < SEAL_INTERVAL) {
-                return Ok(());
-            }
-            self.sealed_at = Some(Stopwatch::now());
-            if !self.marks.push_out(sources, project, logged.until)? {
-                return Ok(());
-            }
+        if !self.log.remove(sources, project, logged.until)? {
+            return Ok(());
         }
         progress(sources, project, &logged, ErasureStage::Gone)?;
         tracing::info!(%project, "nothing of an erased identity is left");
@@ -338,7 +327,7 @@ mod tests {
         let registry = Registry::open(dir.path()).unwrap();
         let keys = registry.initialize(Instant(1_700_000_000_000)).unwrap();
         let (organization, project) = (keys.organization_id, keys.project_id);
-        let deleted = DeletedProjects::shared(LocalRemains::open(dir.path(), &registry).unwrap(), &registry);
+        let deleted = DeletedProjects::of(LocalRemains::open(dir.path(), &registry).unwrap(), &registry);
         let erasures = Erasures::shared(KeyHasher::new([7; 16]), &registry, &deleted.with_erased());
         let to_clean = || {
             deleted.follow(&registry).unwrap();

@@ -150,10 +150,11 @@ fn last_received(log: &EventLog, logged: &LoggedEvents) -> Option<Instant> {
 
 /// Opens the list of projects in deletion, or with data left on this machine's disk.
 fn open_deleted(dir: &Path, registry: &Registry, is_shared: bool) -> Result<DeletedProjects, OpenError> {
-    match is_shared {
-        true => Ok(DeletedProjects::shared(LocalRemains::open(dir, registry)?, registry)),
-        false => Ok(DeletedProjects::new(registry.deletions())),
+    let remains = LocalRemains::open(dir, registry)?;
+    if !is_shared {
+        remains.forget_ended(registry)?;
     }
+    Ok(DeletedProjects::of(remains, registry))
 }
 
 /// Opens the list of erased identities. `shared` has the data that may be on the disk of a machine
