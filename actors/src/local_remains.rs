@@ -225,7 +225,7 @@ mod tests {
     use headcount_domain::time::Instant;
 
     use super::*;
-    use headcount_control::{ErasedUntil, ErasureEnd, NewProject};
+    use headcount_control::{ErasureEnd, NewProject};
 
     const NOW: Instant = Instant(1_700_000_000_000);
 
@@ -292,21 +292,10 @@ mod tests {
         let organization = registry.initialize(NOW).unwrap().organization_id;
         let project = registry.projects(organization).unwrap()[0].id;
         let partition = partition_of(project);
-        let end = ErasureEnd { project, until: 9, stage: ErasureStage::Begun };
         let erase = || {
-            let (users, others, projects) = (Vec::new(), Vec::new(), vec![project]);
-            let until = ErasedUntil::ByProject(vec![end.clone()]);
-            let erasure = Erasure {
-                number: 0,
-                organization,
-                users,
-                others,
-                emails: Vec::new(),
-                projects,
-                until,
-                is_done: false,
-                is_lifted: false,
-            };
+            let (users, others, ends) = (Vec::new(), Vec::new(), vec![ErasureEnd::at(9, project)]);
+            let erasure =
+                Erasure { number: 0, organization, users, others, emails: Vec::new(), ends, is_done: false, is_lifted: false };
             registry.add_erasure(erasure, None).unwrap()
         };
         let remains = LocalRemains::open(dir.path(), &registry).unwrap();

@@ -32,8 +32,7 @@ impl RemovedAfter {
     /// The removals that have not ended in a state after the record at `until`.
     fn under_way(state: &State, until: u64) -> Self {
         let begun = state.erasures().filter(|erasure| erasure.has_begun() && !erasure.is_done);
-        let erased =
-            begun.flat_map(|erasure| erasure.projects.iter().map(|project| (*project, until)).collect::<Vec<_>>()).collect();
+        let erased = begun.flat_map(|erasure| erasure.projects().map(|project| (project, until)).collect::<Vec<_>>()).collect();
         Self { deleted: state.deletions().map(|(_, project)| project).collect(), erased, until }
     }
 }
@@ -173,7 +172,7 @@ impl Registry {
                 ControlRecord::ProjectDeleted { project, .. } => deleted.push(project),
                 // A lifted erasure had begun before.
                 ControlRecord::IdentityErased(erasure) if erasure.has_begun() && !erasure.is_done && !erasure.is_lifted => {
-                    erased.extend(erasure.projects.iter().map(|project| (*project, at)));
+                    erased.extend(erasure.projects().map(|project| (project, at)));
                 }
                 _ => {}
             }

@@ -6,6 +6,7 @@
 //! the data of deleted projects.
 
 mod bases;
+mod cleaning;
 mod damage;
 mod deletions;
 mod erasures;
@@ -20,7 +21,6 @@ mod pass;
 mod resting;
 mod retention;
 mod sealing;
-mod shared_erasures;
 mod sources;
 mod thread;
 mod work;

@@ -251,7 +251,7 @@ pub fn verify_directory(config: &EngineConfig, quick: bool, stop: &Arc<AtomicBoo
     let derived = Derived { dir: &dir, options: store_options(config), hasher: secrets.hasher(), is_shared: false };
     let Some(store) = found(derived.open_as_it_is(format), "store/", &mut report)? else { return Ok(report) };
     let sealed = Arc::new(sealed);
-    let erasures = Arc::new(Erasures::new(secrets.hasher().clone(), registry.erasures()));
+    let erasures = Arc::new(Erasures::new(secrets.hasher().clone(), &registry.erasures()));
     let history: Arc<dyn History> =
         Arc::new(Past::new(Arc::new(PartitionArchives::new(Arc::clone(&sealed))), LoggedEvents::new(log.reader()), erasures));
     let places = StoppedDirectory { registry: &registry, index_dir: derived.index_dir(), index: derived.index(format) };
