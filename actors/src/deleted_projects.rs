@@ -14,15 +14,14 @@ use crate::local_remains::LocalRemains;
 /// The deleted projects whose data may not be removed yet. All readers skip their events.
 ///
 /// A project is in this set from when its deletion is durable in the control log, until the removal
-/// of all other data is. In a cluster, it is also in the set while this machine may have data of
-/// it.
+/// of all other data is, and while this machine may have data of it.
 #[derive(Debug, Default)]
 pub(crate) struct DeletedProjects {
     projects: RwLock<BTreeSet<ProjectId>>,
     /// Length of `projects`. It is almost always 0, so most lookups take no lock.
     count: AtomicUsize,
-    /// The data that this machine may have, in a cluster.
-    remains: Option<LocalRemains>,
+    /// The data that this machine may have.
+    remains: LocalRemains,
     /// Locked while `projects` are computed from the remaining data.
     replacing: Mutex<()>,
     /// Locked while the control data are followed.
@@ -30,15 +29,15 @@ pub(crate) struct DeletedProjects {
 }
 
 impl DeletedProjects {
-    /// Creates the set of `projects`.
+    /// Creates the set of `projects`, for data that are only read.
     pub(crate) fn new(projects: Vec<ProjectId>) -> Self {
         let count = AtomicUsize::new(projects.len());
         Self { count, projects: RwLock::new(projects.into_iter().collect()), ..Self::default() }
     }
 
-    /// Creates the set of a machine in a cluster.
-    pub(crate) fn shared(remains: LocalRemains, registry: &Registry) -> Self {
-        let deleted = Self { remains: Some(remains), ..Self::default() };
+    /// Creates the set of a machine with these data.
+    pub(crate) fn of(remains: LocalRemains, registry: &Registry) -> Self {
+        let deleted = Self { remains, ..Self::default() };
         deleted.replace(registry);
         deleted
     }
@@ -73,18 +72,17 @@ impl DeletedProjects {
         self.count.store(projects.len(), Ordering::Release);
     }
 
-    /// Follows the changes of the control data by other machines. On return, it is durable that
+    /// Follows the changes of the control data. On return, it is durable that
     /// this machine has to remove its data of the deleted projects. Returns whether there are new
     /// ones.
     ///
     /// # Errors
     /// Returns a [`RegistryError`].
     pub(crate) fn follow(&self, registry: &Registry) -> Result<bool, RegistryError> {
-        let Some(remains) = &self.remains else { return Ok(false) };
         let _one_after_the_other = self.following.lock();
-        let has_new = match remains.behind(registry) {
+        let has_new = match self.remains.behind(registry) {
             None => false,
-            Some((after, applied)) => remains.note(applied, registry.removed_after(after)?)?,
+            Some((after, applied)) => self.remains.note(applied, registry.removed_after(after)?)?,
         };
         if has_new || self.count() > 0 {
             self.replace(registry);
@@ -93,9 +91,8 @@ impl DeletedProjects {
     }
 
     fn replace(&self, registry: &Registry) {
-        let Some(remains) = &self.remains else { return };
         let _one_after_the_other = self.replacing.lock();
-        let all: BTreeSet<ProjectId> = registry.deletions().into_iter().chain(remains.projects()).collect();
+        let all: BTreeSet<ProjectId> = registry.deletions().into_iter().chain(self.remains.projects()).collect();
         let mut projects = self.projects.write();
         *projects = all;
         self.count.store(projects.len(), Ordering::Release);
@@ -103,46 +100,45 @@ impl DeletedProjects {
 
     /// The projects of a partition of which this machine may have data.
     pub(crate) fn remaining_of(&self, partition: u16) -> BTreeSet<ProjectId> {
-        match &self.remains {
-            Some(remains) if self.count() > 0 => remains.of_partition(partition),
-            _ => BTreeSet::new(),
-        }
+        if self.count() > 0 { self.remains.of_partition(partition) } else { BTreeSet::new() }
     }
 
     /// Durably records that this machine may have data again of the projects of a partition whose
     /// deletion has not ended.
     pub(crate) fn note_again(&self, partition: u16) -> io::Result<()> {
-        let Some(remains) = self.remains.as_ref().filter(|_| self.count() > 0) else { return Ok(()) };
+        if self.count() == 0 {
+            return Ok(());
+        }
         // Projects found here must not be left out meanwhile.
         let _nobody_replaces_all = self.replacing.lock();
         let projects = self.projects.read().iter().copied().filter(|project| partition_of(*project) == partition).collect();
-        remains.add(&projects)
+        self.remains.add(&projects)
     }
 
     /// Durably records that this machine has no data of some projects, and can't get any again.
     pub(crate) fn removed_here(&self, projects: &BTreeSet<ProjectId>) -> io::Result<()> {
-        self.remains.as_ref().map_or(Ok(()), |remains| remains.remove(projects))
+        self.remains.remove(projects)
     }
 
-    /// In a cluster, all projects of which this machine may have an erased identity.
+    /// All projects of which this machine may have an erased identity.
     pub(crate) fn with_erased(&self) -> BTreeSet<ProjectId> {
-        self.remains.as_ref().map(LocalRemains::erased).unwrap_or_default()
+        self.remains.erased()
     }
 
     /// The same of one partition, each with the number for [`Self::erased_here`].
     pub(crate) fn with_erased_of(&self, partition: u16) -> BTreeMap<ProjectId, u64> {
-        self.remains.as_ref().map(|remains| remains.erased_of(partition)).unwrap_or_default()
+        self.remains.erased_of(partition)
     }
 
     /// Durably records that this machine may have an erased identity of some projects again.
     pub(crate) fn note_erased_again(&self, projects: &[ProjectId]) -> io::Result<()> {
-        self.remains.as_ref().map_or(Ok(()), |remains| remains.add_erased(projects))
+        self.remains.add_erased(projects)
     }
 
     /// Durably records that this machine has no erased identity of some projects, except those with
     /// a later erasure. Returns these.
     pub(crate) fn erased_here(&self, projects: &BTreeMap<ProjectId, u64>) -> io::Result<Vec<ProjectId>> {
-        self.remains.as_ref().map_or(Ok(Vec::new()), |remains| remains.remove_erased(projects))
+        self.remains.remove_erased(projects)
     }
 }
 
@@ -164,7 +160,7 @@ mod tests {
         let registry = Registry::open(dir.path()).unwrap();
         let now = Instant(1_700_000_000_000);
         let keys = registry.initialize(now).unwrap();
-        let deleted = DeletedProjects::shared(LocalRemains::open(dir.path(), &registry).unwrap(), &registry);
+        let deleted = DeletedProjects::of(LocalRemains::open(dir.path(), &registry).unwrap(), &registry);
         registry.delete_project(keys.organization_id, keys.project_id, now).unwrap();
         let ((begins, has_begun), (goes_on, may_go_on)) = (channel(), channel::<()>());
         let may_go_on = Mutex::new(Some(may_go_on));

@@ -6,8 +6,7 @@ use std::time::{Duration, Instant as Stopwatch};
 use headcount_domain::ids::OrganizationId;
 use parking_lot::{Condvar, Mutex};
 
-/// How many requests may wait for their turn in an organization, or on a single machine. Each
-/// occupies a thread.
+/// How many requests may wait for their turn in an organization. Each occupies a thread.
 const MAX_WAITING: usize = 32;
 
 /// The turns of all organizations.

@@ -1,6 +1,6 @@
 //! The erased identities, for all code that reads or records events.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
@@ -81,28 +81,16 @@ pub(crate) struct Erasures {
 }
 
 impl Erasures {
-    /// Creates the list of `erasures`.
-    pub(crate) fn new(hasher: KeyHasher, erasures: Vec<Erasure>) -> Self {
-        let (suppressed, mut unfinished) = (Suppressed::of(&erasures), Unfinished::default());
-        for erasure in erasures {
-            if erasure.is_done {
-                erasure.projects.iter().for_each(|project| *unfinished.counted.entry(*project).or_default() += 2);
-            } else {
-                unfinished.add(erasure);
-            }
-        }
-        unfinished.pending.clear();
-        let suppressed_count = AtomicUsize::new(suppressed.count());
-        let unfinished_count = AtomicUsize::new(unfinished.erasures.len());
-        let suppression = RwLock::new(Suppression { suppressed, ..Suppression::default() });
-        let unfinished = RwLock::new(unfinished);
-        let (turns, given_up, followed, waiting) = Default::default();
-        Self { hasher, suppression, suppressed_count, unfinished, unfinished_count, turns, given_up, followed, waiting }
+    /// Creates the list of `erasures`. No state reflects the unfinished ones yet.
+    pub(crate) fn new(hasher: KeyHasher, erasures: &[Erasure]) -> Self {
+        let made = Self::none(hasher);
+        made.replace(erasures, |_| true);
+        made.unfinished.write().pending.clear();
+        made
     }
 
-    /// Creates the list for a machine of a cluster, which may have erased identities of some
-    /// projects on its disk.
-    pub(crate) fn shared(hasher: KeyHasher, registry: &Registry, with_erased: &BTreeSet<ProjectId>) -> Self {
+    /// Opens the list of a machine, whose disk has erased identities of these projects at most.
+    pub(crate) fn open(hasher: KeyHasher, registry: &Registry, with_erased: &BTreeSet<ProjectId>) -> Self {
         let erasures = Self::none(hasher);
         erasures.follow(registry);
         let mut unfinished = erasures.unfinished.write();
@@ -112,41 +100,38 @@ impl Erasures {
         erasures
     }
 
-    /// Follows the changes of the control data by other machines.
+    /// Follows the changes of the control data.
     pub(crate) fn follow(&self, registry: &Registry) {
         let mut followed = self.followed.lock();
         let applied = registry.erasures_applied();
-        if *followed == Some(applied) {
-            return;
+        if *followed != Some(applied) {
+            self.replace(&registry.erasures(), |project| registry.policy(project).is_some());
+            *followed = Some(applied);
         }
-        let all = registry.erasures();
-        self.suppress_only(&all);
+    }
+
+    fn replace(&self, all: &[Erasure], has_project: impl Fn(ProjectId) -> bool) {
+        let suppressed = Suppressed::of(all);
+        let mut suppression = self.suppression.write();
+        self.suppressed_count.store(suppressed.count(), Ordering::Release);
+        suppression.suppressed = suppressed;
+        drop(suppression);
         let mut unfinished = self.unfinished.write();
-        let known: HashSet<_> = unfinished.erasures.iter().map(|erasure| (erasure.organization, erasure.number)).collect();
-        for erasure in &all {
-            if erasure.has_begun() && !erasure.is_done && !known.contains(&(erasure.organization, erasure.number)) {
-                unfinished.note_begun(erasure);
-            }
-        }
-        unfinished.replace(&all, |project| registry.policy(project).is_some());
+        unfinished.replace(all, has_project);
         self.unfinished_count.store(unfinished.erasures.len(), Ordering::Release);
-        *followed = Some(applied);
     }
 
     /// Creates an empty list.
     pub(crate) fn none(hasher: KeyHasher) -> Self {
-        Self::new(hasher, Vec::new())
+        let (suppression, suppressed_count, unfinished, unfinished_count) = Default::default();
+        let (turns, given_up, followed, waiting) = Default::default();
+        Self { hasher, suppression, suppressed_count, unfinished, unfinished_count, turns, given_up, followed, waiting }
     }
 
     /// Waits for the turn to begin or lift an erasure of an organization, for some time. Returns
     /// `None` if the turn is still taken.
     pub(crate) fn turn(&self, organization: OrganizationId) -> Option<ErasureTurn<'_>> {
         self.turns.take(organization, TURN_TIMEOUT)
-    }
-
-    /// The same for all organizations: the suppressed ids don't change meanwhile.
-    pub(crate) fn turn_of_all(&self) -> Option<ErasureTurn<'_>> {
-        self.turn(OrganizationId(0))
     }
 
     /// Returns the epoch that a checked event keeps until it is in the state.
@@ -162,18 +147,6 @@ impl Erasures {
             return false;
         }
         self.suppression.read().suppressed.has(organization(), event, &self.hasher)
-    }
-
-    /// Stops recording events of an erasure's ids. Waits until the events admitted before are in
-    /// the state. Returns `false` if that takes too long.
-    pub(crate) fn suppress(&self, erasure: &Erasure) -> bool {
-        let former = {
-            let mut suppression = self.suppression.write();
-            suppression.suppressed.add(erasure);
-            self.suppressed_count.store(suppression.suppressed.count(), Ordering::Release);
-            std::mem::take(&mut suppression.epoch)
-        };
-        wait_for(&former, Stopwatch::now())
     }
 
     /// Waits until events admitted by now are in the state. Returns `false` if that takes too long.
@@ -194,35 +167,6 @@ impl Erasures {
         are_over
     }
 
-    /// Suppresses exactly the ids of these erasures, after one was given up or lifted.
-    pub(crate) fn suppress_only(&self, erasures: &[Erasure]) {
-        let suppressed = Suppressed::of(erasures);
-        let mut suppression = self.suppression.write();
-        self.suppressed_count.store(suppressed.count(), Ordering::Release);
-        suppression.suppressed = suppressed;
-    }
-
-    /// Adds a durable erasure.
-    pub(crate) fn begin(&self, erasure: Erasure) {
-        let mut unfinished = self.unfinished.write();
-        unfinished.add(erasure);
-        self.unfinished_count.store(unfinished.erasures.len(), Ordering::Release);
-    }
-
-    /// Removes an erasure that is done.
-    pub(crate) fn finish(&self, erasure: &Erasure) {
-        let mut unfinished = self.unfinished.write();
-        unfinished.erasures.retain(|other| (other.organization, other.number) != (erasure.organization, erasure.number));
-        unfinished.index();
-        for project in &erasure.projects {
-            // Projects deleted meanwhile are absent.
-            if let Some(counted) = unfinished.counted.get_mut(project) {
-                *counted += 1;
-            }
-        }
-        self.unfinished_count.store(unfinished.erasures.len(), Ordering::Release);
-    }
-
     /// Forgets a project without remaining data, so that the counts don't grow with all projects
     /// that ever existed.
     pub(crate) fn forget(&self, project: ProjectId) {
@@ -231,11 +175,6 @@ impl Erasures {
         unfinished.begins.remove(&project);
         unfinished.counted.remove(&project);
         unfinished.pending.remove(&project);
-    }
-
-    /// The erasures that are not done.
-    pub(crate) fn unfinished(&self) -> Vec<Erasure> {
-        if self.has_unfinished() { self.unfinished.read().erasures.clone() } else { Vec::new() }
     }
 
     /// Whether any erasure is not done.
@@ -283,8 +222,8 @@ impl Erasures {
     pub(crate) fn view(&self, project: ProjectId) -> Option<(u64, Self)> {
         let unfinished = self.unfinished.read();
         let begun = *unfinished.stale.get(&project)?;
-        let theirs = unfinished.erasures.iter().filter(|erasure| erasure.projects.contains(&project));
-        Some((begun, Self::new(self.hasher.clone(), theirs.cloned().collect())))
+        let theirs = unfinished.erasures.iter().filter(|erasure| erasure.end_in(project).is_some());
+        Some((begun, Self::new(self.hasher.clone(), &theirs.cloned().collect::<Vec<_>>())))
     }
 
     /// The number of erasures of a project that were begun.
@@ -382,21 +321,20 @@ impl Erasures {
         let unfinished = self.unfinished.read();
         let mut at_stage = ErasuresAtStage::default();
         // Includes deleted projects, so that their organization is known.
-        let theirs = unfinished.erasures.iter().filter(|erasure| erasure.projects.contains(&project));
-        for erasure in theirs {
+        for erasure in &unfinished.erasures {
+            let Some(end) = erasure.end_in(project) else { continue };
             at_stage.organization = Some(erasure.organization);
-            if erasure.stage_in(project) == stage {
-                at_stage.until = at_stage.until.max(erasure.until_in(project));
+            if end.stage == stage {
+                at_stage.until = at_stage.until.max(end.until);
                 at_stage.numbers.push(erasure.number);
             }
         }
         at_stage
     }
 
-    /// Whether shared data may have an erased identity of any project.
+    /// Whether anything but the log may have an erased identity of any project.
     pub(crate) fn is_awaited(&self) -> bool {
-        let is_begun =
-            |erasure: &Erasure| erasure.projects.iter().any(|project| erasure.stage_in(*project) == ErasureStage::Begun);
+        let is_begun = |erasure: &Erasure| erasure.ends.iter().any(|end| end.stage == ErasureStage::Begun);
         self.has_unfinished() && self.unfinished.read().erasures.iter().any(is_begun)
     }
 }
@@ -404,72 +342,66 @@ impl Erasures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use headcount_control::ErasedUntil;
+    use headcount_control::ErasureEnd;
+
+    fn erasure(number: u64, projects: &[ProjectId]) -> Erasure {
+        Erasure {
+            number,
+            organization: OrganizationId(1),
+            users: vec![KeyHasher::new([7; 16]).user("ada")],
+            others: Vec::new(),
+            emails: Vec::new(),
+            ends: projects.iter().map(|project| ErasureEnd::at(9, *project)).collect(),
+            is_done: false,
+            is_lifted: false,
+        }
+    }
 
     #[test]
     fn a_project_is_another_when_its_state_and_when_its_files_lose_an_identity() {
         let (hasher, project) = (KeyHasher::new([7; 16]), ProjectId(3));
-        let erasure = |number| Erasure {
-            number,
-            organization: OrganizationId(1),
-            users: vec![hasher.user("ada")],
-            others: Vec::new(),
-            emails: Vec::new(),
-            projects: vec![project],
-            until: ErasedUntil::Everywhere(9),
-            is_done: false,
-            is_lifted: false,
-        };
+        let erasure = |number| erasure(number, &[project]);
+        let done = |number| Erasure { is_done: true, ..erasure(number) };
         let erasures = Erasures::none(hasher.clone());
+        let follow = |all: &[Erasure]| erasures.replace(all, |_| true);
         let mut seen = vec![erasures.reflected(project)];
-        erasures.begin(erasure(1));
+        follow(&[erasure(1)]);
         assert_eq!(erasures.reflected(project), seen[0], "the state has it");
         erasures.reflects(&erasures.stale(partition_of(project)));
         seen.push(erasures.reflected(project));
         // Another erasure begins before the first one ends.
-        erasures.begin(erasure(2));
-        erasures.finish(&erasure(1));
+        follow(&[erasure(1), erasure(2)]);
+        follow(&[done(1), erasure(2)]);
         seen.push(erasures.reflected(project));
         erasures.reflects(&erasures.stale(partition_of(project)));
         seen.push(erasures.reflected(project));
-        erasures.finish(&erasure(2));
+        follow(&[done(1), done(2)]);
         seen.push(erasures.reflected(project));
         assert!(seen.windows(2).all(|pair| pair[0] < pair[1]), "{seen:?}");
         // Another erasure begins while the state is folded without the first.
-        erasures.begin(erasure(3));
+        follow(&[done(1), done(2), erasure(3)]);
         let third = erasures.stale(partition_of(project));
-        erasures.begin(erasure(4));
+        follow(&[done(1), done(2), erasure(3), erasure(4)]);
         erasures.reflects(&third);
         assert!(erasures.is_stale(project));
         seen.push(erasures.reflected(project));
         erasures.reflects(&erasures.stale(partition_of(project)));
         seen.push(erasures.reflected(project));
         assert!(seen.windows(2).all(|pair| pair[0] < pair[1]) && !erasures.is_stale(project), "{seen:?}");
-        let done = |number| Erasure { is_done: true, ..erasure(number) };
-        let restarted = Erasures::new(hasher.clone(), vec![done(1), done(2)]);
+        let restarted = Erasures::new(hasher.clone(), &[done(1), done(2)]);
         assert_eq!(restarted.reflected(project), seen[4]);
         assert_eq!(restarted.reflected(ProjectId(4)), 0);
     }
 
     #[test]
     fn nothing_is_kept_of_a_project_that_is_gone() {
-        let (hasher, gone, other) = (KeyHasher::new([7; 16]), ProjectId(3), ProjectId(4));
-        let erasures = Erasures::none(hasher.clone());
-        let erasure = Erasure {
-            number: 1,
-            organization: OrganizationId(1),
-            users: Vec::new(),
-            others: [gone, other].map(|project| (project, hasher.anonymous("a"))).to_vec(),
-            emails: Vec::new(),
-            projects: vec![gone, other],
-            until: ErasedUntil::Everywhere(9),
-            is_done: false,
-            is_lifted: false,
-        };
-        erasures.begin(erasure.clone());
+        let (gone, other) = (ProjectId(3), ProjectId(4));
+        let erasures = Erasures::none(KeyHasher::new([7; 16]));
+        let erasure = erasure(1, &[gone, other]);
+        erasures.replace(std::slice::from_ref(&erasure), |_| true);
         erasures.forget(gone);
         assert_eq!((erasures.is_stale(gone), erasures.is_stale(other)), (false, true));
-        erasures.finish(&erasure);
+        erasures.replace(&[Erasure { is_done: true, ..erasure }], |project| project != gone);
         let unfinished = erasures.unfinished.read();
         for kept in [&unfinished.counted, &unfinished.pending] {
             assert_eq!(kept.keys().collect::<Vec<_>>(), [&other]);

@@ -1,8 +1,8 @@
 //! Erasures that were given up before they began.
 //!
-//! Each attempt has left records in the control log, which is never trimmed. So the next attempt
-//! waits, because senders of events may link ids faster than an erasure finds them, and the client
-//! repeats the request.
+//! Each attempt has left records in the control log, which a cluster never trims. So after a second
+//! attempt the next one waits, because senders of events may link ids faster than an erasure finds
+//! them, and the client repeats the request.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant as Stopwatch};
@@ -15,7 +15,7 @@ const COUNTED: Duration = Duration::from_secs(3_600);
 /// The number of attempts of an organization in that time after which each further one waits.
 const MANY: usize = 32;
 const PAUSE_AFTER_MANY: Duration = Duration::from_secs(30);
-/// The pause after the first attempt about a subject. It doubles each time.
+/// The pause after the second attempt about a subject. It doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 
@@ -56,8 +56,8 @@ impl GivenUpErasures {
         for (_, age) in ages.iter().filter(|(of, _)| *of == subject) {
             (count, youngest) = (count + 1, youngest.min(*age));
         }
-        let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(count.saturating_sub(1))).min(LONGEST_PAUSE);
-        (ages.len() < MANY || last >= PAUSE_AFTER_MANY) && (count == 0 || youngest >= pause)
+        let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(count.saturating_sub(2))).min(LONGEST_PAUSE);
+        (ages.len() < MANY || last >= PAUSE_AFTER_MANY) && (count <= 1 || youngest >= pause)
     }
 }
 

@@ -1,18 +1,19 @@
-//! The deleted projects of which this machine of a cluster may still have data, and the projects of
-//! which it may still have an erased identity.
+//! The deleted projects of which this machine may still have data, and the projects of which it may
+//! still have an erased identity.
 //!
 //! The control log has the deleted projects, and records when no shared data of them are left. But
 //! only the machine itself knows the data on its own disk: a checkpoint, tables, and fetched files
 //! of a partition that another machine owns now. So each machine keeps a small file with the last
 //! record of the control log whose deletions and erasures it has noted, and the projects of which
-//! it may have data. A machine that was away continues from there.
+//! it may have data. A machine that was away continues from there. A machine that owns every
+//! partition has removed the data itself before the record.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use headcount_common::{ControlError, checked_json, partition_of};
-use headcount_control::{Registry, RegistryError, RemovedAfter};
+use headcount_control::{Erasure, ErasureStage, Registry, RegistryError, RemovedAfter};
 use headcount_domain::ids::ProjectId;
 use headcount_storage::files::{self, PRIVATE_FILE};
 use parking_lot::Mutex;
@@ -23,7 +24,7 @@ const FILE_NAME: &str = "deletions.json";
 const VERSION: u8 = 1;
 
 /// The file of a data directory.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct LocalRemains {
     path: PathBuf,
     /// Never locked while the file is written, since tasks read it.
@@ -36,7 +37,7 @@ pub(crate) struct LocalRemains {
 
 /// The number of deletions, and of changes of erasures, that a registry has applied since the
 /// start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AppliedRemovals {
     deletions: u64,
     erasures: u64,
@@ -69,6 +70,23 @@ impl LocalRemains {
         let remains = Self { path, noted: Mutex::new(noted), writing: Mutex::default(), seen };
         remains.add_removed(removed)?;
         Ok(remains)
+    }
+
+    /// Forgets the deletions and erasures that have ended, on the machine that owned every partition
+    /// then.
+    ///
+    /// # Errors
+    /// Returns a [`RegistryError`].
+    pub(crate) fn forget_ended(&self, registry: &Registry) -> Result<(), RegistryError> {
+        let (deletions, erasures) = (registry.deletions(), registry.erasures());
+        let is_begun = |project| move |erasure: &Erasure| erasure.stage_in(project) == ErasureStage::Begun;
+        let forgotten = self.change(|noted| {
+            let mut left = noted.clone();
+            left.projects.retain(|project| deletions.contains(project));
+            left.erased.retain(|project, _| erasures.iter().any(is_begun(*project)));
+            Some(left)
+        });
+        forgotten.map_err(|error| failed("write", &self.path, error))
     }
 
     /// Returns the record after which to read deletions and erasures for [`Self::note`], and the
@@ -207,7 +225,7 @@ mod tests {
     use headcount_domain::time::Instant;
 
     use super::*;
-    use headcount_control::{ErasedUntil, Erasure, ErasureEnd, ErasureStage, NewProject};
+    use headcount_control::{ErasureEnd, NewProject};
 
     const NOW: Instant = Instant(1_700_000_000_000);
 
@@ -250,27 +268,34 @@ mod tests {
     }
 
     #[test]
+    fn a_machine_that_ended_everything_itself_has_only_what_is_under_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let registry = Registry::open(dir.path()).unwrap();
+        let organization = registry.initialize(NOW).unwrap().organization_id;
+        let new = || NewProject { name: "p".to_owned(), ..NewProject::default() };
+        let [ended, under_way] = [(); 2].map(|()| registry.create_project(organization, new(), NOW).unwrap().id);
+        for project in [ended, under_way] {
+            registry.pin_calendar(&registry.policy(project).unwrap()).unwrap();
+            registry.delete_project(organization, project, NOW).unwrap();
+        }
+        registry.finish_deletion(ended).unwrap();
+        let remains = LocalRemains::open(dir.path(), &registry).unwrap();
+        remains.forget_ended(&registry).unwrap();
+        assert_eq!(remaining(&remains), [under_way]);
+        assert_eq!(remaining(&LocalRemains::open(dir.path(), &registry).unwrap()), [under_way], "it is durable");
+    }
+
+    #[test]
     fn an_erasure_is_noted_by_project_and_stays_noted_if_another_one_follows() {
         let dir = tempfile::tempdir().unwrap();
         let registry = Registry::open(dir.path()).unwrap();
         let organization = registry.initialize(NOW).unwrap().organization_id;
         let project = registry.projects(organization).unwrap()[0].id;
         let partition = partition_of(project);
-        let end = ErasureEnd { project, until: 9, stage: ErasureStage::Begun };
         let erase = || {
-            let (users, others, projects) = (Vec::new(), Vec::new(), vec![project]);
-            let until = ErasedUntil::ByProject(vec![end.clone()]);
-            let erasure = Erasure {
-                number: 0,
-                organization,
-                users,
-                others,
-                emails: Vec::new(),
-                projects,
-                until,
-                is_done: false,
-                is_lifted: false,
-            };
+            let (users, others, ends) = (Vec::new(), Vec::new(), vec![ErasureEnd::at(9, project)]);
+            let erasure =
+                Erasure { number: 0, organization, users, others, emails: Vec::new(), ends, is_done: false, is_lifted: false };
             registry.add_erasure(erasure, None).unwrap()
         };
         let remains = LocalRemains::open(dir.path(), &registry).unwrap();

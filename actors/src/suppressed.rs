@@ -69,7 +69,6 @@ mod tests {
     use headcount_domain::time::{Day, Instant};
 
     use super::*;
-    use headcount_control::ErasedUntil;
 
     fn event(user: Option<&str>, email: Option<&str>) -> Event {
         let who = SentIds { user_id: user.map(Into::into), anonymous_id: Some("device".into()), visitor: None };
@@ -99,8 +98,7 @@ mod tests {
             users: vec![hasher.user("ada")],
             others: vec![(ProjectId(2), hasher.anonymous("device"))],
             emails: vec![hasher.email("ada@acme.com")],
-            projects: Vec::new(),
-            until: ErasedUntil::Everywhere(9),
+            ends: Vec::new(),
             is_done: true,
             is_lifted,
         };

@@ -1,6 +1,6 @@
 //! The erasures that are not done, and the projects that they concern.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant as Stopwatch;
 
@@ -21,8 +21,8 @@ fn add_keys(erasure: &Erasure, project: ProjectId, keys: &mut ErasedKeys) {
 pub(crate) fn erased_keys_of(erasures: &[Erasure], is_wanted: impl Fn(ProjectId) -> bool) -> HashMap<ProjectId, ErasedKeys> {
     let mut keys: HashMap<ProjectId, ErasedKeys> = HashMap::new();
     for erasure in erasures {
-        for project in erasure.projects.iter().filter(|project| is_wanted(**project)) {
-            add_keys(erasure, *project, keys.entry(*project).or_default());
+        for project in erasure.projects().filter(|project| is_wanted(*project)) {
+            add_keys(erasure, project, keys.entry(project).or_default());
         }
     }
     keys
@@ -43,7 +43,7 @@ pub(crate) struct Unfinished {
     /// The erasures that only suppress ids so far, each with the time when it was first seen.
     pub(crate) beginning: HashMap<(OrganizationId, u64), Stopwatch>,
     /// The number of changes of each project by erasures. An erasure counts when it begins, since
-    /// the state is folded again, and when it ends or only the log of brokers has the identity,
+    /// the state is folded again, and when at most the log has the identity,
     /// since scans then read rewritten files.
     pub(crate) counted: HashMap<ProjectId, u64>,
     /// The number of these changes that answers do not reflect yet.
@@ -54,7 +54,7 @@ impl Unfinished {
     /// The numbers of the erasures that are at a stage in a project.
     pub(crate) fn numbers(&self, project: ProjectId, stage: ErasureStage) -> impl Iterator<Item = &Erasure> {
         let erasures = self.erasures.iter();
-        erasures.filter(move |erasure| erasure.projects.contains(&project) && erasure.stage_in(project) == stage)
+        erasures.filter(move |erasure| erasure.end_in(project).is_some_and(|end| end.stage == stage))
     }
 
     pub(crate) fn index(&mut self) {
@@ -62,37 +62,36 @@ impl Unfinished {
         self.keys = keys.into_iter().map(|(project, keys)| (project, Arc::new(keys))).collect();
     }
 
-    pub(crate) fn add(&mut self, erasure: Erasure) {
-        self.note_begun(&erasure);
-        erasure.projects.iter().for_each(|project| *self.counted.entry(*project).or_default() += 1);
-        self.erasures.push(erasure);
-        self.index();
-    }
-
     /// Records that the states of an erasure's projects may have the identity.
-    pub(crate) fn note_begun(&mut self, erasure: &Erasure) {
+    fn note_begun(&mut self, erasure: &Erasure) {
         self.begun += 1;
-        for project in &erasure.projects {
-            self.stale.insert(*project, self.begun);
-            *self.begins.entry(*project).or_default() += 1;
-            *self.pending.entry(*project).or_default() += 1;
+        for project in erasure.projects() {
+            self.stale.insert(project, self.begun);
+            *self.begins.entry(project).or_default() += 1;
+            *self.pending.entry(project).or_default() += 1;
         }
     }
 
-    /// Replaces the list by that of a machine in a cluster.
+    /// Follows the list of all erasures. Those that it did not know have begun now.
     pub(crate) fn replace(&mut self, all: &[Erasure], has_project: impl Fn(ProjectId) -> bool) {
         let is_unfinished = |erasure: &&Erasure| erasure.has_begun() && !erasure.is_done;
         let is_beginning = |erasure: &&Erasure| !erasure.has_begun() && !erasure.is_done;
         let (now, seen) = (Stopwatch::now(), std::mem::take(&mut self.beginning));
         let since = |erasure: (OrganizationId, u64)| (erasure, seen.get(&erasure).copied().unwrap_or(now));
+        let known: HashSet<_> = self.erasures.iter().map(|erasure| (erasure.organization, erasure.number)).collect();
         self.erasures = all.iter().filter(is_unfinished).cloned().collect();
+        for erasure in all.iter().filter(is_unfinished) {
+            if !known.contains(&(erasure.organization, erasure.number)) {
+                self.note_begun(erasure);
+            }
+        }
         let beginning = all.iter().filter(is_beginning).map(|erasure| since((erasure.organization, erasure.number)));
         self.beginning = beginning.collect();
         self.counted = HashMap::new();
         for erasure in all {
-            for project in erasure.projects.iter().filter(|project| has_project(**project)) {
-                let changes = if erasure.stage_in(*project) > ErasureStage::Begun { 2 } else { 1 };
-                *self.counted.entry(*project).or_default() += changes;
+            for project in erasure.projects().filter(|project| has_project(*project)) {
+                let changes = if erasure.stage_in(project) > ErasureStage::Begun { 2 } else { 1 };
+                *self.counted.entry(project).or_default() += changes;
             }
         }
         self.pending.retain(|project, _| has_project(*project));

@@ -49,11 +49,6 @@ impl UnknownAppends {
         let found = known.found.load(Ordering::Acquire);
         (known.count.load(Ordering::Acquire) == found).then_some(found)
     }
-
-    /// The sum of [`Self::all_found`] over all partitions.
-    pub(crate) fn all_found_anywhere(&self) -> Option<u64> {
-        (0..PARTITIONS).map(|partition| self.all_found(partition)).sum()
-    }
 }
 
 #[cfg(test)]
@@ -63,10 +58,10 @@ mod tests {
     #[test]
     fn an_append_is_unknown_until_the_log_was_read() {
         let appends = UnknownAppends::default();
-        assert_eq!((appends.all_found(3), appends.all_found_anywhere()), (Some(0), Some(0)));
+        assert_eq!(appends.all_found(3), Some(0));
         appends.note(3);
-        assert_eq!((appends.all_found(3), appends.all_found(4), appends.all_found_anywhere()), (None, Some(0), None));
+        assert_eq!((appends.all_found(3), appends.all_found(4)), (None, Some(0)));
         appends.found_out(3);
-        assert_eq!((appends.all_found(3), appends.all_found_anywhere()), (Some(1), Some(1)), "there was one");
+        assert_eq!(appends.all_found(3), Some(1), "there was one");
     }
 }

@@ -11,7 +11,7 @@ use headcount_storage::files::create_private_dir;
 
 use super::journal::JournalOptions;
 use super::state::{State, Tenant};
-use super::{CONTROL_DIR, ErasedUntil, Erasure, ErasureEnd, ErasureStage, Registry, RegistryError};
+use super::{CONTROL_DIR, Erasure, ErasureEnd, ErasureStage, Registry, RegistryError};
 
 /// The control data of a cluster at one moment.
 #[derive(Debug)]
@@ -90,18 +90,13 @@ impl BackedUpLog<'_> {
             None if former.is_some() => 0,
             None => self.last,
         };
-        let end = |project: &ProjectId| {
-            let until = until_in(*project);
-            ErasureEnd { project: *project, until, stage: if until == 0 { ErasureStage::Gone } else { ErasureStage::Begun } }
+        let end = |project| {
+            let until = until_in(project);
+            ErasureEnd { project, until, stage: if until == 0 { ErasureStage::Gone } else { ErasureStage::Begun } }
         };
-        let ends: Vec<ErasureEnd> = erasure.projects.iter().map(end).collect();
+        erasure.ends = erasure.projects().map(end).collect();
         // Without projects, no identity had the ids, or they are not even suppressed any more.
-        erasure.is_done = ends.iter().all(|end| end.stage == ErasureStage::Gone);
-        erasure.until = match ends.iter().any(|end| self.copied.contains_key(&end.project)) {
-            _ if erasure.is_done => ErasedUntil::Everywhere(0),
-            true => ErasedUntil::ByProject(ends),
-            false => ErasedUntil::Everywhere(self.last),
-        };
+        erasure.is_done = erasure.ends.iter().all(|end| end.stage == ErasureStage::Gone);
     }
 }
 

@@ -99,14 +99,6 @@ impl Registry {
         })
     }
 
-    /// Records that an erasure is done: no data of the identity are left.
-    ///
-    /// # Errors
-    /// Returns [`RegistryError::Storage`].
-    pub fn finish_erasure(&self, erasure: &Erasure) -> Result<(), RegistryError> {
-        self.change_erasure(erasure, None, |erasure| erasure.is_done = true).map(drop)
-    }
-
     /// Lifts an erasure: events with the ids of the identity are recorded again.
     ///
     /// # Errors
@@ -144,9 +136,8 @@ impl Registry {
     pub fn begin_erasure(&self, erasure: &Erasure, made_for: Option<&MadeFor>) -> Result<Option<Erasure>, RegistryError> {
         self.change_erasure(erasure, made_for, |current| {
             if !current.has_begun() && !current.is_done && !current.is_lifted && current.has_ids_of(erasure) {
-                current.until.clone_from(&erasure.until);
-                current.projects.clone_from(&erasure.projects);
-                current.is_done = erasure.projects.is_empty();
+                current.ends.clone_from(&erasure.ends);
+                current.is_done = erasure.ends.is_empty();
             }
         })
     }
@@ -165,7 +156,15 @@ impl Registry {
         given_up.map(drop)
     }
 
-    /// Records the stage of some erasures in a project of a cluster. Does nothing if they have
+    /// Gives up all erasures that have not begun.
+    ///
+    /// # Errors
+    /// Returns [`RegistryError::Storage`].
+    pub fn give_erasures_up(&self) -> Result<(), RegistryError> {
+        self.erasures().iter().filter(|erasure| erasure.only_suppresses()).try_for_each(|erasure| self.give_erasure_up(erasure))
+    }
+
+    /// Records the stage of some erasures in a project. Does nothing if they have
     /// reached it.
     ///
     /// # Errors

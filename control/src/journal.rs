@@ -167,6 +167,11 @@ impl Journal {
         self.trail.page(organization, query, now, (&*self.log, self.applied))
     }
 
+    /// The position of the oldest record that the log has.
+    pub(super) fn first_position(&self) -> u64 {
+        self.log.first_position()
+    }
+
     /// Position of the next record.
     pub(super) fn next_position(&self) -> u64 {
         self.applied + 1

@@ -96,9 +96,8 @@ pub use ids::{
 };
 pub use limiter::{LimitUsedUp, Limiter, Standing};
 pub use model::{
-    ApiToken, ErasedUntil, Erasure, ErasureEnd, ErasureStage, Initial, Member, MemberPatch, NewMember, NewOrganization,
-    NewProject, NewToken, Organization, OrganizationKeys, OrganizationPatch, OwnQuotas, Project, ProjectPatch, RateLimit,
-    RateLimitPatch, TokenPatch,
+    ApiToken, Erasure, ErasureEnd, ErasureStage, Initial, Member, MemberPatch, NewMember, NewOrganization, NewProject, NewToken,
+    Organization, OrganizationKeys, OrganizationPatch, OwnQuotas, Project, ProjectPatch, RateLimit, RateLimitPatch, TokenPatch,
 };
 pub use names::{ActionReason, ActorKind, AuditAction, Capability, Role, Scope, TargetType};
 pub use projects::RemovedAfter;

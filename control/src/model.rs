@@ -391,28 +391,16 @@ pub struct Erasure {
     /// same person.
     #[serde(default)]
     pub emails: Vec<RecordKey>,
-    /// The projects that know the identity.
-    pub projects: Vec<ProjectId>,
-    /// The last positions that events of the identity can have.
-    pub until: ErasedUntil,
+    /// The ends of the identity in the projects that know it. Until it begins, it has none, and only
+    /// suppresses its ids.
+    pub ends: Vec<ErasureEnd>,
     /// Whether it is done: no data of the identity are left.
     pub is_done: bool,
     /// Whether it was lifted: later events of its ids are recorded again.
     pub is_lifted: bool,
 }
 
-/// The last positions that events of an erased identity can have, and the stage of the erasure.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum ErasedUntil {
-    /// The last position in a log with one order for all projects.
-    Everywhere(Position),
-    /// The last positions in the partitions of a cluster, by project. Without projects, the ids are
-    /// suppressed, and the erasure has not begun.
-    ByProject(Vec<ErasureEnd>),
-}
-
-/// The stage of an erasure in a project of a cluster.
+/// The end of an erased identity in a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ErasureEnd {
@@ -424,25 +412,39 @@ pub struct ErasureEnd {
     pub stage: ErasureStage,
 }
 
-/// The data of an erased identity that are left in one project of a cluster.
+/// The data of an erased identity that are left in one project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErasureStage {
     /// Possibly all data.
     Begun,
-    /// Only its events in the log of the brokers. All published data are without it.
+    /// Only its events in the log, which readers skip.
     Logged,
     /// No data.
     Gone,
 }
 
+impl ErasureEnd {
+    /// Returns the end of an identity whose events in a project have at most the position `until`.
+    pub fn at(until: Position, project: ProjectId) -> Self {
+        Self { project, until, stage: ErasureStage::Begun }
+    }
+}
+
 impl Erasure {
     /// Whether its events are being erased. Before that, its ids are only suppressed.
     pub fn has_begun(&self) -> bool {
-        match &self.until {
-            ErasedUntil::Everywhere(_) => true,
-            ErasedUntil::ByProject(projects) => !projects.is_empty(),
-        }
+        !self.ends.is_empty()
+    }
+
+    /// The projects that know the identity.
+    pub fn projects(&self) -> impl Iterator<Item = ProjectId> {
+        self.ends.iter().map(|end| end.project)
+    }
+
+    /// Returns its end in a project; `None` if the project doesn't know the identity.
+    pub fn end_in(&self, project: ProjectId) -> Option<&ErasureEnd> {
+        self.ends.iter().find(|end| end.project == project)
     }
 
     /// Whether it only suppresses its ids. It will begin, or be given up.
@@ -467,32 +469,20 @@ impl Erasure {
 
     /// The last position that its events can have in a project.
     pub fn until_in(&self, project: ProjectId) -> Position {
-        match &self.until {
-            ErasedUntil::Everywhere(until) => *until,
-            ErasedUntil::ByProject(projects) => {
-                projects.iter().find(|erased| erased.project == project).map_or(0, |erased| erased.until)
-            }
-        }
+        self.end_in(project).map_or(0, |end| end.until)
     }
 
     /// Returns its stage in a project.
     pub fn stage_in(&self, project: ProjectId) -> ErasureStage {
-        match &self.until {
-            _ if self.is_done => ErasureStage::Gone,
-            ErasedUntil::Everywhere(_) => ErasureStage::Begun,
-            ErasedUntil::ByProject(projects) => {
-                projects.iter().find(|erased| erased.project == project).map_or(ErasureStage::Gone, |erased| erased.stage)
-            }
-        }
+        self.end_in(project).filter(|_| !self.is_done).map_or(ErasureStage::Gone, |end| end.stage)
     }
 
     /// Records its stage in a project, which never goes back. The erasure is done when all projects
     /// are at the last stage.
     pub(super) fn reach(&mut self, project: ProjectId, stage: ErasureStage) {
-        let ErasedUntil::ByProject(projects) = &mut self.until else { return };
-        for erased in projects.iter_mut().filter(|erased| erased.project == project) {
-            erased.stage = erased.stage.max(stage);
+        for end in self.ends.iter_mut().filter(|end| end.project == project) {
+            end.stage = end.stage.max(stage);
         }
-        self.is_done |= !projects.is_empty() && projects.iter().all(|erased| erased.stage == ErasureStage::Gone);
+        self.is_done |= self.has_begun() && self.ends.iter().all(|end| end.stage == ErasureStage::Gone);
     }
 }

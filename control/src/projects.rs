@@ -11,6 +11,7 @@ use headcount_domain::time::Instant;
 use super::organizations::{currency_fixed, unused_project_id};
 use super::record::ControlRecord;
 use super::secret::random_key;
+use super::state::State;
 use super::{
     Author, Change, KEY_CHARACTERS, NewProject, ORGANIZATION_NOT_FOUND, OwnQuotas, PROJECT_NOT_FOUND, PUBLIC_KEY_PREFIX, Project,
     ProjectPatch, RateLimitPatch, Registry, RegistryError, validate,
@@ -25,6 +26,15 @@ pub struct RemovedAfter {
     pub erased: Vec<(ProjectId, u64)>,
     /// The position of the last record read.
     pub until: u64,
+}
+
+impl RemovedAfter {
+    /// The removals that have not ended in a state after the record at `until`.
+    fn under_way(state: &State, until: u64) -> Self {
+        let begun = state.erasures().filter(|erasure| erasure.has_begun() && !erasure.is_done);
+        let erased = begun.flat_map(|erasure| erasure.projects().map(|project| (project, until)).collect::<Vec<_>>()).collect();
+        Self { deleted: state.deletions().map(|(_, project)| project).collect(), erased, until }
+    }
 }
 
 impl Registry {
@@ -144,13 +154,17 @@ impl Registry {
         self.deletions_applied.load(Ordering::Acquire)
     }
 
-    /// Returns the data that the applied records after a position remove. Reads the control log,
-    /// which must still have those records.
+    /// Returns the data that the applied records after a position remove. Only the log of one
+    /// machine loses records: then these are the removals that the machine has not ended.
     ///
     /// # Errors
     /// Returns [`RegistryError::Storage`].
     pub fn removed_after(&self, position: u64) -> Result<RemovedAfter, RegistryError> {
         let change = self.begin_change()?;
+        let until = change.journal.next_position() - 1;
+        if position + 1 < change.journal.first_position() {
+            return Ok(RemovedAfter::under_way(&change.state(), until));
+        }
         let (mut deleted, mut erased, mut at) = (Vec::new(), Vec::new(), position);
         change.journal.read_again(position, &mut |record| {
             at += 1;
@@ -158,12 +172,12 @@ impl Registry {
                 ControlRecord::ProjectDeleted { project, .. } => deleted.push(project),
                 // A lifted erasure had begun before.
                 ControlRecord::IdentityErased(erasure) if erasure.has_begun() && !erasure.is_done && !erasure.is_lifted => {
-                    erased.extend(erasure.projects.iter().map(|project| (*project, at)));
+                    erased.extend(erasure.projects().map(|project| (project, at)));
                 }
                 _ => {}
             }
         })?;
-        Ok(RemovedAfter { deleted, erased, until: change.journal.next_position() - 1 })
+        Ok(RemovedAfter { deleted, erased, until })
     }
 
     /// Records that all data of a deleted project are removed. Does nothing if that is already

@@ -71,9 +71,9 @@ BUGS = [
 ERASURE_BUGS = [
     ("figures of the erased outlast a move", "erasures: self.questions.reflected_erasures(project),", "erasures: 0,"),
     ("a node does not note what it may have of the erased", "noted.erased.extend(erased);", ""),
-    ("an erasure ends while brokers have its events", "if !is_out_of_log(sources, project, logged.until) {", "if false {"),
+    ("an erasure ends while brokers have its events", "if !logged.numbers.is_empty() && remove_from_log(&mut self.log, sources, project, logged.until)? {", "if !logged.numbers.is_empty() {"),
     ("a published state keeps the erased", "shared.withdraw_state(partition_of(project)).map_err(unpublished)?;", ""),
-    ("ids that are erased elsewhere are recorded", "self.suppress_only(&all);", ""),
+    ("ids that are erased elsewhere are recorded", "suppression.suppressed = suppressed;", "drop(suppressed);"),
 ]
 
 # Of the engine: brokers lose events while a node runs, and the node goes on without them.

@@ -5,9 +5,9 @@
 //! rest. So the parts can be removed in any order, and an interrupted attempt is repeated. When all
 //! parts are gone, a record in the control log ends the deletion.
 //!
-//! In a cluster, the owner of the project's partition does this (ADR 13). It also removes the
-//! archive from the shared place. The log is on brokers, which remove messages in order, some hours
-//! after they were sealed. Other machines remove the data on their own disks (`engine/remains.rs`).
+//! The owner of the project's partition does this (ADR 13). In a cluster, it also removes the
+//! archive from the shared place, and other machines remove the data on their own disks
+//! (`engine/remains.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -23,10 +23,8 @@ use headcount_storage::keyspace::{Key, PartitionId};
 use headcount_storage::store::Store;
 use headcount_storage::{aside, files};
 
-use super::error::SealingError;
-use super::marks::{Marks, is_out_of_log};
+use super::log_removal::{LogRemoval, is_out_of_log};
 use super::merges::Merges;
-use super::sealing::seal_all;
 use super::sources::{Sources, Trimming};
 use crate::admission_gate::Holder;
 use crate::dead_letters::DeadLetters;
@@ -75,7 +73,7 @@ pub(super) struct Deletions {
     known: BTreeMap<ProjectId, Deletion>,
     /// When the log was last emptied for a deletion.
     sealed_at: Option<Stopwatch>,
-    marks: Marks,
+    log: LogRemoval,
     not_before: Option<Stopwatch>,
     failures: u32,
 }
@@ -137,11 +135,7 @@ impl Deletions {
             if deletion.removed.contains(&part) || (part == Part::Log && must_seal && sealed_lately) {
                 continue;
             }
-            let outcome_of_part = match part {
-                Part::Log if sources.is_member() => self.remove_from_brokers(sources, project, until),
-                _ => remove_part(sources, project, part, until, &mut deletion.asked),
-            };
-            match outcome_of_part {
+            match self.remove_part(sources, project, (part, until), &mut deletion.asked) {
                 Ok(true) => {
                     if part == Part::Log && must_seal {
                         self.sealed_at = Some(Stopwatch::now());
@@ -155,7 +149,7 @@ impl Deletions {
             }
         }
         outcome?;
-        if sources.is_member() && PARTS.iter().all(|part| *part == Part::Log || deletion.removed.contains(part)) {
+        if PARTS.iter().all(|part| *part == Part::Log || deletion.removed.contains(part)) {
             withdraw_state(sources, project, deletion)?;
             // Readers skip its events until they are out of the log, so that none gets here again.
             let failed = |error| Fault::io(format!("that nothing of a deleted project is here could not be noted: {error}"));
@@ -164,32 +158,22 @@ impl Deletions {
         Ok(deletion.removed.len() == PARTS.len())
     }
 
-    /// Seals the log of the brokers without the project. Returns whether the log has lost the
-    /// project.
-    fn remove_from_brokers(&mut self, sources: &Sources, project: ProjectId, until: Position) -> Result<bool, Fault> {
-        if is_out_of_log(sources, project, until) {
-            return Ok(true);
-        }
-        self.sealed_at = Some(Stopwatch::now());
-        self.marks.push_out(sources, project, until)
-    }
-}
-
-fn remove_part(
-    sources: &Sources,
-    project: ProjectId,
-    part: Part,
-    until: Position,
-    asked: &mut Option<Stopwatch>,
-) -> Result<bool, Fault> {
-    match part {
-        Part::Archive => remove_archive(sources, project),
-        Part::Store => remove_from_store(sources, project, asked),
-        Part::ExternalIds => remove_external_ids(sources, project, asked),
-        Part::Log => remove_from_log(sources, project, until),
-        Part::SmallFiles => {
-            let (data_dir, derived_dirs) = (&sources.settings.data_dir, &sources.settings.derived_dirs);
-            remove_small_files(&sources.dead, data_dir, derived_dirs, project).map(|()| true)
+    fn remove_part(
+        &mut self,
+        sources: &Sources,
+        project: ProjectId,
+        (part, until): (Part, Position),
+        asked: &mut Option<Stopwatch>,
+    ) -> Result<bool, Fault> {
+        match part {
+            Part::Archive => remove_archive(sources, project),
+            Part::Store => remove_from_store(sources, project, asked),
+            Part::ExternalIds => remove_external_ids(sources, project, asked),
+            Part::Log => self.log.remove(sources, project, until),
+            Part::SmallFiles => {
+                let (data_dir, derived_dirs) = (&sources.settings.data_dir, &sources.settings.derived_dirs);
+                remove_small_files(&sources.dead, data_dir, derived_dirs, project).map(|()| true)
+            }
         }
     }
 }
@@ -265,21 +249,6 @@ fn remove_external_ids(sources: &Sources, project: ProjectId, asked: &mut Option
     };
     sources.shards.adopt_ids(project, written);
     Ok(true)
-}
-
-/// Seals the log without the project, until the log has no event of it.
-fn remove_from_log(sources: &Sources, project: ProjectId, until: Position) -> Result<bool, Fault> {
-    if is_out_of_log(sources, project, until) {
-        return Ok(true);
-    }
-    (sources.removal.end_segment)(until);
-    match seal_all(sources) {
-        Ok(_) => Ok(is_out_of_log(sources, project, until)),
-        // Checkpoints are being written.
-        Err(SealingError::NoAnswer) => Ok(false),
-        Err(_) if sources.is_stopping() => Ok(false),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Removes the project's dead letters and import journals, and data moved aside from the

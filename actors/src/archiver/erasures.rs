@@ -1,221 +1,318 @@
-//! Removes the recorded data of erased identities: from states, log, archive with its bases, and
-//! smaller files.
+//! Removes the recorded data of erased identities on the owner of their partitions (ADR 12, ADR 27).
 //!
-//! An erasure is durable before any data are removed, and replays skip the rest. So each step can
-//! be repeated, and an interrupted attempt is repeated. When all data are gone, a record in the
-//! control log ends the erasure.
+//! An erasure is durable before any data are removed, and readers skip the rest. So each step can be
+//! repeated, and an interrupted attempt is repeated. First the owner removes its own data and the
+//! shared data: states, files and bases, the published state. A record confirms this for each
+//! project. From then on, only the log has the identity. When the log has lost it, too, a second
+//! record ends the erasure in the project. A new owner continues after the last record. Other
+//! machines remove the data on their own disks (`engine/remains.rs`).
 
-use std::collections::BTreeSet;
-use std::io;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_archive::base::BaseEntry;
-use headcount_common::partition_of;
-use headcount_control::Erasure;
+use headcount_common::{home_of, partition_of};
+use headcount_control::{ErasureStage, RegistryError};
 use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
-use headcount_storage::aside;
-use headcount_storage::store::Store;
 
-use super::bases::replace_base;
-use super::error::SealingError;
-use super::file_rewriting::FileRewriting;
-use super::sealing::seal_all;
-use super::sources::Sources;
-use crate::fault;
+use super::cleaning::Cleaning;
+use super::file_rewriting::SLICE;
+use super::log_removal::LogRemoval;
+use super::sources::{Sources, Trimming};
+use crate::deleted_projects::DeletedProjects;
+use crate::erasures::Erasures;
 use crate::refolding::Folding;
-use crate::shard::clear_unused;
-use crate::unfinished_erasures::erased_keys_of;
+use crate::unfinished_erasures::ErasuresAtStage;
 
 /// The pause before the next attempt, if it has to wait for something.
-pub(super) const WAIT: Duration = Duration::from_millis(50);
+const WAIT: Duration = Duration::from_millis(50);
 /// The pause after a failure. It doubles with each further failure.
-pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(1);
-pub(super) const MAX_PAUSE: Duration = Duration::from_secs(60);
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 
-/// The removal of erased identities.
+/// How long an erasure that has not begun may suppress ids. After that its node must have ended,
+/// and the request was not repeated. No attempt takes as long, unless clients keep linking new ids.
+const GIVEN_UP_AFTER: Duration = Duration::from_secs(15 * 60);
+
+/// The removal of erased identities from an archive's partitions.
 #[derive(Debug, Default)]
 pub(super) struct ErasureSteps {
-    /// The projects whose bases were replaced for the current erasure.
-    rebased: BTreeSet<ProjectId>,
-    /// The projects whose files were rewritten for the current erasure.
-    rewritten: BTreeSet<ProjectId>,
-    /// The rewriting of files in progress.
-    rewriting: Option<FileRewriting>,
-    /// The current erasure, by organization and number.
-    current: Option<(u64, u64)>,
+    /// The state of each project, so that a waiting project delays no other.
+    cleanings: BTreeMap<ProjectId, Cleaning>,
+    /// The fold in progress. Only one runs at a time, since each has a memory budget.
+    folding: Option<(ProjectId, Folding)>,
+    /// The first project of the next turn, after those before it have had theirs.
+    next: Option<ProjectId>,
+    log: LogRemoval,
     not_before: Option<Stopwatch>,
     failures: u32,
-    /// The fold in progress.
-    folding: Option<Folding>,
 }
 
 impl ErasureSteps {
-    /// Removes the data of the first erasure that can be removed now. Returns whether there is more
-    /// to do.
-    pub(super) fn step(&mut self, sources: &Sources) -> bool {
-        let Some(erasure) = sources.removal.erasures.unfinished().into_iter().next() else { return false };
+    /// Removes the data that can be removed now.
+    pub(super) fn step(&mut self, sources: &Sources) {
+        give_up_interrupted(sources);
         if self.not_before.is_some_and(|at| Stopwatch::now() < at) {
-            return false;
+            return;
         }
-        let current = Some((erasure.organization.0, erasure.number));
-        if self.current != current {
-            *self = Self { current, ..Self::default() };
+        let to_clean = |partition| projects_to_clean(&sources.removal.erasures, &sources.deleted, partition);
+        let projects: BTreeSet<ProjectId> = sources.partitions.clone().flat_map(to_clean).collect();
+        if projects.is_empty() {
+            return;
         }
-        let removed = self.remove(sources, &erasure);
-        match removed {
-            Ok(true) => {
-                *self = Self::default();
-                return true;
+        self.cleanings.retain(|project, _| sources.registry.policy(*project).is_some());
+        let is_over =
+            |folding: &mut (ProjectId, Folding)| !projects.contains(&folding.0) || sources.registry.policy(folding.0).is_none();
+        drop(self.folding.take_if(is_over));
+        let (mut failed, began) = (None, Stopwatch::now());
+        for project in in_turn(&projects, self.next.take()) {
+            if sources.is_stopping() {
+                return;
             }
-            Ok(false) => {
+            if began.elapsed() >= SLICE {
+                self.next = Some(project);
+                break;
+            }
+            if let Err(fault) = self.remove(sources, project, began) {
+                failed = Some((project, fault));
+            }
+        }
+        let pause = match failed {
+            None => {
                 self.failures = 0;
-                self.not_before = Some(Stopwatch::now() + WAIT);
+                WAIT
             }
-            Err(_) if sources.is_stopping() => {}
-            Err(fault) => {
+            Some(_) if sources.is_stopping() => return,
+            Some((project, fault)) => {
                 if self.failures.is_power_of_two() || self.failures == 0 {
-                    tracing::warn!(%fault, "not everything of an erased identity could be removed yet; its events count nowhere");
+                    tracing::warn!(%project, %fault, "not everything of an erased identity could be removed yet");
                 }
-                let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(self.failures.min(16))).min(MAX_PAUSE);
                 self.failures += 1;
-                self.not_before = Some(Stopwatch::now() + pause);
+                FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(self.failures.min(16) - 1)).min(MAX_PAUSE)
             }
-        }
-        false
+        };
+        self.not_before = Some(Stopwatch::now() + pause);
     }
 
-    /// Removes the data of an erased identity that can be removed now. Returns whether none are
-    /// left.
-    fn remove(&mut self, sources: &Sources, erasure: &Erasure) -> Result<bool, Fault> {
-        let began = Stopwatch::now();
-        let projects = erasure.projects.iter().copied().filter(|project| !sources.deleted.contains(*project));
-        let projects: Vec<ProjectId> = projects.filter(|project| sources.registry.policy(*project).is_some()).collect();
-        if !self.refold(sources, &projects)? || !remove_from_log(sources, erasure)? {
+    /// Removes the erased identities of a project as far as possible, in the turn that began at
+    /// `began`.
+    fn remove(&mut self, sources: &Sources, project: ProjectId, began: Stopwatch) -> Result<(), Fault> {
+        let erasures = &sources.removal.erasures;
+        let begun = erasures.at_stage(project, ErasureStage::Begun).numbers;
+        if sources.deleted.contains(project) {
+            // All of its data are removed.
+            return Ok(());
+        }
+        if sources.registry.policy(project).is_none() {
+            let logged = erasures.at_stage(project, ErasureStage::Logged);
+            let numbers = [begun, logged.numbers.clone()].concat();
+            progress(sources, project, &ErasuresAtStage { numbers, ..logged }, ErasureStage::Gone)?;
+            return note_clean(sources, &remains_of(sources, project));
+        }
+        let is_here = || !remains_of(sources, project).is_empty();
+        if !begun.is_empty() || erasures.is_stale(project) || is_here() {
+            if self.clean(sources, project, began)? {
+                self.cleanings.remove(&project);
+            }
+            return Ok(());
+        }
+        let logged = erasures.at_stage(project, ErasureStage::Logged);
+        if !logged.numbers.is_empty() && remove_from_log(&mut self.log, sources, project, logged.until)? {
+            record(sources, project, &logged, ErasureStage::Gone)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the erased identities of a project from everything that this machine and others
+    /// read, except the log. Returns whether that is done and recorded.
+    fn clean(&mut self, sources: &Sources, project: ProjectId, began: Stopwatch) -> Result<bool, Fault> {
+        let erasures = &sources.removal.erasures;
+        if self.cleanings.get(&project).is_none_or(|cleaning| cleaning.begins != erasures.begins(project)) {
+            // Recorded identities were noted before, so the removal below includes them.
+            let remains = remains_of(sources, project);
+            erasures.follow(&sources.registry);
+            self.cleanings.insert(project, Cleaning::new(project, erasures.begins(project), remains));
+        }
+        // Read before the state is checked: later erasures wait for the next time.
+        let begun = erasures.at_stage(project, ErasureStage::Begun);
+        if !self.refold(sources, project)? {
             return Ok(false);
         }
-        for project in &projects {
-            if !self.rebased.contains(project) {
-                if !rewrite_base(sources, *project)? {
-                    return Ok(false);
-                }
-                self.rebased.insert(*project);
-            }
-            if !self.rewritten.contains(project) {
-                let under_way = self.rewriting.take().filter(|rewriting| rewriting.project() == *project);
-                let rewriting = self.rewriting.insert(under_way.unwrap_or_else(|| FileRewriting::new(*project)));
-                if !rewriting.step(sources, began)? {
-                    return Ok(false);
-                }
-                self.rewriting = None;
-                self.rewritten.insert(*project);
-            }
+        let Some(cleaning) = self.cleanings.get_mut(&project) else { return Ok(false) };
+        let has_begun = !begun.numbers.is_empty();
+        // While a backup is made, nothing could be recorded.
+        let is_waiting = has_begun && sources.removal.backups.available_permits() == 0;
+        if (has_begun && !cleaning.rewrite(sources, began)?) || is_waiting || !cleaning.remove_rest(sources)? {
+            return Ok(false);
         }
-        for project in &projects {
-            if !merge_tables(sources, *project)? {
+        if has_begun {
+            let is_out = remove_from_log(&mut self.log, sources, project, begun.until)?;
+            if !record(sources, project, &begun, if is_out { ErasureStage::Gone } else { ErasureStage::Logged })? {
                 return Ok(false);
             }
-            (sources.removal.forget_answers)(*project);
         }
-        remove_small_parts(sources, &projects)?;
-        finish(sources, erasure)
+        note_clean(sources, &cleaning.remains)?;
+        Ok(true)
     }
 
-    /// Folds the states of projects again, one after the other. Returns whether all are done.
-    fn refold(&mut self, sources: &Sources, projects: &[ProjectId]) -> Result<bool, Fault> {
-        if let Some(folding) = &mut self.folding {
+    /// Folds the state of a project again. Returns whether it has no erased identity.
+    fn refold(&mut self, sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
+        if let Some((folded, folding)) = &mut self.folding {
+            if *folded != project {
+                return Ok(false);
+            }
             let Some(end) = folding.end() else { return Ok(false) };
             self.folding = None;
             end?;
         }
-        let Some(project) = projects.iter().find(|project| sources.removal.erasures.is_stale(**project)) else {
+        if !sources.removal.erasures.is_stale(project) {
             sources.done("states without an erased identity");
             return Ok(true);
-        };
-        let folding = Folding::start(&sources.fold_sources(), *project);
-        self.folding = Some(folding.map_err(|error| Fault::io(format!("could not start a thread: {error}")))?);
+        }
+        let folding = Folding::start(&sources.fold_sources(), project);
+        let folding = folding.map_err(|error| Fault::io(format!("could not start a thread: {error}")))?;
+        self.folding = Some((project, folding));
         Ok(false)
     }
 }
 
-/// Seals the log without the identity, until the log has no event of it. Only events in durable
-/// checkpoints are sealed.
-fn remove_from_log(sources: &Sources, erasure: &Erasure) -> Result<bool, Fault> {
-    let ends: BTreeSet<(u16, Position)> =
-        erasure.projects.iter().map(|project| (partition_of(*project), erasure.until_in(*project))).collect();
-    let is_out = || ends.iter().all(|(partition, until)| sources.logged.first_position(*partition) > *until);
-    if is_out() {
-        return Ok(true);
-    }
-    (sources.removal.end_segment)(ends.iter().map(|(_, until)| *until).max().unwrap_or(0));
-    match seal_all(sources) {
-        Ok(_) => {
-            sources.done("log without an erased identity");
-            Ok(is_out())
+/// Removes the events of a project up to a position from the log. Returns whether that is done. The
+/// first attempt may already do it, except on brokers.
+fn remove_from_log(log: &mut LogRemoval, sources: &Sources, project: ProjectId, until: Position) -> Result<bool, Fault> {
+    Ok(!matches!(sources.trimming, Trimming::Never) && log.remove(sources, project, until)?)
+}
+
+/// The projects of a partition with remaining data of erased identities, on this machine or shared.
+/// This machine may even have data of an ended erasure, which a former owner ended after this
+/// machine took the partition over.
+fn projects_to_clean(erasures: &Erasures, deleted: &DeletedProjects, partition: u16) -> BTreeSet<ProjectId> {
+    let mut projects: BTreeSet<ProjectId> = erasures.unfinished_in(partition).into_iter().collect();
+    projects.extend(deleted.with_erased_of(partition).into_keys());
+    projects
+}
+
+/// Whether this machine's disk may have an erased identity of a project, as a number for
+/// [`note_clean`].
+fn remains_of(sources: &Sources, project: ProjectId) -> BTreeMap<ProjectId, u64> {
+    let mut remains = sources.deleted.with_erased_of(partition_of(project));
+    remains.retain(|of, _| *of == project);
+    remains
+}
+
+fn note_clean(sources: &Sources, remains: &BTreeMap<ProjectId, u64>) -> Result<(), Fault> {
+    let failed = |error| Fault::io(format!("that nothing of an erased identity is here could not be noted: {error}"));
+    sources.deleted.erased_here(remains).map(drop).map_err(failed)
+}
+
+/// The projects in order, beginning with `next`.
+fn in_turn(projects: &BTreeSet<ProjectId>, next: Option<ProjectId>) -> Vec<ProjectId> {
+    let next = next.unwrap_or(ProjectId(0));
+    projects.range(next..).chain(projects.range(..next)).copied().collect()
+}
+
+/// Gives up interrupted erasures, so that their ids are recorded again.
+fn give_up_interrupted(sources: &Sources) {
+    for (organization, number) in sources.removal.erasures.beginning_for(GIVEN_UP_AFTER) {
+        let projects = sources.registry.projects(organization).unwrap_or_default();
+        let projects: Vec<ProjectId> = projects.iter().map(|project| project.id).collect();
+        if !is_looked_after(organization, &projects, |partition| sources.partitions.contains(&partition)) {
+            continue;
         }
-        // Checkpoints are being written.
-        Err(SealingError::NoAnswer) => Ok(false),
-        Err(_) if sources.is_stopping() => Ok(false),
-        Err(error) => Err(error.into()),
+        for erasure in sources.registry.erasures_of(organization, |erasure| erasure.number == number) {
+            match sources.registry.give_erasure_up(&erasure) {
+                Ok(()) => tracing::warn!(%organization, "an erasure that was cut off before it began is given up"),
+                Err(error) => tracing::warn!(%organization, %error, "an erasure that was cut off can't be given up yet"),
+            }
+        }
+        sources.removal.erasures.follow(&sources.registry);
     }
 }
 
-/// Rewrites the base of a project if it may have an erased identity, from the saved state without
-/// it. Returns whether no base has one.
-pub(super) fn rewrite_base(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
-    let Some(keys) = sources.removal.erasures.keys(project) else { return Ok(true) };
-    let mut archive = match sources.existing_archive(&sources.sealed.catalog(), project) {
-        None => return Ok(true),
-        Some(opened) => opened.map_err(fault::of_archive)?,
-    };
-    let Some(position) = archive.manifest().base().map(BaseEntry::position) else { return Ok(true) };
-    if keys.up_to(position).is_empty() {
-        return Ok(true);
-    }
-    if !replace_base(sources, project, &mut archive, position, sources.settings.min_free_bytes)? {
+/// Whether an owner of partitions should give up an organization's erasure. The home of the
+/// organization does, and the owner of any of its projects, since other owners may be away. The
+/// first record wins.
+fn is_looked_after(organization: OrganizationId, projects: &[ProjectId], has: impl Fn(u16) -> bool) -> bool {
+    has(home_of(organization)) || projects.iter().any(|project| has(partition_of(*project)))
+}
+
+/// Records that a project has reached a stage, unless a backup in progress may have the identities:
+/// the control data of the backup must have the erasures. Returns whether it did.
+fn record(sources: &Sources, project: ProjectId, erasures: &ErasuresAtStage, stage: ErasureStage) -> Result<bool, Fault> {
+    let Ok(_no_backup) = sources.removal.backups.try_acquire() else { return Ok(false) };
+    if sources.is_stopping() {
         return Ok(false);
     }
-    sources.done("base without an erased identity listed");
+    progress(sources, project, erasures, stage)?;
+    let is_done = |of, number: &u64| sources.registry.is_erasure_done(of, *number) == Some(true);
+    if erasures.organization.is_some_and(|of| erasures.numbers.iter().any(|number| is_done(of, number))) {
+        tracing::info!("nothing of an erased identity is left");
+    }
+    sources.done(if stage == ErasureStage::Gone { "erasure finished" } else { "erasure in the log alone" });
     Ok(true)
 }
 
-/// Merges the tables of a project's partition, which removes former values of its records. Also
-/// removes the partition's data from an unused part of the store.
-pub(super) fn merge_tables(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
-    let Some(stored_as) = sources.shards.stored_as(partition_of(project)) else { return Ok(false) };
-    clear_unused(&*sources.removal.store, stored_as, partition_of(project)).map_err(fault::of_store)?;
-    if !sources.removal.store.merge_all(stored_as, &sources.stop).map_err(fault::of_store)? {
-        return Ok(false);
+/// Records the stage of erasures in a project.
+fn progress(sources: &Sources, project: ProjectId, erasures: &ErasuresAtStage, stage: ErasureStage) -> Result<(), Fault> {
+    let failed = |error: RegistryError| Fault::io(error.to_string());
+    if let Some(organization) = erasures.organization {
+        sources.registry.progress_erasures(organization, project, &erasures.numbers, stage).map_err(failed)?;
     }
-    match sources.removal.writer.remove(stored_as, Vec::new()) {
-        Some(removed) => removed.map_err(fault::of_store)?,
-        None => return Ok(false),
-    }
-    sources.done("tables without an erased identity written");
-    Ok(true)
-}
-
-pub(super) fn remove_small_parts(sources: &Sources, projects: &[ProjectId]) -> Result<(), Fault> {
-    let failed = |what: &'static str| move |error: io::Error| Fault::io(format!("{what} could not be removed: {error}"));
-    // Includes ended erasures: a former owner knew nothing of this machine's dead letters.
-    for (project, keys) in erased_keys_of(&sources.registry.erasures(), |project| projects.contains(&project)) {
-        let is_erased = |position, event: &mut _| keys.erase(position, event, &sources.hasher);
-        sources.dead.erase(project, &is_erased).map_err(failed("events that were set aside"))?;
-    }
-    for derived in &sources.settings.derived_dirs {
-        aside::remove_old(derived, 0).map_err(failed("what was moved aside earlier"))?;
-    }
+    sources.removal.erasures.follow(&sources.registry);
     Ok(())
 }
 
-/// Records that no data are left, unless a backup in progress may have some: the control data of
-/// the backup must have the erasure.
-fn finish(sources: &Sources, erasure: &Erasure) -> Result<bool, Fault> {
-    let Ok(_no_backup) = sources.removal.backups.try_acquire() else { return Ok(false) };
-    sources.registry.finish_erasure(erasure).map_err(|error| Fault::io(error.to_string()))?;
-    sources.removal.erasures.finish(erasure);
-    tracing::info!("nothing of an erased identity is left");
-    sources.done("erasure finished");
-    Ok(true)
+#[cfg(test)]
+mod tests {
+    use headcount_domain::ids::{KeyHasher, RecordKey};
+    use headcount_domain::time::Instant;
+
+    use super::*;
+    use crate::local_remains::LocalRemains;
+    use headcount_control::{Erasure, ErasureEnd, Registry};
+
+    #[test]
+    fn what_this_machine_has_is_removed_also_if_a_former_owner_ended_the_erasure() {
+        let dir = tempfile::tempdir().unwrap();
+        let registry = Registry::open(dir.path()).unwrap();
+        let keys = registry.initialize(Instant(1_700_000_000_000)).unwrap();
+        let (organization, project) = (keys.organization_id, keys.project_id);
+        let deleted = DeletedProjects::of(LocalRemains::open(dir.path(), &registry).unwrap(), &registry);
+        let erasures = Erasures::open(KeyHasher::new([7; 16]), &registry, &deleted.with_erased());
+        let to_clean = || {
+            deleted.follow(&registry).unwrap();
+            erasures.follow(&registry);
+            projects_to_clean(&erasures, &deleted, partition_of(project))
+        };
+        assert_eq!(to_clean(), BTreeSet::new());
+        let ends = vec![ErasureEnd { project, until: 9, stage: ErasureStage::Logged }];
+        let (users, others) = (vec![RecordKey(7)], Vec::new());
+        let erasure =
+            Erasure { number: 0, organization, users, others, emails: Vec::new(), ends, is_done: false, is_lifted: false };
+        let erasure = registry.add_erasure(erasure, None).unwrap();
+        assert_eq!(to_clean(), BTreeSet::from([project]));
+        registry.progress_erasures(organization, project, &[erasure.number], ErasureStage::Gone).unwrap();
+        assert_eq!(to_clean(), BTreeSet::from([project]), "it is here still");
+        deleted.erased_here(&deleted.with_erased_of(partition_of(project))).unwrap();
+        assert_eq!(to_clean(), BTreeSet::new());
+    }
+
+    #[test]
+    fn projects_that_had_no_turn_come_first_in_the_next_one() {
+        let projects = BTreeSet::from([1, 2, 3].map(ProjectId));
+        assert_eq!(in_turn(&projects, None), [1, 2, 3].map(ProjectId));
+        assert_eq!(in_turn(&projects, Some(ProjectId(2))), [2, 3, 1].map(ProjectId));
+        // The project was deleted meanwhile.
+        assert_eq!(in_turn(&projects, Some(ProjectId(4))), [1, 2, 3].map(ProjectId));
+    }
+
+    #[test]
+    fn an_interrupted_erasure_is_given_up_whichever_owners_are_away() {
+        let (organization, projects) = (OrganizationId(3), [ProjectId(1), ProjectId(2)]);
+        for partition in [partition_of(projects[0]), partition_of(projects[1]), home_of(organization)] {
+            assert!(is_looked_after(organization, &projects, |owned| owned == partition), "{partition}");
+        }
+        assert!(is_looked_after(organization, &[], |owned| owned == home_of(organization)));
+        assert!(!is_looked_after(organization, &projects, |owned| owned == 4));
+    }
 }

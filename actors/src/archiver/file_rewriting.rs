@@ -33,10 +33,6 @@ impl FileRewriting {
         Self { project, clean: BTreeSet::new() }
     }
 
-    pub(super) fn project(&self) -> ProjectId {
-        self.project
-    }
-
     /// Continues until `SLICE` after `began`, with at least one file. Returns whether no file has
     /// an erased identity any more.
     pub(super) fn step(&mut self, sources: &Sources, began: Stopwatch) -> Result<bool, Fault> {

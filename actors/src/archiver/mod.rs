@@ -6,6 +6,7 @@
 //! the data of deleted projects.
 
 mod bases;
+mod cleaning;
 mod damage;
 mod deletions;
 mod erasures;
@@ -13,14 +14,13 @@ mod error;
 mod figures;
 mod file_cache;
 mod file_rewriting;
-mod marks;
+mod log_removal;
 mod merges;
 mod old_logged_events;
 mod pass;
 mod resting;
 mod retention;
 mod sealing;
-mod shared_erasures;
 mod sources;
 mod thread;
 mod work;

@@ -46,7 +46,7 @@ impl OldLoggedEvents {
             return Ok(false);
         };
         self.tried = Some(Stopwatch::now());
-        (sources.removal.end_segment)(last);
+        let has_segments = (sources.removal.end_segment)(last);
         match seal_all(sources) {
             Ok(_) => {}
             // The next pass tries again, with checkpoints or space.
@@ -56,7 +56,7 @@ impl OldLoggedEvents {
         sources.done("old events out of the log");
         // Brokers remove sealed messages after some time. The disk of this machine has removed
         // them, unless a reader holds a segment.
-        let is_removed = |partition: &u16| sources.is_member() || sources.logged.first_position(*partition) > last;
+        let is_removed = |partition: &u16| !has_segments || sources.logged.first_position(*partition) > last;
         if partitions.iter().all(is_removed) {
             self.removed.extend(raised);
             self.tried = None;

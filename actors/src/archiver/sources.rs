@@ -56,8 +56,9 @@ pub(crate) struct RemovalSources {
     pub(crate) admitted: Gate,
     pub(crate) store: Arc<DiskStore>,
     pub(crate) writer: CheckpointWriter,
-    /// Ends the current segment of the log if it has events up to a position.
-    pub(crate) end_segment: Box<dyn Fn(Position) + Send + Sync>,
+    /// Ends the current segment of the log if it has events up to a position. Returns `false` if the
+    /// log has no segments.
+    pub(crate) end_segment: Box<dyn Fn(Position) -> bool + Send + Sync>,
     /// Writes a record that changes nothing to the log of a project's partition, as a message of
     /// its own. Returns whether it is recorded. Blocks.
     pub(crate) mark: Box<dyn Fn(ProjectId) -> bool + Send + Sync>,

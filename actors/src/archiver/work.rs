@@ -17,7 +17,6 @@ use super::figures::ArchiveFigures;
 use super::merges::Merges;
 use super::retention::Retention;
 use super::sealing::{Sealed, seal, seal_all, trim};
-use super::shared_erasures::SharedErasures;
 use super::sources::{Sources, Trimming};
 use crate::history::{HistoryError, HistoryPiece, Wanted};
 
@@ -49,7 +48,6 @@ pub(super) struct ArchiveWork {
     damage: DamageCheck,
     deletions: Deletions,
     erasures: ErasureSteps,
-    shared_erasures: SharedErasures,
     retention: Retention,
     checked_damage: Stopwatch,
     checked_merges: Option<Stopwatch>,
@@ -77,14 +75,13 @@ impl ArchiveWork {
             damage: DamageCheck::new(&sources),
             deletions: Deletions::default(),
             erasures: ErasureSteps::default(),
-            shared_erasures: SharedErasures::default(),
             retention: Retention::new(&sources),
             checked_damage: Stopwatch::now(),
             checked_merges: None,
             not_before: None,
             failures: 0,
             figures: Arc::default(),
-            is_unpublished: sources.is_member(),
+            is_unpublished: true,
             published_at: None,
             checked_room: None,
             turn,
@@ -105,23 +102,17 @@ impl ArchiveWork {
     pub(super) fn tick(&mut self) -> bool {
         if matches!(self.sources.trimming, Trimming::Never) {
             // Nothing is sealed or removed from the log, but its states still lose identities.
-            self.shared_erasures.step(&self.sources);
+            self.erasures.step(&self.sources);
             return false;
         }
         // Done on a full disk and while sealing fails, too.
         self.deletions.step(&self.sources, &mut self.merges);
-        let has_erased = match self.sources.is_member() {
-            true => {
-                self.shared_erasures.step(&self.sources);
-                false
-            }
-            false => self.erasures.step(&self.sources),
-        };
+        self.erasures.step(&self.sources);
         let has_old = self.retention.step(&self.sources, &mut self.merges);
         self.is_unpublished |= has_old;
         self.note_retention();
         if self.not_before.is_some_and(|until| Stopwatch::now() < until) {
-            return has_old || has_erased;
+            return has_old;
         }
         if self.checked_damage.elapsed() >= DAMAGE_INTERVAL {
             DamageCheck::check_damaged(&self.sources);
@@ -133,7 +124,7 @@ impl ArchiveWork {
         self.is_unpublished |= has_more;
         self.note(worked);
         self.publish();
-        self.damage.step(&self.sources) || has_more || has_old || has_erased
+        self.damage.step(&self.sources) || has_more || has_old
     }
 
     fn seal_if_due(&mut self) -> Result<(), SealingError> {
@@ -186,17 +177,17 @@ impl ArchiveWork {
         self.sources.needs_room()
     }
 
-    /// Publishes merged and other files to all nodes of a cluster. Sealed events are published
-    /// before they leave the log, which removes them after a while.
+    /// Publishes merged and other files to all nodes of a cluster, and removes sealed events from the
+    /// log that could not leave it before. They are published first.
     fn publish(&mut self) {
         let pause = if self.is_unpublished { PUBLISH_INTERVAL } else { TRIM_INTERVAL };
-        if !self.sources.is_member() || self.published_at.is_some_and(|at| at.elapsed() < pause) {
+        if self.published_at.is_some_and(|at| at.elapsed() < pause) {
             return;
         }
         match trim(&self.sources) {
             Ok(()) => self.is_unpublished = false,
             Err(_) if self.sources.is_stopping() => {}
-            Err(error) => tracing::warn!(%error, "files of the archive are on this machine only, until that succeeds"),
+            Err(error) => tracing::warn!(%error, "the log keeps sealed events, and files are not published, until that succeeds"),
         }
         self.published_at = Some(Stopwatch::now());
     }

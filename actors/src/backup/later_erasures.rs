@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use headcount_common::local::{ReadItems, read_items, write_items};
-use headcount_control::{ErasedUntil, Erasure, Registry};
+use headcount_control::{Erasure, ErasureEnd, Registry};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_storage::backup::{Backup, restore_with};
@@ -67,10 +67,11 @@ impl LaterErasures {
         let registry = Registry::open(restored)?;
         let organizations = self.organizations(&registry)?;
         let mut taken = TakenErasures::default();
-        let known: BTreeMap<_, _> =
-            registry.erasures().into_iter().map(|known| ((known.organization, known.number), known)).collect();
+        let known = registry.erasures().into_iter().filter(|known| !known.only_suppresses());
+        let known: BTreeMap<_, _> = known.map(|known| ((known.organization, known.number), known)).collect();
         for later in self.registry.erasures() {
-            if !organizations.contains(&later.organization) {
+            // An attempt that has not begun, or was given up, erases nothing.
+            if !organizations.contains(&later.organization) || later.only_suppresses() || later.ids() == 0 {
                 continue;
             }
             match known.get(&(later.organization, later.number)) {
@@ -136,8 +137,8 @@ fn is_same(known: &Erasure, later: &Erasure) -> bool {
 fn fitted(registry: &Registry, later: Erasure, last: Position) -> Result<Erasure, RestoreFailure> {
     let theirs: BTreeSet<ProjectId> = registry.projects(later.organization)?.iter().map(|project| project.id).collect();
     let others = later.others.iter().filter(|(project, _)| theirs.contains(project)).copied().collect();
-    let projects: Vec<ProjectId> = theirs.into_iter().collect();
-    Ok(Erasure { is_done: projects.is_empty(), others, projects, until: ErasedUntil::Everywhere(last), ..later })
+    let ends: Vec<ErasureEnd> = theirs.into_iter().map(|project| ErasureEnd::at(last, project)).collect();
+    Ok(Erasure { is_done: ends.is_empty(), others, ends, ..later })
 }
 
 /// Restores `backup` into `data_dir`, which must be empty or not exist.
@@ -172,22 +173,13 @@ mod tests {
         let organization = registry.initialize(Instant(1_700_000_000_000)).unwrap().organization_id;
         // One case is a server restored from a backup of a cluster, the other a server with fewer
         // events.
-        for until in [0, 950] {
-            let until = ErasedUntil::Everywhere(until);
-            let (users, others, projects) = (vec![RecordKey(7)], Vec::new(), Vec::new());
-            let later = Erasure {
-                number: 3,
-                organization,
-                users,
-                others,
-                emails: Vec::new(),
-                projects,
-                until,
-                is_done: true,
-                is_lifted: false,
-            };
+        let project = registry.projects(organization).unwrap()[0].id;
+        for ends in [Vec::new(), vec![ErasureEnd::at(950, project)]] {
+            let (users, others) = (vec![RecordKey(7)], Vec::new());
+            let later =
+                Erasure { number: 3, organization, users, others, emails: Vec::new(), ends, is_done: true, is_lifted: false };
             let fitted = fitted(&registry, later, 1_000).unwrap();
-            assert_eq!((fitted.until, fitted.is_done, fitted.projects.len()), (ErasedUntil::Everywhere(1_000), false, 1));
+            assert_eq!((fitted.ends, fitted.is_done), (vec![ErasureEnd::at(1_000, project)], false));
         }
     }
 }

@@ -6,7 +6,7 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::queries::{Travels, WithQuery, with_query};
 use serde::de::DeserializeOwned;
 
-use super::erasing_everywhere::{LINKED_IDS, OWNERS_OF_EMAIL, SUBJECT_FIGURES};
+use super::erasure_rounds::{LINKED_IDS, OWNERS_OF_EMAIL, SUBJECT_FIGURES};
 use super::handle::Engine;
 use super::requested_verification::VERIFY;
 use super::sealing::SEAL;

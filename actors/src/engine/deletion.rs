@@ -22,10 +22,10 @@ impl Engine {
         by: impl Into<Author>,
     ) -> Result<(), RegistryError> {
         self.registry().delete_project(organization, project, by)?;
-        // An event applied before this line is removed like all others.
-        if !self.inner.deleted.follow(self.registry())? {
-            self.inner.deleted.add(project);
-        }
+        // An event applied before this line is removed like all others. The project is hidden even
+        // if that can't be noted.
+        self.inner.deleted.add(project);
+        self.inner.deleted.follow(self.registry())?;
         self.end_what_deleted_projects_have();
         Ok(())
     }
@@ -41,10 +41,11 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether a project is deleted whose configuration was found before. In a cluster, another
-    /// machine may already have removed all of its data.
+    /// Whether a project is deleted whose configuration was found before. All of its data may
+    /// already be removed.
     pub(super) fn is_deleted(&self, project: ProjectId) -> bool {
-        self.inner.deleted.contains(project) || (!self.owners().is_alone() && self.registry().policy(project).is_none())
+        let is_unknown = || self.registry().deletions_applied() > 0 && self.registry().policy(project).is_none();
+        self.inner.deleted.contains(project) || is_unknown()
     }
 
     fn end_what_deleted_projects_have(&self) {

@@ -13,7 +13,7 @@ mod derived;
 mod disk_guard;
 mod documents;
 mod erasing;
-mod erasing_everywhere;
+mod erasure_rounds;
 mod exporting;
 #[cfg(feature = "fault-injection")]
 mod fault_injection;

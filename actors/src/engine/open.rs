@@ -59,6 +59,9 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
         None => EngineDocuments::local(&dir)?,
     };
     let (registry, log, logged) = open_log(config, membership)?;
+    if shared.is_none() {
+        registry.give_erasures_up()?;
+    }
     let open_keys = if shared.is_some() { Secrets::open_shared } else { Secrets::open };
     let secrets = open_keys(&dir.join(KEYS_DIR))?;
     let clock_guard = ClockGuard::open(&dir, Arc::clone(&config.clock), || last_received(&log, &logged))
@@ -68,7 +71,7 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
     let items = documents.open(config, (&registry, &secrets), clock_guard.now())?;
     let dead = Arc::new(open_letters(&dir, shared_letters)?);
     let deleted = Arc::new(open_deleted(&dir, &registry, shared.is_some())?);
-    let erasures = Arc::new(open_erasures(&secrets, &registry, shared.is_some().then_some(&*deleted)));
+    let erasures = Arc::new(Erasures::open(secrets.hasher().clone(), &registry, &deleted.with_erased()));
     let archive = OpenedArchive::open(&dir, (&log, &deleted), shared_archive)?;
     let past = Past::new(Arc::clone(&archive.archives), logged.clone(), Arc::clone(&erasures));
     let history: Arc<dyn History> = Arc::new(past);
@@ -150,19 +153,11 @@ fn last_received(log: &EventLog, logged: &LoggedEvents) -> Option<Instant> {
 
 /// Opens the list of projects in deletion, or with data left on this machine's disk.
 fn open_deleted(dir: &Path, registry: &Registry, is_shared: bool) -> Result<DeletedProjects, OpenError> {
-    match is_shared {
-        true => Ok(DeletedProjects::shared(LocalRemains::open(dir, registry)?, registry)),
-        false => Ok(DeletedProjects::new(registry.deletions())),
+    let remains = LocalRemains::open(dir, registry)?;
+    if !is_shared {
+        remains.forget_ended(registry)?;
     }
-}
-
-/// Opens the list of erased identities. `shared` has the data that may be on the disk of a machine
-/// in a cluster.
-fn open_erasures(secrets: &Secrets, registry: &Registry, shared: Option<&DeletedProjects>) -> Erasures {
-    match shared {
-        Some(deleted) => Erasures::shared(secrets.hasher().clone(), registry, &deleted.with_erased()),
-        None => Erasures::new(secrets.hasher().clone(), registry.erasures()),
-    }
+    Ok(DeletedProjects::of(remains, registry))
 }
 
 fn open_letters(dir: &Path, shared: Option<Arc<dyn SharedLetters>>) -> Result<DeadLetters, OpenError> {

@@ -326,7 +326,7 @@ fn made_opt_in(subject: PrivacySubject, erasures: &[Erasure]) -> Made {
         others.extend(erasure.others.iter().copied());
         // Beside a user, an anonymous id is mostly the user's.
         if erasure.users.is_empty() {
-            alone.extend(erasure.others.iter().copied().filter(|(project, _)| erasure.projects.contains(project)));
+            alone.extend(erasure.others.iter().copied().filter(|(project, _)| erasure.end_in(*project).is_some()));
         }
     }
     let outcome = PrivacyOutcome { identities: (users.len() + alone.len()) as u64, ..PrivacyOutcome::default() };

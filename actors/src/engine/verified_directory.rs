@@ -64,7 +64,7 @@ pub fn verify_directory(config: &EngineConfig, quick: bool, stop: &Arc<AtomicBoo
     let derived = Derived { dir: &dir, options: store_options(config), hasher: secrets.hasher(), is_shared: false };
     let Some(store) = found(derived.open_as_it_is(format), "store/", &mut report)? else { return Ok(report) };
     let (archives, logged) = (Arc::new(PartitionArchives::new(Arc::new(sealed))), LoggedEvents::new(log.reader()));
-    let erasures = Arc::new(Erasures::new(secrets.hasher().clone(), registry.erasures()));
+    let erasures = Arc::new(Erasures::new(secrets.hasher().clone(), &registry.erasures()));
     let history: Arc<dyn History> = Arc::new(Past::new(Arc::clone(&archives), logged.clone(), erasures));
     let places = StoppedDirectory { registry: &registry, index_dir: derived.index_dir(), index: derived.index(format) };
     let sources = VerifySources {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use aho_corasick::{AhoCorasick, BuildError, MatchKind};
-use headcount_control::{ErasedUntil, Erasure};
+use headcount_control::Erasure;
 use headcount_domain::erasure::address_keys;
 use headcount_domain::identity::SentKeys;
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId, RecordKey};
@@ -30,27 +30,23 @@ pub(crate) struct Needles {
 /// The last positions of the erased events of a key that all projects of an organization share.
 #[derive(Default)]
 struct Ends {
-    everywhere: Position,
+    /// Whether no data may have the key, at any position.
+    is_suppressed: bool,
     by_project: HashMap<ProjectId, Position>,
 }
 
 impl Ends {
     /// Adds the keys of an erasure. It has no positions while its ids are only suppressed.
     fn add(&mut self, erasure: &Erasure) {
-        match &erasure.until {
-            _ if !erasure.is_lifted => self.everywhere = Position::MAX,
-            ErasedUntil::Everywhere(until) => self.everywhere = self.everywhere.max(*until),
-            ErasedUntil::ByProject(ends) => {
-                for end in ends {
-                    let until = self.by_project.entry(end.project).or_default();
-                    *until = end.until.max(*until);
-                }
-            }
+        self.is_suppressed |= !erasure.is_lifted;
+        for end in &erasure.ends {
+            let until = self.by_project.entry(end.project).or_default();
+            *until = end.until.max(*until);
         }
     }
 
     fn until_in(&self, project: ProjectId) -> Position {
-        self.by_project.get(&project).copied().unwrap_or(0).max(self.everywhere)
+        if self.is_suppressed { Position::MAX } else { self.by_project.get(&project).copied().unwrap_or(0) }
     }
 }
 
@@ -187,22 +183,21 @@ mod tests {
         let [first, second, third] = [1, 2, 3].map(ProjectId);
         let (hasher, organization) = (KeyHasher::new([7; 16]), OrganizationId(9));
         let end = |project, until| ErasureEnd { project, until, stage: ErasureStage::Gone };
-        let by_project = ErasedUntil::ByProject(vec![end(first, 50), end(second, 5)]);
-        let erasure = |user: &str, until, is_lifted| Erasure {
+        let two = vec![end(first, 50), end(second, 5)];
+        let erasure = |user: &str, ends, is_lifted| Erasure {
             number: 1,
             organization,
             users: vec![hasher.user(user)],
             others: vec![(second, hasher.anonymous(user))],
             emails: vec![hasher.email(&format!("{user}@acme.example"))],
-            projects: vec![first, second],
-            until,
+            ends,
             is_done: true,
             is_lifted,
         };
         let erasures = [
-            erasure("ada", by_project.clone(), true),
-            erasure("bob", ErasedUntil::Everywhere(20), true),
-            erasure("eve", by_project, false),
+            erasure("ada", two.clone(), true),
+            erasure("bob", [first, second, third].map(|project| end(project, 20)).to_vec(), true),
+            erasure("eve", two, false),
         ];
         let organizations = HashMap::from([first, second, third].map(|project| (project, organization)));
         let needles = Needles::new(&hasher, organizations, &erasures, &[]).unwrap();

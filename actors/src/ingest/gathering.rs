@@ -209,7 +209,9 @@ mod tests {
             Ok(())
         }
 
-        fn end_segment(&self, _: u64) {}
+        fn end_segment(&self, _: u64) -> bool {
+            true
+        }
 
         fn close(&self) {}
     }

@@ -1,4 +1,4 @@
-use headcount_control::{ErasedUntil, Erasure};
+use headcount_control::{Erasure, ErasureEnd, ErasureStage};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 
@@ -26,21 +26,19 @@ fn what_is_under_way_is_refused() {
     let project = registry.projects(organization).unwrap()[0].id;
     let (users, others) = (vec![KeyHasher::new([7; 16]).user("ada")], Vec::new());
     let (is_done, is_lifted) = (false, false);
-    let until = ErasedUntil::Everywhere(9);
     let erasure = Erasure {
         number: 0,
         organization,
         users,
         others,
         emails: Vec::new(),
-        projects: vec![project],
-        until,
+        ends: vec![ErasureEnd::at(9, project)],
         is_done,
         is_lifted,
     };
     let erasure = registry.add_erasure(erasure, None).unwrap();
     assert!(matches!(open(dir.path()), Err(MovingError::Erasing(1))));
-    registry.finish_erasure(&erasure).unwrap();
+    registry.progress_erasures(organization, project, &[erasure.number], ErasureStage::Gone).unwrap();
     open(dir.path()).unwrap();
     registry.pin_calendar(&registry.policy(project).unwrap()).unwrap();
     registry.delete_project(organization, project, NOW).unwrap();

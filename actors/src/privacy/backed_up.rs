@@ -72,18 +72,16 @@ mod tests {
     use super::super::request::tests::request;
     use super::super::requests::tests::open_local;
     use super::*;
-    use headcount_control::{ErasedUntil, ErasureEnd, ErasureStage};
+    use headcount_control::ErasureEnd;
 
     fn erasure(number: u64, user: u128, is_done: bool) -> Erasure {
-        let end = ErasureEnd { project: ProjectId(1), until: 9, stage: ErasureStage::Begun };
         Erasure {
             number,
             organization: OrganizationId(1),
             users: vec![RecordKey(user)],
             others: vec![(ProjectId(1), RecordKey(user + 100))],
             emails: Vec::new(),
-            projects: vec![ProjectId(1)],
-            until: ErasedUntil::ByProject(vec![end]),
+            ends: vec![ErasureEnd::at(9, ProjectId(1))],
             is_done,
             is_lifted: false,
         }

@@ -141,7 +141,7 @@ mod tests {
     use super::super::request::{PrivacyRequest, PrivacyRequestKind, PrivacyStatus};
     use super::*;
     use headcount_common::{DocumentChange, DocumentVisitor, Documents, DocumentsError, Owners};
-    use headcount_control::{ErasedUntil, Erasure, PrivacyRequestId};
+    use headcount_control::{Erasure, ErasureEnd, PrivacyRequestId};
     use std::sync::Arc;
 
     const ORGANIZATION: OrganizationId = OrganizationId(1);
@@ -314,8 +314,7 @@ mod tests {
             users: vec![RecordKey(7)],
             others: Vec::new(),
             emails: Vec::new(),
-            projects: vec![ProjectId(1)],
-            until: ErasedUntil::Everywhere(9),
+            ends: vec![ErasureEnd::at(9, ProjectId(1))],
             is_done: true,
             is_lifted: false,
         };

@@ -84,7 +84,7 @@ mod tests {
     use super::super::request::{PrivacyStatus, PrivacySubject};
     use super::super::requests::tests::open_local;
     use super::*;
-    use headcount_control::{ErasedUntil, PrivacyRequestId};
+    use headcount_control::{ErasureEnd, PrivacyRequestId};
 
     const ORGANIZATION: OrganizationId = OrganizationId(1);
 
@@ -97,8 +97,7 @@ mod tests {
             users: vec![RecordKey(*user)],
             others: Vec::new(),
             emails: Vec::new(),
-            projects: vec![ProjectId(1)],
-            until: ErasedUntil::Everywhere(9),
+            ends: vec![ErasureEnd::at(9, ProjectId(1))],
             is_done: false,
             is_lifted: false,
         };

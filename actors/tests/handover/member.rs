@@ -124,7 +124,9 @@ impl Commit<Ticket> for SharedCommit {
         Ok(())
     }
 
-    fn end_segment(&self, _: Position) {}
+    fn end_segment(&self, _: Position) -> bool {
+        false
+    }
 
     fn close(&self) {}
 }

@@ -185,7 +185,9 @@ impl<T: Send + 'static> Commit<T> for StreamCommit<T> {
     }
 
     /// A stream has no segments.
-    fn end_segment(&self, _: Position) {}
+    fn end_segment(&self, _: Position) -> bool {
+        false
+    }
 
     /// If brokers don't confirm a message within ten seconds, its outcome is unknown, and the
     /// submissions after it are refused. A task of a runtime can't wait for that: if one calls

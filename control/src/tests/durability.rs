@@ -129,6 +129,27 @@ fn snapshots_roll_and_old_segments_go() {
 }
 
 #[test]
+fn removals_under_way_are_known_after_their_records_are_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let registry = open(dir.path()).unwrap();
+    let id = registry.initialize(NOW).unwrap().organization_id;
+    let new = || NewProject { name: "p".to_owned(), ..NewProject::default() };
+    let [ended, under_way] = [(); 2].map(|()| registry.create_project(id, new(), NOW).unwrap().id);
+    for project in [ended, under_way] {
+        registry.pin_calendar(&registry.policy(project).unwrap()).unwrap();
+        registry.delete_project(id, project, NOW).unwrap();
+    }
+    registry.finish_deletion(ended).unwrap();
+    for i in 0..200 {
+        let patch = OrganizationPatch { name: Some(format!("{i:0>200}")), ..Default::default() };
+        registry.update_organization(id, patch, NOW).unwrap();
+    }
+    assert_ne!(segments(dir.path())[0], "00000000000000000001.seg");
+    let removed = registry.removed_after(0).unwrap();
+    assert_eq!((removed.deleted, removed.until), (vec![under_way], registry.applied().unwrap()));
+}
+
+#[test]
 fn large_snapshots_are_far_apart() {
     let dir = tempfile::tempdir().unwrap();
     let options = || JournalOptions { snapshot_bytes_per_record: 100, ..small() };

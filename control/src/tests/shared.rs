@@ -214,8 +214,7 @@ fn what_another_writer_did_first_is_checked_again() {
         users: Vec::new(),
         others: Vec::new(),
         emails: Vec::new(),
-        projects: Vec::new(),
-        until: ErasedUntil::Everywhere(5),
+        ends: Vec::new(),
         is_done: false,
         is_lifted: false,
     };
@@ -254,15 +253,10 @@ fn an_erasure_begins_once_with_the_ids_that_were_looked_for() {
     let other = one.another();
     let organization = one.registry.initialize(NOW).unwrap().organization_id;
     let project = one.registry.projects(organization).unwrap()[0].id;
-    let (users, until) = (vec![RecordKey(7)], ErasedUntil::ByProject(Vec::new()));
-    let (others, projects) = (Vec::new(), Vec::new());
-    let new =
-        Erasure { number: 0, organization, users, others, emails: Vec::new(), projects, until, is_done: false, is_lifted: false };
+    let (users, others, emails, ends) = (vec![RecordKey(7)], Vec::new(), Vec::new(), Vec::new());
+    let new = Erasure { number: 0, organization, users, others, emails, ends, is_done: false, is_lifted: false };
     let attempt = one.registry.add_erasure(new.clone(), None).unwrap();
-    let begun = |attempt: &Erasure, until| {
-        let end = ErasureEnd { project, until, stage: ErasureStage::Begun };
-        Erasure { projects: vec![project], until: ErasedUntil::ByProject(vec![end]), ..attempt.clone() }
-    };
+    let begun = |attempt: &Erasure, until| Erasure { ends: vec![ErasureEnd::at(until, project)], ..attempt.clone() };
     other.registry.catch_up().unwrap();
     // Another attempt found an id that this one did not look for.
     other.registry.suppress_more(&Erasure { users: vec![RecordKey(5)], ..attempt.clone() }).unwrap();
@@ -301,10 +295,8 @@ fn attempts_that_were_given_up_are_recorded_once_and_do_not_pile_up() {
     let one = Writer::open(SharedLog::default());
     let other = one.another();
     let organization = one.registry.initialize(NOW).unwrap().organization_id;
-    let (users, until) = (vec![RecordKey(7)], ErasedUntil::ByProject(Vec::new()));
-    let (others, projects) = (Vec::new(), Vec::new());
-    let new =
-        Erasure { number: 0, organization, users, others, emails: Vec::new(), projects, until, is_done: false, is_lifted: false };
+    let (users, others, emails, ends) = (vec![RecordKey(7)], Vec::new(), Vec::new(), Vec::new());
+    let new = Erasure { number: 0, organization, users, others, emails, ends, is_done: false, is_lifted: false };
     for number in 1..=5 {
         let attempt = one.registry.add_erasure(new.clone(), None).unwrap();
         assert_eq!(attempt.number, number, "no number is given twice");

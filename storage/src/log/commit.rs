@@ -15,8 +15,9 @@ pub trait Commit<T>: Send + Sync {
     fn submit(&self, partition: u16, count: u32, payload: Vec<u8>, ticket: T) -> Result<(), T>;
 
     /// Ends the current segment if it has events up to the position `until`. Logs failures: call
-    /// again while such a segment exists.
-    fn end_segment(&self, until: Position);
+    /// again while such a segment exists. Returns `false` if the log has no segments: then events
+    /// leave it only if others follow.
+    fn end_segment(&self, until: Position) -> bool;
 
     /// Refuses further submissions, records the queued ones, reports their outcomes, and stops. A
     /// second call does nothing.

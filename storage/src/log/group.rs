@@ -100,11 +100,12 @@ impl<T: Send + 'static> Commit<T> for GroupCommit<T> {
         }
     }
 
-    fn end_segment(&self, until: Position) {
+    fn end_segment(&self, until: Position) -> bool {
         if let Some(sender) = self.queue.read().as_ref() {
             // If the thread is gone, the next start asks again.
             let _ = sender.send(Command::EndSegment(until));
         }
+        true
     }
 
     fn close(&self) {

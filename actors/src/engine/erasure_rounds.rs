@@ -1,4 +1,4 @@
-//! The erasure of an identity in a cluster (ADR 27).
+//! The beginning of an erasure (ADR 12, ADR 27).
 //!
 //! - First a record of the control log suppresses the ids. When it is answered, all machines know
 //!   it.
@@ -7,23 +7,26 @@
 //! - The erasure begins with the last positions of these projects, since no event of the identity
 //!   follows them.
 //!
-//! An attempt that is interrupted before that leaves only suppressed ids, and another attempt
-//! continues with them.
+//! An attempt that is interrupted before that leaves only suppressed ids. Another attempt continues
+//! with them, or an owner gives it up: at its start if it owns every partition.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_common::nodes::{AskNodeError, NodeRequest, encode_answer};
 use headcount_common::{Owner, partition_of};
-use headcount_control::{ErasedUntil, Erasure, ErasureEnd, ErasureStage, MadeFor, RegistryError};
+use headcount_control::{Erasure, ErasureEnd, MadeFor, RegistryError};
+use headcount_domain::identity::IdentitySlot;
 use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
 use headcount_domain::queries::{EmailKeysQuery, SubjectFigures, SubjectFiguresQuery};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
-use super::erasing::{BegunErasure, ErasureError, ErasureSubject, NewErasure, SAVE_TIMEOUT, check_known};
+use super::erasing::{BegunErasure, ErasureError, ErasureSubject, MAX_OWNERS, NewErasure};
 use super::handle::Engine;
+use crate::checkpoint_writer::for_each_identity;
 use crate::privacy::PrivacyKeys;
 use crate::shard::AskError;
 
@@ -33,6 +36,8 @@ pub(super) const OWNERS_OF_EMAIL: u16 = 1060;
 pub(super) const LINKED_IDS: u16 = 1061;
 /// The tag of the question for the figures of an identity.
 pub(super) const SUBJECT_FIGURES: u16 = 1062;
+/// How long saving the state may take, so that all links are known.
+const SAVE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a node may take: it waits for events in flight, saves its state, and reads the ids of
 /// all identities.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(120);
@@ -95,15 +100,21 @@ fn has_all(erasure: &Erasure, asked: &PrivacyKeys) -> bool {
     has(&erasure.users, &asked.users) && has(&erasure.emails, &asked.emails) && has_others()
 }
 
+/// Checks that no append has an unknown outcome: the log could have events of the identity after
+/// its known end.
+fn check_known(before: Option<u64>, after: Option<u64>) -> Result<(), ErasureError> {
+    match before.is_some() && before == after {
+        true => Ok(()),
+        false => Err(ErasureError::Unavailable("events may be in the log that are not known yet")),
+    }
+}
+
 impl Engine {
     /// Handles changes of erasures by other machines and by this one.
     ///
     /// # Errors
     /// Returns a [`RegistryError`].
     pub(super) fn follow_erasures(&self) -> Result<(), RegistryError> {
-        if self.owners().is_alone() {
-            return Ok(());
-        }
         // Done first: this durably marks that this machine may have data of them.
         self.follow_deletions()?;
         self.inner.erasures.follow(self.registry());
@@ -111,14 +122,13 @@ impl Engine {
     }
 
     /// Begins an erasure on all machines.
-    pub(super) fn begin_everywhere(
+    pub(super) fn begin_erasure(
         &self,
         organization: OrganizationId,
         subject: &ErasureSubject,
         made_for: Option<&MadeFor>,
     ) -> Result<BegunErasure, ErasureError> {
-        let until = ErasedUntil::ByProject(Vec::new());
-        let NewErasure { projects, mut keys, mut erasure } = self.new_erasure(organization, subject, until)?;
+        let NewErasure { projects, mut keys, mut erasure } = self.new_erasure(organization, subject)?;
         let email = keys.emails.first().copied().filter(|_| matches!(subject, ErasureSubject::Email(_)));
         let emails = keys.emails.iter().copied().collect();
         let asked = keys.clone();
@@ -177,9 +187,8 @@ impl Engine {
                 self.check_room(&erasure)?;
                 erasure = self.registry().suppress_more(&erasure)?.ok_or(GIVEN_UP)?;
             } else {
-                erasure.projects = ends.iter().map(|end| end.project).collect();
-                erasure.until = ErasedUntil::ByProject(ends);
-                let figures = self.figures_everywhere(&erasure)?;
+                erasure.ends = ends;
+                let figures = self.figures_of(&erasure)?;
                 let begun = self.registry().begin_erasure(&erasure, made_for)?.ok_or(GIVEN_UP)?;
                 self.follow_erasures()?;
                 if !begun.is_lifted && (begun.has_begun() || begun.is_done) {
@@ -229,16 +238,15 @@ impl Engine {
             others.extend(found.others.into_iter().map(|other| (*project, other)));
             looking.emails.extend(found.emails);
             if found.is_known {
-                ends.push(ErasureEnd { project: *project, until: found.last, stage: ErasureStage::Begun });
+                ends.push(ErasureEnd::at(found.last, *project));
             }
         }
         (erasure.users, erasure.others) = (users.into_iter().collect(), others.into_iter().collect());
         Ok(ends)
     }
 
-    /// Returns the keys of the identities of each project that have an e-mail address, on any
-    /// machine.
-    pub(super) fn owners_everywhere(
+    /// Returns the keys of the identities of each project that have an e-mail address.
+    pub(super) fn owners_of(
         &self,
         question: EmailKeysQuery,
         projects: &[ProjectId],
@@ -249,12 +257,14 @@ impl Engine {
         self.ask_owners((OWNERS_OF_EMAIL, question.clone()), (organization, projects), here)
     }
 
-    fn figures_everywhere(&self, erasure: &Erasure) -> Result<Vec<(ProjectId, SubjectFigures)>, ErasureError> {
+    /// Returns the figures of an erasure's projects with the subject, and the figures of the
+    /// subject. Both are of the same moment, so they differ only by the subject.
+    fn figures_of(&self, erasure: &Erasure) -> Result<Vec<(ProjectId, SubjectFigures)>, ErasureError> {
         let question = SubjectKeysQuestion { users: erasure.users.clone(), others: erasure.others.clone() };
         let here = |projects: &[ProjectId]| self.figures_here(&question, projects);
-        let place = (erasure.organization, erasure.projects.as_slice());
-        let figures = self.ask_owners((SUBJECT_FIGURES, question.clone()), place, here)?;
-        Ok(erasure.projects.iter().copied().zip(figures).collect())
+        let projects: Vec<ProjectId> = erasure.projects().collect();
+        let figures = self.ask_owners((SUBJECT_FIGURES, question.clone()), (erasure.organization, &projects), here)?;
+        Ok(projects.into_iter().zip(figures).collect())
     }
 
     /// Asks the owners of projects for one part of each project. The parts are in the order of the
@@ -359,22 +369,33 @@ impl Engine {
     }
 
     fn linked_ids_in(&self, question: &LinkedIdsQuestion, project: ProjectId, last: u64) -> Result<FoundIds, ErasureError> {
-        let mut users: BTreeSet<RecordKey> = question.users.iter().copied().collect();
-        let mut others: BTreeSet<(ProjectId, RecordKey)> =
-            question.others.iter().filter(|(of, _)| *of == project).copied().collect();
+        let others = question.others.iter().filter(|(of, _)| *of == project).map(|(_, other)| *other);
+        let asked: BTreeSet<RecordKey> = question.users.iter().copied().chain(others).collect();
+        let mut keys = asked.clone();
         if let Some(email) = question.email {
-            for owner in self.ask_to_erase(project, EmailKeysQuery { email, most: super::erasing::MAX_OWNERS + 1 })? {
-                let _is_new = if owner.is_user() { users.insert(owner) } else { others.insert((project, owner)) };
-            }
+            keys.extend(self.ask_to_erase(project, EmailKeysQuery { email, most: MAX_OWNERS + 1 })?);
         }
-        let (mut known, mut emails) = (BTreeSet::new(), BTreeSet::new());
-        self.find_ids_in(project, (&mut users, &mut others), &mut known, &mut emails)?;
+        let partition = partition_of(project);
+        let place = self.questions.shards.ask_partition(partition, move |shard| Ok(shard.store_of(partition)));
+        let (store, stored_as) = place.ok().flatten().ok_or(ErasureError::Unavailable("a partition is being rebuilt"))?;
+        let (mut is_known, mut emails) = (false, BTreeSet::new());
+        for_each_identity(&*store, stored_as, project, &mut |key, slot| {
+            let owner = match &slot {
+                IdentitySlot::Alias { user, .. } => *user,
+                IdentitySlot::Canonical(_) => key,
+            };
+            if keys.contains(&key) || keys.contains(&owner) {
+                is_known = true;
+                keys.extend([key, owner]);
+                if let IdentitySlot::Canonical(identity) = &slot {
+                    emails.extend(identity.emails.iter().map(|(email, _)| self.hasher().email(email)));
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
         // Only new ids are wanted.
-        users.retain(|user| question.users.binary_search(user).is_err());
-        others.retain(|other| question.others.binary_search(other).is_err());
-        let others = others.into_iter().map(|(_, other)| other).collect();
-        let (users, emails) = (users.into_iter().collect(), emails.into_iter().collect());
-        Ok(FoundIds { is_known: !known.is_empty(), users, others, emails, last })
+        let (users, others) = keys.difference(&asked).copied().partition(|key| key.is_user());
+        Ok(FoundIds { is_known, users, others, emails: emails.into_iter().collect(), last })
     }
 
     /// Saves the current state of the projects' partitions. Returns the last position of each.
@@ -384,7 +405,7 @@ impl Engine {
         let began = Stopwatch::now();
         self.save_blocking(partitions, &|| began.elapsed() > SAVE_TIMEOUT).map_err(|error| {
             tracing::info!(%error, "a partition of which somebody is erased is not saved");
-            ErasureError::Unavailable("the state of a project can't be saved, or the project moved to another node")
+            ErasureError::Unavailable("the state of a project can't be saved now")
         })?;
         Ok(lasts)
     }
