@@ -24,16 +24,15 @@ use serde::Serialize;
 use headcount_actors::EngineConfig;
 use headcount_actors::memory_budget::MIN_MEMORY_BYTES;
 use headcount_actors::profiles::ResearchSettings;
-use headcount_actors::webhooks::WebhookSettings;
 #[cfg(feature = "cluster")]
 use headcount_cluster::{Credentials, files::Bucket};
 use headcount_outbound::AllowList;
 use headcount_storage::log::MAX_BLOCK_BYTES;
 
+use crate::features;
 use crate::research::GuardedReader;
 use crate::server::{ExtraPaths, HttpConfig};
 use crate::telemetry::{self, LogFormat};
-use crate::webhooks::GuardedTransport;
 pub use keys::Flags;
 use keys::{KEYS, Key};
 use value::{brokers, count, duration_from_1s, header, listen, networks, origins, path, public_url, size_from, size_or_auto};
@@ -341,14 +340,12 @@ impl Settings {
         self.entries.iter().any(|entry| entry.key.name == name && entry.source == Source::Default)
     }
 
-    /// The configuration of a server's engine. Unlike the engine of a command, it sends
-    /// notifications to webhooks, builds company profiles and can ask other nodes.
+    /// The configuration of a server's engine. Unlike the engine of a command, it
+    /// works for the features, builds company profiles and can ask other nodes.
     #[must_use]
     pub fn serving_engine(&self) -> EngineConfig {
         let mut config = self.engine();
-        if let Some(webhooks) = &mut config.webhooks {
-            webhooks.sends = true;
-        }
+        config.features = features::install(self, true);
         if let Some(research) = &mut config.research {
             research.builds = true;
         }
@@ -373,8 +370,7 @@ impl Settings {
         config.archive.seal_events = self.seal_events;
         config.archive.level = self.archive_level;
         config.archive.cache_bytes = self.files_cache;
-        let transport = Arc::new(GuardedTransport::new(self.outbound_allow.clone()));
-        config.webhooks = Some(WebhookSettings { sends: false, ..WebhookSettings::new(transport) });
+        config.features = features::install(self, false);
         let reader = Arc::new(GuardedReader::new(self.outbound_allow.clone()));
         config.research = Some(ResearchSettings { builds: false, ..ResearchSettings::new(reader) });
         config

@@ -12,7 +12,8 @@
 //! - `history` reads recorded events from archive and log.
 //! - `verify` and `refolding` compute states a second time (`recompute`).
 //! - `backup` and `moving` copy a data directory.
-//! - `webhooks`, `profiles`, `privacy` and `live` are features.
+//! - `profiles`, `privacy` and `live` are features. Others are crates: `feature` is what they are to
+//!   the engine, and `parts` what they get of it.
 //!
 //! Actors are in `actor.rs` files. Organizations, projects, keys and tokens are in the crate
 //! `headcount-control`. The traits that a cluster implements are in `headcount-common`.
@@ -32,6 +33,7 @@ mod event_codec;
 mod fault;
 #[cfg(test)]
 mod faulty_store;
+mod feature;
 mod free_space;
 mod geo;
 mod given_up_erasures;
@@ -46,6 +48,7 @@ mod local_remains;
 pub mod memory_budget;
 mod moving;
 mod opening_progress;
+mod parts;
 mod position_map;
 pub mod privacy;
 pub mod profiles;
@@ -62,26 +65,27 @@ mod unfinished_erasures;
 mod unknown_appends;
 mod verifier;
 pub mod verify;
-pub mod webhooks;
 
 pub use archiver::{ArchivePolicy, Sealed};
 pub use clock_guard::{ClockJump, ClockState, ConfirmClockError};
 pub use engine::{
-    AdoptError, Adoption, AskError, Engine, EngineConfig, EngineDocuments, EngineParts, LogSink, Membership, NodesBackup,
-    NodesBackupError, OpenError, OpenRegistry, ProjectIntake, ReindexError, Reindexed, RemainsError, SealError, SegmentRequest,
-    StartCommit, Vitals, reindex, search_erased, verify_directory,
+    AdoptError, Adoption, AskError, Engine, EngineConfig, LogSink, Membership, NodesBackup, NodesBackupError, OpenError,
+    OpenRegistry, ProjectIntake, ReindexError, Reindexed, RemainsError, SealError, SegmentRequest, StartCommit, Vitals, reindex,
+    search_erased, verify_directory,
 };
 pub use erased_search::{ErasedFinding, ErasedSearch};
+pub use feature::{Feature, FeatureFigure, InstallFeature, MovedDocument, MovedDocuments, MovedKind, PropagateChange};
 pub use geo::GeoError;
 pub use headcount_domain as domain;
 pub use import_mark::ImportMark;
 pub use ingest::{QuotaExceeded, Ticket, TrackError, Tracker};
 pub use intake_counts::{DropCounts, RepairCounts};
 pub use live::{LiveEnd, LiveFigures, LiveFrame, LiveMinute, LiveNotification, LiveState, LiveWatch, MAX_WATCHES};
-pub use moving::{LeftBehind, MovedDocument, MovedEvents, MovingError, MovingSource};
+pub use moving::{LeftBehind, MovedEvents, MovingError, MovingSource, plain_documents};
 pub use opening_progress::Progress;
+pub use parts::EngineParts;
 pub use position_map::PositionMap;
 pub use questions::{OrganizationProjects, Questions};
 pub use saved_state::{CopiedState, SavedState, state_version};
-pub use scans::{EventsPage, ExplainError, ExportSink, PageOrder, PageQuestion, PagedEvent, Scans, ViewFigures};
+pub use scans::{EventsPage, ExplainError, ExportSink, FirstEvents, PageOrder, PageQuestion, PagedEvent, Scans, ViewFigures};
 pub use shard::{CheckpointPolicy, Outcome};

@@ -15,7 +15,7 @@ pub use crate::extract::parameters::{
 };
 pub use crate::extract::path::{
     BuildRunPath, CompanyPath, CompanyProfilePath, KeyPath, MemberPath, PrivacyRequestPath, ProjectPath, SharePath, TokenPath,
-    WebhookPath, id_in_path,
+    id_in_path, path_parameters,
 };
 pub use crate::extract::query::{Calendar, NoParameters, QueryParameters, query_parameters};
 pub use crate::extract::question::{OrganizationQuestion, ProjectQuestion};

@@ -1,5 +1,5 @@
-//! How far the webhooks of a cluster have come: a bucket with a key for each, which only the owner
-//! of the project changes, by compare-and-set.
+//! Values of a cluster, such as how far notifications are sent: a bucket with a key for each, which
+//! only the owner of the project changes, by compare-and-set.
 
 use async_nats::jetstream::kv::Config;
 use headcount_common::{DocumentsError, SharedValues};

@@ -14,12 +14,12 @@ use headcount_domain::quota::Quotas;
 use headcount_storage::log::{GroupOptions, LogOptions};
 
 use crate::archiver::{ArchivePolicy, StepProbe};
+use crate::feature::InstallFeature;
 use crate::geo::GeoError;
 use crate::memory_budget::MemoryShares;
 use crate::opening_progress::Progress;
 use crate::profiles::ResearchSettings;
 use crate::shard::{CheckpointPolicy, Probe};
-use crate::webhooks::WebhookSettings;
 
 /// The configuration of an engine.
 #[derive(Clone)]
@@ -51,8 +51,8 @@ pub struct EngineConfig {
     pub apply_timeout: Duration,
     /// The maximum bytes of kept answers; 0 keeps none. Default: a sixteenth of the memory.
     pub view_bytes: Option<usize>,
-    /// The settings of webhooks. Without them, no webhook can be created or sent.
-    pub webhooks: Option<WebhookSettings>,
+    /// The features. Default: none.
+    pub features: Vec<InstallFeature>,
     /// The settings of building company profiles. Without them, no build can begin.
     pub research: Option<ResearchSettings>,
     /// The times at which checkpoints are due.
@@ -116,7 +116,7 @@ impl EngineConfig {
             question_timeout: Duration::from_secs(60),
             apply_timeout: Duration::from_secs(10),
             view_bytes: None,
-            webhooks: None,
+            features: Vec::new(),
             research: None,
             checkpoints: CheckpointPolicy::default(),
             archive: ArchivePolicy::default(),

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 use std::ops::Deref;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 
 use headcount_common::SharedArchive;
 use headcount_common::secrets::Secrets;
@@ -24,16 +24,15 @@ use super::disk_guard::DiskGuard;
 use super::marks::{Mark, start_tracking};
 use super::membership::Membership;
 use super::open::{self, EventLog, Opened, SharedState};
-use super::parts::EngineParts;
 use super::threads::{Threads, sink, start_system};
 use super::verifications::Verifications;
 use crate::admission_gate::{Gate, Permit, Refused};
 use crate::archiver::{ArchiveSettings, Archiver, EngineSources, RemovalSources, Trimming};
 use crate::checkpoint_writer::CheckpointWriter;
-use crate::clock_guard::ClockGuard;
 use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
+use crate::feature::Feature;
 use crate::geo::GeoDatabase;
 use crate::history::{History, LoggedEvents, PartitionArchives, SealedEvents};
 use crate::ingest::{Gathering, Ticket, Tracker};
@@ -41,6 +40,7 @@ use crate::intake_counts::IntakeCounts;
 use crate::live::Watches;
 use crate::local_log::LocalLog;
 use crate::memory_budget::MemoryShares;
+use crate::parts::EngineParts;
 use crate::privacy::PrivacyRequests;
 use crate::profiles::CompanyProfiles;
 use crate::questions::Questions;
@@ -48,7 +48,6 @@ use crate::scans::{ScanSettings, Scans};
 use crate::shard::{CheckpointProgress, MemoryUsage, PartitionHealth, QuotaTable, ShardClient, ShardMap};
 use crate::unknown_appends::UnknownAppends;
 use crate::verifier::DamageNote;
-use crate::webhooks::Webhooks;
 
 /// A running engine. Clones are handles to the same one.
 #[derive(Clone)]
@@ -86,12 +85,11 @@ pub(super) struct Inner {
     pub(super) deleted: Arc<DeletedProjects>,
     pub(super) erasures: Arc<Erasures>,
     pub(super) unknown: Arc<UnknownAppends>,
-    pub(super) clock_guard: ClockGuard,
     pub(super) intake: Arc<IntakeCounts>,
     pub(super) privacy: PrivacyRequests,
     pub(super) profiles: CompanyProfiles,
     pub(super) watches: Watches,
-    pub(super) webhooks: Arc<Webhooks>,
+    pub(super) features: OnceLock<Vec<Arc<dyn Feature>>>,
     /// The log on this machine; `None` in a cluster.
     pub(super) local_log: Option<LocalLog>,
     /// The permit for a backup. Only one backup runs at a time.
@@ -231,7 +229,7 @@ impl Engine {
         engine.start_retention();
         engine.start_intake();
         engine.start_privacy_requests();
-        engine.start_webhooks().map_err(not_started)?;
+        engine.start_features()?;
         engine.start_builds().map_err(not_started)?;
         Ok(engine)
     }
@@ -249,7 +247,10 @@ impl Engine {
         let questions = Arc::new(questions(&config, (registry, secrets), starts, shards, (&shared, logged.clone())));
         let settings = scan_settings(&config);
         let scans = Scans::new(Arc::clone(&questions), reads, admission.closing(), &settings, &actors.system);
-        let (parts, backups) = (EngineParts { questions, scans }, Arc::new(Semaphore::new(1)));
+        let (parts, backups) = (
+            EngineParts { questions, scans, stores: opened.stores, clock_guard: opened.clock_guard },
+            Arc::new(Semaphore::new(1)),
+        );
         let sources = EngineSources {
             settings: archive_settings(&config),
             logged,
@@ -277,12 +278,11 @@ impl Engine {
             deleted: shared.deleted,
             erasures: shared.erasures,
             unknown,
-            clock_guard: opened.clock_guard,
             intake,
             privacy: items.privacy,
             profiles: items.profiles,
             watches: Watches::new(shared.feeds),
-            webhooks: Arc::new(items.webhooks),
+            features: OnceLock::new(),
             local_log,
             backups,
             verifications: Verifications::default(),

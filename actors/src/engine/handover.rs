@@ -69,7 +69,7 @@ impl Engine {
         let (engine, times) = (self.clone(), self.inner.archives.times_given_up(partition));
         let adopted = tokio::task::spawn_blocking(move || {
             engine.inner.archives.begin_work(partition, times, || {
-                engine.inner.webhooks.take_over(partition, until);
+                engine.features().iter().for_each(|feature| feature.takes(partition, until));
                 engine.inner.privacy.give_up(partition);
                 engine.adopt_archive(partition)
             })
@@ -82,10 +82,10 @@ impl Engine {
         Ok(self.ask_about(partition, move |shard| shard.adopt(partition, until, copied)).await?)
     }
 
-    /// Resumes the background work of a partition that was taken over: webhooks, privacy requests
+    /// Resumes the background work of a partition that was taken over: features, privacy requests
     /// and builds.
     pub fn resume(&self, partition: u16) {
-        self.inner.webhooks.wake_partition(partition);
+        self.features().iter().for_each(|feature| feature.took(partition));
         self.inner.privacy.made.notify_one();
         self.inner.profiles.builds.work.notify_one();
     }
@@ -148,7 +148,7 @@ impl Engine {
         let engine = self.clone();
         let ended = tokio::task::spawn_blocking(move || {
             engine.inner.archives.end_work(partition, || {
-                engine.inner.webhooks.give_up(partition);
+                engine.features().iter().for_each(|feature| feature.gave_up(partition));
                 engine.inner.privacy.give_up(partition);
                 engine.inner.archiver.release(partition);
             });
@@ -230,6 +230,7 @@ impl Engine {
             // builds.
             self.inner.privacy.made.notify_one();
             self.inner.profiles.builds.work.notify_one();
+            self.features().iter().for_each(|feature| feature.control_changed());
         }
         Ok(applied)
     }

@@ -7,27 +7,6 @@ use super::handle::Engine;
 use crate::profiles::{BuildRequest, CompanyProfile, NewCompanyProfile, ProfileBuild, ProfilePage, ProfilePatch, ProfileQuery};
 
 impl Engine {
-    /// Applies the changes of company profiles and webhooks by other nodes up to now. Returns the
-    /// numbers of the last changes. Blocking; asks the brokers.
-    ///
-    /// # Errors
-    /// [`RegistryError::Storage`]: they can't be read, or not written here.
-    pub fn follow_documents(&self) -> Result<(u64, u64), RegistryError> {
-        Ok((self.inner.profiles.follow()?, self.inner.webhooks.follow()?))
-    }
-
-    /// Like [`Self::propagate_company_profiles_with`], for webhooks.
-    pub fn propagate_webhooks_with(&self, propagate: impl Fn(u64) + Send + Sync + 'static) {
-        self.inner.webhooks.propagate_with(propagate);
-    }
-
-    /// Makes each change of a company profile wait until `propagate` returns. `propagate` gets the
-    /// number of the change, and waits until all other nodes that answer requests have applied it.
-    /// Only the first call counts.
-    pub fn propagate_company_profiles_with(&self, propagate: impl Fn(u64) + Send + Sync + 'static) {
-        self.inner.profiles.propagate_with(propagate);
-    }
-
     /// Creates a profile of a target account. The caller checks the capability.
     ///
     /// # Errors

@@ -21,5 +21,8 @@ pub use store::{MAX_COMPANY_PROFILES, ProfilePage, ProfileQuery};
 pub(crate) use build_queue::BuildQueue;
 pub(crate) use store::CompanyProfiles;
 
+/// The kind of documents that profiles are.
+pub(crate) const PROFILES_KIND: &str = "profiles";
 /// The directory of the profiles in a data directory: a file for each.
+#[cfg(test)]
 pub(crate) const PROFILES_DIR: &str = "control/profiles";

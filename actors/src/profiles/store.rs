@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use headcount_common::{ControlError, DocumentSet, Documents, follow_made};
-use headcount_control::{AuditAction, Author, CompanyProfileId, FieldChange, Registry, RegistryError};
+use headcount_control::{AuditAction, AuditTarget, Author, CompanyProfileId, FieldChange, Registry, RegistryError, TargetType};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 use parking_lot::{Mutex, RwLock};
@@ -123,7 +123,8 @@ impl CompanyProfiles {
                 return Ok(Some(None));
             };
             if let Some(action) = action.filter(|_| noted.as_ref() != Some(&changes)) {
-                registry.note_profile_change(organization, &id, action, changes.clone(), author)?;
+                let target = AuditTarget { kind: TargetType::CompanyProfile, id: id.to_string() };
+                registry.note_document_change(organization, target, action, changes.clone(), author)?;
                 noted = Some(changes);
             }
             Ok(self.put(expected, &id, profile.as_ref())?.then_some(profile))
@@ -407,6 +408,6 @@ pub(super) mod tests {
         let page = profiles.page(organization, &ProfileQuery { limit: 10, starting_after: None }).unwrap();
         assert_eq!(page.profiles.iter().map(|profile| &profile.id).collect::<Vec<_>>(), [&kept]);
         assert!(file.with_extension("json.damaged").exists() && !file.exists() && !cut.exists());
-        assert_eq!(headcount_common::local::item_names::<CompanyProfile>(&path).unwrap(), [format!("{kept}.json")]);
+        assert_eq!(headcount_common::local::item_names(&path).unwrap(), [format!("{kept}.json")]);
     }
 }

@@ -23,6 +23,7 @@ use super::filling::Sample;
 use crate::cli::runtime::{runtime, stop_signal};
 use crate::cli::threads::threaded_runtime;
 use crate::config::Settings;
+use crate::features;
 
 /// The nodes, by the names of their directories.
 const NODES: [&str; 3] = ["node-1", "node-2", "node-3"];
@@ -115,7 +116,7 @@ fn make(settings: &Settings, dir: &Path, brokers: &DemoBrokers) -> Result<(Initi
     })?;
     std::fs::create_dir(&scratch)?;
     std::fs::create_dir(files_of(dir))?;
-    let source = MovingSource::open(&origin, &scratch).map_err(MoveError::from)?;
+    let source = MovingSource::open(&origin, &scratch, &features::MOVED).map_err(MoveError::from)?;
     let first = dir.join(NODES[0]);
     let options = InitOptions {
         brokers: brokers.addresses.clone(),

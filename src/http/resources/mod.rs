@@ -32,7 +32,6 @@ mod quotas;
 pub(crate) mod raw_events;
 pub(crate) mod retention;
 pub(crate) mod revenue;
-mod schemas;
 pub(crate) mod segment;
 pub(crate) mod session;
 pub(crate) mod shares;
@@ -40,7 +39,8 @@ pub(crate) mod tracker;
 pub(crate) mod traffic;
 pub(crate) mod unique_users;
 pub(crate) mod verifications;
-pub(crate) mod webhooks;
+
+use headcount_api::openapi::schemas;
 
 /// Passes the table of endpoints to a macro. A row has the module and the handler, who may ask
 /// (`Access`), and which node answers if it is not any (`Destination`). Routes, HEAD, 405,

@@ -3,21 +3,20 @@
 use std::collections::BTreeMap;
 
 use headcount_common::DocumentItem;
+use headcount_common::local::VALUE_SUFFIX;
 use headcount_control::WebhookId;
 use headcount_domain::intake::event::Position;
 use headcount_domain::named_values;
 use headcount_domain::time::Instant;
 use serde::{Deserialize, Serialize};
 
-use super::message::{Notification, delivery_id};
-use super::webhook::Webhook;
+use crate::request::{Notification, delivery_id};
+use crate::webhook::Webhook;
 
 /// The maximum number of listed deliveries of a webhook. The latest ones are listed.
 pub const MAX_DELIVERIES: usize = 1_000;
 /// The room for a delivery in a value that holds as many as fit.
 const DELIVERY_BYTES: usize = 1_024;
-/// The suffix of the file with the progress of a webhook.
-pub(crate) const PROGRESS_SUFFIX: &str = ".progress.json";
 /// How long a delivery is listed.
 const LISTED_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
 
@@ -36,7 +35,7 @@ named_values! {
 }
 
 /// The maximum number of deliveries in a value of at most `bytes`.
-pub(super) fn most_deliveries(bytes: usize) -> usize {
+pub(crate) fn most_deliveries(bytes: usize) -> usize {
     bytes / DELIVERY_BYTES
 }
 
@@ -61,9 +60,9 @@ pub struct Delivery {
     /// The time when the receiver accepted it.
     pub delivered_at: Option<Instant>,
     /// The time of the first try.
-    pub(super) tried_since: Instant,
+    pub(crate) tried_since: Instant,
     /// The time of the next try, while it is pending.
-    pub(super) next_at: Instant,
+    pub(crate) next_at: Instant,
 }
 
 /// The deliveries to list.
@@ -91,17 +90,17 @@ pub struct DeliveryPage {
 #[serde(deny_unknown_fields)]
 pub(crate) struct DeliveryProgress {
     /// The position up to which all notifications are done.
-    pub(super) done: Position,
+    pub(crate) done: Position,
     /// The last erasure of the project that the deliveries reflect.
-    pub(super) reflected: u64,
+    pub(crate) reflected: u64,
     /// The last deliveries, by position.
-    pub(super) deliveries: BTreeMap<Position, Delivery>,
+    pub(crate) deliveries: BTreeMap<Position, Delivery>,
 }
 
 impl DocumentItem for DeliveryProgress {
     type Id = WebhookId;
     const WHAT: &'static str = "webhook's progress";
-    const SUFFIX: &'static str = PROGRESS_SUFFIX;
+    const SUFFIX: &'static str = VALUE_SUFFIX;
 
     fn is_of(&self, _: &WebhookId) -> bool {
         true
@@ -110,12 +109,12 @@ impl DocumentItem for DeliveryProgress {
 
 impl DeliveryProgress {
     /// The progress of a webhook that has sent nothing.
-    pub(super) fn of(webhook: &Webhook) -> Self {
+    pub(crate) fn of(webhook: &Webhook) -> Self {
         Self { done: webhook.created_after, ..Self::default() }
     }
 
     /// Forgets everything after the position `until`. Returns whether there was anything.
-    pub(super) fn cut_after(&mut self, until: Position) -> bool {
+    pub(crate) fn cut_after(&mut self, until: Position) -> bool {
         let lost = until.checked_add(1).map(|next| self.deliveries.split_off(&next)).unwrap_or_default();
         let is_cut = self.done > until || !lost.is_empty();
         self.done = self.done.min(until);
@@ -123,13 +122,13 @@ impl DeliveryProgress {
     }
 
     /// The delivery being tried, if there is one. It comes after the done ones.
-    pub(super) fn pending(&self) -> Option<&Delivery> {
+    pub(crate) fn pending(&self) -> Option<&Delivery> {
         let next = self.done.checked_add(1)?;
         self.deliveries.range(next..).map(|(_, delivery)| delivery).find(|delivery| delivery.status == DeliveryStatus::Pending)
     }
 
     /// Returns the delivery of a notification to try now: the one in progress, or a new one.
-    pub(super) fn begin(&mut self, notification: &Notification, now: Instant) -> &mut Delivery {
+    pub(crate) fn begin(&mut self, notification: &Notification, now: Instant) -> &mut Delivery {
         let new = || Delivery {
             position: notification.position(),
             event_id: notification.event_id().to_owned(),
@@ -151,7 +150,7 @@ impl DeliveryProgress {
     }
 
     /// Returns the progress with only the latest finished deliveries.
-    pub(super) fn shortened(&self, most: usize) -> Self {
+    pub(crate) fn shortened(&self, most: usize) -> Self {
         let mut short = self.clone();
         let ended = |delivery: &Delivery| delivery.status != DeliveryStatus::Pending;
         let surplus = short.deliveries.len().saturating_sub(most);
@@ -164,7 +163,7 @@ impl DeliveryProgress {
     }
 
     /// Forgets old deliveries, and the earliest of too many; never the one being tried.
-    pub(super) fn prune(&mut self, now: Instant) {
+    pub(crate) fn prune(&mut self, now: Instant) {
         let (done, listed_since) = (self.done, now.0.saturating_sub(LISTED_MS));
         self.deliveries.retain(|position, delivery| match delivery.status {
             // A skipped event was erased.
@@ -179,7 +178,7 @@ impl DeliveryProgress {
     }
 
     /// Returns deliveries, latest first; `None` if the delivery `starting_after` doesn't exist.
-    pub(super) fn page(&self, webhook: &WebhookId, query: &DeliveryQuery) -> Option<DeliveryPage> {
+    pub(crate) fn page(&self, webhook: &WebhookId, query: &DeliveryQuery) -> Option<DeliveryPage> {
         let all = self.deliveries.values().rev().map(|delivery| (delivery_id(webhook, delivery.position), delivery));
         let all: Vec<_> = all.collect();
         let begin = match &query.starting_after {

@@ -1,20 +1,21 @@
 //! `/webhooks`.
 
 use headcount_actors::admission_gate::Holder;
-use headcount_actors::webhooks::{
-    Delivery, DeliveryQuery, DeliveryStatus, NewWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookQuery, WebhookStatus,
-};
 use headcount_api::endpoint::*;
 use headcount_api::extract::body::{self, BodyContent, Media};
 use headcount_api::forward::travel::Travel;
 use headcount_api::forward::{forward, way};
-use headcount_api::management;
+use headcount_api::management::{self, on_feature};
+use headcount_api::openapi::schemas;
 use headcount_control::{Secret, WebhookId};
+use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Timezone;
 use utoipa::openapi::schema::{Array, ArrayBuilder, Object};
 
-use crate::http::resources::schemas;
+use crate::progress::{Delivery, DeliveryQuery, DeliveryStatus};
+use crate::store::{WebhookQuery, Webhooks};
+use crate::webhook::{NewWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookStatus};
 
 fn events() -> Array {
     let description = "What it sends: `notification`, an event with `notify: true`.";
@@ -239,6 +240,16 @@ fn only_id(request: &HttpRequest) -> Result<WebhookId, ApiError> {
     id_in_path(request, "webhook_id", "webhook")
 }
 
+/// The project of the webhook in the path of a request.
+pub(crate) fn project_of(state: &AppState, request: &HttpRequest) -> Option<ProjectId> {
+    let id = request.match_info().query("webhook_id").parse().ok()?;
+    management::feature::<Webhooks>(state).ok()?.project_of(&id)
+}
+
+path_parameters! {
+    WebhookPath "webhook_id" "^wh_[0-9A-Za-z]{16}$" "The webhook's id.";
+}
+
 /// The webhooks of the organization.
 #[utoipa::path(
     get, path = "/webhooks", tag = "webhooks", operation_id = "list_webhooks",
@@ -251,7 +262,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
         id.parse().map_err(|error| ApiError::parameter("starting_after", format!("{error}")))
     };
     let query = WebhookQuery { limit: limit.rows(), starting_after: starting_after.map(id).transpose()? };
-    let page = state.engine.webhooks(caller.organization(), &query)?;
+    let page = management::feature::<Webhooks>(&state)?.page(caller.organization(), &query)?;
     let webhooks = page.webhooks.into_iter().map(Into::into).collect();
     etag::json(&request, &WebhooksAnswer { webhooks, truncated: page.truncated })
 }
@@ -279,8 +290,8 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
     }
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
     let new = NewWebhook { project, url, events };
-    let make = move |engine: &headcount_actors::Engine| engine.create_webhook(organization, new, author);
-    let (webhook, secret) = management::on_engine(&state, make).await?;
+    let make = move |webhooks: &Webhooks| webhooks.create(organization, new, author);
+    let (webhook, secret) = on_feature(&state, make).await?;
     Ok(management::created(&NewWebhookAnswer::new(webhook, &secret)))
 }
 
@@ -292,7 +303,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
 )]
 pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let id = only_id(&request)?;
-    etag::json(&request, &WebhookAnswer::from(state.engine.webhook(caller.organization(), &id)?))
+    etag::json(&request, &WebhookAnswer::from(management::feature::<Webhooks>(&state)?.get(caller.organization(), &id)?))
 }
 
 /// Changes a webhook: all fields of the body, or none.
@@ -306,8 +317,8 @@ pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller:
     let WebhookPatchShape { url, events, status } = json::read(&state, &request, payload).await?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
     let patch = WebhookPatch { url, events, status };
-    let change = move |engine: &headcount_actors::Engine| engine.change_webhook(organization, &id, patch, author);
-    let webhook = management::on_engine(&state, change).await?;
+    let change = move |webhooks: &Webhooks| webhooks.change(organization, &id, patch, author);
+    let webhook = on_feature(&state, change).await?;
     Ok(HttpResponse::Ok().json(WebhookAnswer::from(webhook)))
 }
 
@@ -320,8 +331,8 @@ pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller:
 pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let id = only_id(&request)?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
-    let remove = move |engine: &headcount_actors::Engine| engine.remove_webhook(organization, &id, author);
-    management::on_engine(&state, remove).await?;
+    let remove = move |webhooks: &Webhooks| webhooks.remove(organization, &id, author);
+    on_feature(&state, remove).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -338,8 +349,8 @@ pub(crate) async fn rotate_secret(
     let id = only_id(&request)?;
     let EmptyBody = json::read(&state, &request, payload).await?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
-    let rotate = move |engine: &headcount_actors::Engine| engine.rotate_webhook_secret(organization, &id, author);
-    let rotation = management::on_engine(&state, rotate).await?;
+    let rotate = move |webhooks: &Webhooks| webhooks.rotate_secret(organization, &id, author);
+    let rotation = on_feature(&state, rotate).await?;
     let secret = rotation.secret.expose().to_owned();
     let answer = RotatedSecretAnswer { secret, previous_valid_until: rotation.previous_valid_until.into() };
     Ok(management::unstored(&answer))
@@ -364,7 +375,7 @@ pub(crate) async fn deliveries(ApiCall { state, request, .. }: ApiCall, caller: 
         status: status.map(|Choice(status)| status),
     };
     let organization = caller.organization();
-    let page = management::on_engine(&state, move |engine| engine.webhook_deliveries(organization, &id, &query)).await?;
+    let page = on_feature(&state, move |webhooks: &Webhooks| webhooks.deliveries(organization, &id, &query)).await?;
     let deliveries = page.deliveries.into_iter().map(DeliveryAnswer::of).collect();
     etag::json(&request, &DeliveriesAnswer { deliveries, truncated: page.truncated })
 }
@@ -380,7 +391,7 @@ pub(crate) async fn replay(ApiCall { state, request, payload }: ApiCall, caller:
     let WebhookReplayShape { from_position } = json::read(&state, &request, payload).await?;
     let (organization, author): (_, _) = (caller.organization(), caller.author(&state, &request));
     let from: Position = from_position;
-    let replay = move |engine: &headcount_actors::Engine| engine.replay_webhook(organization, &id, from, author);
-    let replay = management::on_engine(&state, replay).await?;
+    let replay = move |webhooks: &Webhooks| webhooks.replay(organization, &id, from, author);
+    let replay = on_feature(&state, replay).await?;
     Ok(HttpResponse::Accepted().json(WebhookReplayAnswer { from_position: replay.from, to_position: replay.to }))
 }

@@ -5,37 +5,51 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use headcount_common::DocumentItem as _;
-use headcount_common::local::{ReadItems, read_items, write_items};
-use headcount_common::{ControlError, checked_json};
+use headcount_actors::{MovedDocument, MovedDocuments, MovedKind, PositionMap};
+use headcount_common::local::{ReadItems, kind_dir, read_items, write_items};
+use headcount_common::{ControlError, DocumentItem as _, checked_json};
 use headcount_control::WebhookId;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 
-use super::delivery::{Delivery, DeliveryProgress, most_deliveries};
-use super::store::{WEBHOOKS_DIR, Webhooks};
-use super::webhook::Webhook;
-use crate::position_map::PositionMap;
+use crate::KIND;
+use crate::progress::{Delivery, DeliveryProgress, most_deliveries};
+use crate::store::Webhooks;
+use crate::webhook::Webhook;
+
+/// The webhooks of an installation that moves into a cluster.
+pub const MOVED: MovedKind = MovedKind {
+    kind: KIND,
+    name: KIND,
+    read: |from| {
+        let (webhooks, unreadable) = MovedWebhook::read_all(from)?;
+        Ok((Box::new(MovedWebhooks(webhooks)), unreadable))
+    },
+};
 
 /// A webhook, and its progress.
 #[derive(Debug)]
-pub(crate) struct MovedWebhook {
+struct MovedWebhook {
     webhook: Webhook,
     progress: DeliveryProgress,
 }
+
+/// Webhooks, each with its progress.
+#[derive(Debug)]
+pub(crate) struct MovedWebhooks(Vec<MovedWebhook>);
 
 impl Webhooks {
     /// Returns the current webhooks of the wanted projects. Blocks.
     ///
     /// # Errors
     /// The shared progress can't be read.
-    pub(crate) fn for_backup(&self, is_wanted: impl Fn(ProjectId) -> bool) -> Result<Vec<MovedWebhook>, ControlError> {
-        self.follow()?;
+    pub(crate) fn moved(&self, is_wanted: &dyn Fn(ProjectId) -> bool) -> Result<MovedWebhooks, ControlError> {
+        self.follow_changes()?;
         let held = self.held.read();
         let wanted = held.all().filter(|held| is_wanted(held.webhook.project));
         let wanted: Vec<_> = wanted.map(|held| held.webhook.clone()).collect();
         drop(held);
-        wanted.into_iter().map(|webhook| self.backed_up(webhook)).collect()
+        wanted.into_iter().map(|webhook| self.backed_up(webhook)).collect::<Result<_, _>>().map(MovedWebhooks)
     }
 
     fn backed_up(&self, webhook: Webhook) -> Result<MovedWebhook, ControlError> {
@@ -47,30 +61,14 @@ impl Webhooks {
     }
 }
 
-/// The documents of a webhook in a cluster: the webhook, and its progress.
-#[derive(Debug, PartialEq, Eq)]
-pub struct WebhookDocuments {
-    /// The key of both documents.
-    pub key: String,
-    /// The webhook.
-    pub webhook: Vec<u8>,
-    /// The progress.
-    pub cursor: Vec<u8>,
-}
-
 impl MovedWebhook {
-    /// The project of the webhook.
-    pub(crate) fn project(&self) -> ProjectId {
-        self.webhook.project
-    }
-
     /// Reads the webhooks of a data directory that no process changes. Also returns the number of
     /// unreadable ones.
     ///
     /// # Errors
     /// Any error of the operating system.
-    pub(crate) fn read_all(data_dir: &Path) -> io::Result<(Vec<Self>, usize)> {
-        let dir = data_dir.join(WEBHOOKS_DIR);
+    fn read_all(data_dir: &Path) -> io::Result<(Vec<Self>, usize)> {
+        let dir = kind_dir(data_dir, KIND);
         let ReadItems { items: webhooks, damaged } = read_items::<Webhook>(&dir)?;
         let mut progress: BTreeMap<WebhookId, DeliveryProgress> =
             read_items::<DeliveryProgress>(&dir)?.items.into_iter().collect();
@@ -79,26 +77,6 @@ impl MovedWebhook {
             Self { webhook, progress }
         };
         Ok((webhooks.into_iter().map(with_progress).collect(), damaged))
-    }
-
-    /// Returns the documents for a cluster with the same key, where values have at most
-    /// `max_bytes`.
-    ///
-    /// # Errors
-    /// It can't be encoded.
-    pub(crate) fn documents(&self, positions: &PositionMap, max_bytes: usize) -> io::Result<WebhookDocuments> {
-        let (webhook, progress) = self.moved(positions);
-        Ok(WebhookDocuments {
-            key: webhook.id.to_string(),
-            webhook: checked_json::encode(Webhook::VERSION, &webhook)?,
-            cursor: checked_json::encode(DeliveryProgress::VERSION, &progress.shortened(most_deliveries(max_bytes)))?,
-        })
-    }
-
-    /// Adds its positions to the wanted ones.
-    pub(crate) fn want(&self, positions: &mut PositionMap) {
-        let own = [self.webhook.created_after, self.progress.done];
-        positions.want(self.webhook.project, own.into_iter().chain(self.progress.deliveries.keys().copied()));
     }
 
     /// Returns the webhook with the new positions. Deliveries of missing events are left out.
@@ -119,21 +97,35 @@ impl MovedWebhook {
     }
 }
 
-/// Writes webhooks to a data directory that has none.
-///
-/// # Errors
-/// Any error of the operating system.
-pub(crate) fn write_moved<'w>(
-    data_dir: &Path,
-    webhooks: impl IntoIterator<Item = &'w MovedWebhook>,
-    positions: &PositionMap,
-) -> io::Result<()> {
-    let dir = data_dir.join(WEBHOOKS_DIR);
-    webhooks.into_iter().try_for_each(|webhook| {
-        let (webhook, progress) = webhook.moved(positions);
-        write_items(&dir, [(&webhook.id, &progress)])?;
-        write_items(&dir, [(&webhook.id, &webhook)])
-    })
+impl MovedDocuments for MovedWebhooks {
+    fn want(&self, positions: &mut PositionMap) {
+        for MovedWebhook { webhook, progress } in &self.0 {
+            let own = [webhook.created_after, progress.done];
+            positions.want(webhook.project, own.into_iter().chain(progress.deliveries.keys().copied()));
+        }
+    }
+
+    fn documents(&self, positions: &PositionMap, max_bytes: usize) -> io::Result<Vec<MovedDocument>> {
+        let documents = |moved: &MovedWebhook| {
+            let (webhook, progress) = moved.moved(positions);
+            let progress = progress.shortened(most_deliveries(max_bytes));
+            Ok(MovedDocument {
+                key: webhook.id.to_string(),
+                content: checked_json::encode(Webhook::VERSION, &webhook)?,
+                value: Some(checked_json::encode(DeliveryProgress::VERSION, &progress)?),
+            })
+        };
+        self.0.iter().map(documents).collect()
+    }
+
+    fn write(&self, data_dir: &Path, is_wanted: &dyn Fn(ProjectId) -> bool, positions: &PositionMap) -> io::Result<()> {
+        let dir = kind_dir(data_dir, KIND);
+        self.0.iter().filter(|moved| is_wanted(moved.webhook.project)).try_for_each(|moved| {
+            let (webhook, progress) = moved.moved(positions);
+            write_items(&dir, [(&webhook.id, &progress)])?;
+            write_items(&dir, [(&webhook.id, &webhook)])
+        })
+    }
 }
 
 #[cfg(test)]
@@ -141,9 +133,9 @@ mod tests {
     use headcount_domain::ids::OrganizationId;
     use headcount_domain::time::Instant;
 
-    use super::super::delivery::DeliveryStatus;
-    use super::super::webhook::{FormerSecret, SigningSecret, WebhookStatus};
     use super::*;
+    use crate::progress::DeliveryStatus;
+    use crate::webhook::{FormerSecret, SigningSecret, WebhookStatus};
 
     fn delivery(position: Position) -> Delivery {
         Delivery {
@@ -178,7 +170,8 @@ mod tests {
             former: Some(FormerSecret { secret: former.clone(), valid_until: Instant(9) }),
         };
         let deliveries = [16_384, 16_385, 24_576].map(|position| (position, delivery(position))).into();
-        let moved = MovedWebhook { webhook, progress: DeliveryProgress { done: 24_576, reflected: 7, deliveries } };
+        let progress = DeliveryProgress { done: 24_576, reflected: 7, deliveries };
+        let moved = MovedWebhooks(vec![MovedWebhook { webhook, progress }]);
         let mut positions = PositionMap::default();
         moved.want(&mut positions);
         // The event of one delivery was erased.
@@ -186,7 +179,7 @@ mod tests {
         positions.pass(ProjectId(2), &[16_384, 24_576, 24_577], 7);
         positions.finish();
         let dir = tempfile::tempdir().unwrap();
-        write_moved(dir.path(), &[moved], &positions).unwrap();
+        moved.write(dir.path(), &|_| true, &positions).unwrap();
         let (read, unreadable) = MovedWebhook::read_all(dir.path()).unwrap();
         let MovedWebhook { webhook, progress } = &read[0];
         assert_eq!((read.len(), unreadable, webhook.created_after, progress.done, progress.reflected), (1, 0, 2, 8, 0));
@@ -195,16 +188,19 @@ mod tests {
         assert_eq!(listed, [(7, 7, "evt_16384"), (8, 8, "evt_24576")]);
         // And back to the cluster.
         let mut back = PositionMap::default();
-        read[0].want(&mut back);
+        let read = MovedWebhooks(read);
+        read.want(&mut back);
         back.pass(ProjectId(2), &[1, 2, 7, 8, 9], 8192);
         back.finish();
-        let documents = read[0].documents(&back, 2_048).unwrap();
-        assert_eq!(documents, read[0].documents(&back, 2_048).unwrap(), "an attempt that is made again writes the same");
-        let shared: Webhook = checked_json::decode(Webhook::VERSION, &documents.webhook).unwrap();
-        let cursor: DeliveryProgress = checked_json::decode(DeliveryProgress::VERSION, &documents.cursor).unwrap();
+        let documents = read.documents(&back, 2_048).unwrap();
+        assert_eq!(documents, read.documents(&back, 2_048).unwrap(), "an attempt that is made again writes the same");
+        let decoded = |document: &MovedDocument| -> DeliveryProgress {
+            checked_json::decode(DeliveryProgress::VERSION, document.value.as_ref().unwrap()).unwrap()
+        };
+        let shared: Webhook = checked_json::decode(Webhook::VERSION, &documents[0].content).unwrap();
+        let cursor = decoded(&documents[0]);
         assert_eq!((shared.created_after, cursor.done, cursor.deliveries.len()), (8193, 8195, 2));
         assert_eq!((shared.secret, shared.former.map(|former| former.secret)), (secret, Some(former)));
-        let fewer = read[0].documents(&back, 1_024).unwrap().cursor;
-        assert_eq!(checked_json::decode::<DeliveryProgress>(DeliveryProgress::VERSION, &fewer).unwrap().deliveries.len(), 1);
+        assert_eq!(decoded(&read.documents(&back, 1_024).unwrap()[0]).deliveries.len(), 1);
     }
 }

@@ -11,12 +11,12 @@ use std::time::{Duration, Instant as Stopwatch};
 use headcount_actors::Engine;
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::intake::event::Position;
-use headcount_actors::webhooks::{NewWebhook, Webhook, WebhookPatch, WebhookQuery};
 use headcount_control::{NewProject, RegistryError, WebhookId};
 use headcount_storage::files::switch::{Errno, Plan, Switch};
+use headcount_webhooks::{NewWebhook, Webhook, WebhookPatch, WebhookQuery};
 
 use super::copies::copy;
-use super::{PATIENCE, Receivers, config, create, deliveries, notification, organization, support, track, wait_for};
+use super::{PATIENCE, Receivers, config, create, deliveries, notification, organization, support, track, wait_for, webhooks};
 
 const DAY: Duration = Duration::from_secs(86_400);
 const FILES: &str = "control/webhooks";
@@ -25,8 +25,8 @@ fn open(dir: &Path, receivers: &Arc<Receivers>) -> (Engine, ProjectId) {
     support::open(config(dir, receivers, DAY))
 }
 
-fn webhooks(engine: &Engine) -> Vec<Webhook> {
-    engine.webhooks(organization(engine), &WebhookQuery { limit: 1_000, starting_after: None }).unwrap().webhooks
+fn all(engine: &Engine) -> Vec<Webhook> {
+    webhooks(engine).page(organization(engine), &WebhookQuery { limit: 1_000, starting_after: None }).unwrap().webhooks
 }
 
 /// Repeats a failed attempt once.
@@ -36,17 +36,17 @@ fn again<R>(attempt: impl Fn() -> Result<R, RegistryError>) -> R {
 
 /// Writes a webhook's files in every way except sending. Returns its id.
 fn written(engine: &Engine, project: ProjectId, at: u64) -> WebhookId {
-    let (organization, now) = (organization(engine), engine.clock().now());
+    let (organization, now, webhooks) = (organization(engine), engine.clock().now(), webhooks(engine));
     let new = |url: String| NewWebhook { project, url, events: None };
-    let id = again(|| engine.create_webhook(organization, new(format!("u{at}")), now)).0.id;
+    let id = again(|| webhooks.create(organization, new(format!("u{at}")), now)).0.id;
     let patch = || WebhookPatch { url: Some(format!("v{at}")), ..WebhookPatch::default() };
-    again(|| engine.change_webhook(organization, &id, patch(), now));
-    again(|| engine.rotate_webhook_secret(organization, &id, now));
+    again(|| webhooks.change(organization, &id, patch(), now));
+    again(|| webhooks.rotate_secret(organization, &id, now));
     // This sends nothing again, and writes the progress.
-    again(|| engine.replay_webhook(organization, &id, Position::MAX, now));
-    let other = again(|| engine.create_webhook(organization, new("w".to_owned()), now)).0.id;
-    again(|| engine.replay_webhook(organization, &other, Position::MAX, now));
-    again(|| engine.remove_webhook(organization, &other, now));
+    again(|| webhooks.replay(organization, &id, Position::MAX, now));
+    let other = again(|| webhooks.create(organization, new("w".to_owned()), now)).0.id;
+    again(|| webhooks.replay(organization, &other, Position::MAX, now));
+    again(|| webhooks.remove(organization, &other, now));
     id
 }
 
@@ -74,11 +74,11 @@ async fn each_operation_on_files_fails_once_and_nothing_is_lost() {
             }
         }
         assert!(made.len() > 40, "{} failures", made.len() - 1);
-        let shown: BTreeMap<_, _> = webhooks(&engine).into_iter().map(|webhook| (webhook.id.clone(), webhook)).collect();
+        let shown: BTreeMap<_, _> = all(&engine).into_iter().map(|webhook| (webhook.id.clone(), webhook)).collect();
         engine.close().await;
         drop(engine);
         let (engine, _) = open(dir.path(), &receivers);
-        let read: BTreeMap<_, _> = webhooks(&engine).into_iter().map(|webhook| (webhook.id.clone(), webhook)).collect();
+        let read: BTreeMap<_, _> = all(&engine).into_iter().map(|webhook| (webhook.id.clone(), webhook)).collect();
         assert_eq!(read, shown, "what was refused has not come back");
         assert!(read.keys().eq(made.keys()), "{read:?}");
         for (id, (project, url, what)) in &made {
@@ -150,14 +150,14 @@ async fn a_kill_at_each_step_loses_nothing_and_repeats_nothing_that_was_saved() 
         course.notify(&engine, project).await;
     }
     wait_for(&engine, &first, &["delivered"; 3]).await;
-    engine.replay_webhook(organization, &first, Position::MAX, now).unwrap();
-    engine.rotate_webhook_secret(organization, &first, now).unwrap();
+    webhooks(&engine).replay(organization, &first, Position::MAX, now).unwrap();
+    webhooks(&engine).rotate_secret(organization, &first, now).unwrap();
     let second = create(&engine, project, "second");
     course.notify(&engine, project).await;
     wait_for(&engine, &second, &["delivered"]).await;
-    engine.replay_webhook(organization, &second, Position::MAX, now).unwrap();
+    webhooks(&engine).replay(organization, &second, Position::MAX, now).unwrap();
     course.is_saved.store(true, Ordering::SeqCst);
-    engine.remove_webhook(organization, &second, now).unwrap();
+    webhooks(&engine).remove(organization, &second, now).unwrap();
     course.notify(&engine, project).await;
     wait_for(&engine, &first, &["delivered"; 5]).await;
     engine.close().await;
@@ -169,7 +169,7 @@ async fn a_kill_at_each_step_loses_nothing_and_repeats_nothing_that_was_saved() 
         let what = format!("step {step} of {}: {killed_at:?}", killed.len());
         let receivers = Receivers::new(|_| Some(200));
         let (engine, project) = open(&killed_at.data, &receivers);
-        let there: BTreeSet<WebhookId> = webhooks(&engine).into_iter().map(|webhook| webhook.id).collect();
+        let there: BTreeSet<WebhookId> = all(&engine).into_iter().map(|webhook| webhook.id).collect();
         assert!(there.iter().all(|id| *id == first || *id == second), "{what}: {there:?}");
         track(&engine, project, notification("last")).await;
         let messages = |url: &str| receivers.messages(url, |messages| messages.iter().any(|message| message == "last"));

@@ -10,20 +10,18 @@ use std::time::{Duration, Instant};
 use headcount_actors::domain::ids::{OrganizationId, ProjectId};
 use headcount_actors::domain::time::Instant as Timestamp;
 use headcount_actors::ingest::{Field, NewEvent, Status};
-use headcount_actors::webhooks::{
-    Deliver, Delivery, DeliveryFailure, DeliveryQuery, NewWebhook, SignedRequest, WebhookQuery, WebhookSettings,
-};
 use headcount_actors::{Engine, EngineConfig};
 use headcount_common::clock::{Clock as _, FixedClock};
 use headcount_control::WebhookId;
+use headcount_webhooks::{Delivery, DeliveryQuery, NewWebhook, SignedRequest, WebhookQuery, WebhookSettings, Webhooks, install};
 use hmac::{Hmac, Mac};
 use serde_json::Value;
 use sha2::Sha256;
 
-#[path = "../support/copies.rs"]
+#[path = "../../../../actors/tests/support/copies.rs"]
 mod copies;
 mod files;
-#[path = "../support/mod.rs"]
+#[path = "../../../../actors/tests/support/mod.rs"]
 mod support;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -57,27 +55,35 @@ impl Receivers {
     }
 }
 
-impl Deliver for Receivers {
-    fn check(&self, url: &str) -> Result<String, String> {
-        Ok(url.to_owned())
-    }
-
-    fn send(&self, request: &SignedRequest) -> Result<u16, DeliveryFailure> {
+impl Receivers {
+    fn take(&self, request: &SignedRequest) -> Result<u16, &'static str> {
         let answer = (self.answer.lock().unwrap())(request);
         self.got.lock().unwrap().push((request.url.clone(), serde_json::from_slice(&request.body).unwrap()));
         self.came.notify_all();
-        answer.ok_or(DeliveryFailure { code: "connect_failed" })
+        answer.ok_or("connect_failed")
     }
 }
 
-fn config(dir: &Path, receivers: &Arc<Receivers>, give_up_after: Duration) -> EngineConfig {
+fn settings(receivers: &Arc<Receivers>, give_up_after: Duration) -> WebhookSettings {
+    let receivers = Arc::clone(receivers);
+    let settings = WebhookSettings::new(Arc::new(|url| Ok(url.to_owned())), Arc::new(move |request| receivers.take(request)));
+    WebhookSettings { waits: vec![Duration::from_millis(2)], give_up_after, ..settings }
+}
+
+fn with(dir: &Path, settings: WebhookSettings) -> EngineConfig {
     let mut config = EngineConfig::new(dir);
     config.shards = 1;
     config.min_free_bytes = 1 << 20;
-    let transport: Arc<dyn Deliver> = Arc::<Receivers>::clone(receivers);
-    config.webhooks =
-        Some(WebhookSettings { waits: vec![Duration::from_millis(2)], give_up_after, ..WebhookSettings::new(transport) });
+    config.features = vec![install(settings)];
     config
+}
+
+fn config(dir: &Path, receivers: &Arc<Receivers>, give_up_after: Duration) -> EngineConfig {
+    with(dir, settings(receivers, give_up_after))
+}
+
+fn webhooks(engine: &Engine) -> Arc<Webhooks> {
+    engine.feature().unwrap()
 }
 
 fn organization(engine: &Engine) -> OrganizationId {
@@ -86,7 +92,7 @@ fn organization(engine: &Engine) -> OrganizationId {
 
 fn create(engine: &Engine, project: ProjectId, url: &str) -> WebhookId {
     let new = NewWebhook { project, url: url.into(), events: None };
-    engine.create_webhook(organization(engine), new, engine.clock().now()).unwrap().0.id
+    webhooks(engine).create(organization(engine), new, engine.clock().now()).unwrap().0.id
 }
 
 fn notification(message: impl Into<String>) -> NewEvent {
@@ -99,7 +105,7 @@ async fn track(engine: &Engine, project: ProjectId, event: NewEvent) {
 
 fn deliveries(engine: &Engine, id: &WebhookId) -> Vec<Delivery> {
     let query = DeliveryQuery { limit: 1_000, ..DeliveryQuery::default() };
-    let page = engine.webhook_deliveries(organization(engine), id, &query).unwrap();
+    let page = webhooks(engine).deliveries(organization(engine), id, &query).unwrap();
     page.deliveries.into_iter().rev().map(|(_, delivery)| delivery).collect()
 }
 
@@ -167,7 +173,7 @@ async fn what_fails_too_long_is_dead_and_the_next_one_follows() {
     let found = wait_for(&engine, &id, &["delivered", "dead", "delivered"]).await;
     assert!(found[1].attempts >= 2, "{:?}", found[1]);
     assert_eq!((found[1].last_status, found[1].delivered_at), (Some(400), None));
-    let replay = engine.replay_webhook(organization(&engine), &id, found[2].position, engine.clock().now()).unwrap();
+    let replay = webhooks(&engine).replay(organization(&engine), &id, found[2].position, engine.clock().now()).unwrap();
     assert_eq!((replay.from, replay.to >= found[2].position), (found[2].position, true));
     receivers.messages("a", |messages| messages.iter().filter(|message| *message == "two").count() == 2);
     engine.close().await;
@@ -177,26 +183,16 @@ async fn what_fails_too_long_is_dead_and_the_next_one_follows() {
 async fn a_receiver_that_does_not_answer_delays_no_other() {
     let dir = tempfile::tempdir().unwrap();
     let release = Arc::new((Mutex::new(false), Condvar::new()));
-    struct Slow(Arc<Receivers>, Arc<(Mutex<bool>, Condvar)>);
-    impl Deliver for Slow {
-        fn check(&self, url: &str) -> Result<String, String> {
-            self.0.check(url)
-        }
-
-        fn send(&self, request: &SignedRequest) -> Result<u16, DeliveryFailure> {
-            if request.url == "slow" {
-                let released = self.1.1.wait_while(self.1.0.lock().unwrap(), |released| !*released);
-                drop(released.unwrap());
-            }
-            self.0.send(request)
-        }
-    }
     let receivers = Receivers::new(|_| Some(200));
-    let mut config = config(dir.path(), &receivers, Duration::from_secs(86_400));
-    if let Some(settings) = &mut config.webhooks {
-        settings.transport = Arc::new(Slow(Arc::clone(&receivers), Arc::clone(&release)));
-    }
-    let (engine, project) = support::open(config);
+    let (slow, waits) = (Arc::clone(&receivers), Arc::clone(&release));
+    let deliver = move |request: &SignedRequest| {
+        if request.url == "slow" {
+            drop(waits.1.wait_while(waits.0.lock().unwrap(), |released| !*released).unwrap());
+        }
+        slow.take(request)
+    };
+    let settings = WebhookSettings { deliver: Arc::new(deliver), ..settings(&receivers, Duration::from_secs(86_400)) };
+    let (engine, project) = support::open(with(dir.path(), settings));
     create(&engine, project, "slow");
     create(&engine, project, "quick");
     for number in 0..20 {
@@ -252,29 +248,28 @@ async fn each_try_has_the_same_bytes_and_is_signed_with_its_time() {
     });
     let start = Timestamp(1_790_000_000_000);
     let clock = FixedClock::at(start);
-    let mut config = config(dir.path(), &receivers, Duration::from_secs(86_400));
-    config.clock = Arc::new(clock.clone());
     // The clock does not advance.
-    config.webhooks.as_mut().unwrap().waits = vec![Duration::ZERO];
+    let settings = WebhookSettings { waits: vec![Duration::ZERO], ..settings(&receivers, Duration::from_secs(86_400)) };
+    let config = EngineConfig { clock: Arc::new(clock.clone()), ..with(dir.path(), settings) };
     let (engine, project) = support::open(config);
     // It is not sent, not even by the replay from the beginning.
     track(&engine, project, notification("before")).await;
     let new = NewWebhook { project, url: "a".into(), events: None };
-    let (webhook, secret) = engine.create_webhook(organization(&engine), new, start).unwrap();
+    let (webhook, secret) = webhooks(&engine).create(organization(&engine), new, start).unwrap();
     track(&engine, project, notification("0")).await;
     let first = wait_for(&engine, &webhook.id, &["delivered"]).await.remove(0);
     assert_eq!(first.attempts, 3, "a redirect is no delivery");
     let is_in_seconds = |(header, _): &(String, Vec<u8>)| header.starts_with("t=1790000000,");
     assert!(requests.lock().unwrap().iter().all(is_in_seconds));
 
-    let rotated = engine.rotate_webhook_secret(organization(&engine), &webhook.id, start).unwrap();
+    let rotated = webhooks(&engine).rotate_secret(organization(&engine), &webhook.id, start).unwrap();
     clock.set(start.plus_ms(DAY_MS - 1));
     track(&engine, project, notification("1")).await;
     wait_for(&engine, &webhook.id, &["delivered"; 2]).await;
     clock.set(start.plus_ms(DAY_MS));
     track(&engine, project, notification("2")).await;
     wait_for(&engine, &webhook.id, &["delivered"; 3]).await;
-    engine.replay_webhook(organization(&engine), &webhook.id, 0, clock.now()).unwrap();
+    webhooks(&engine).replay(organization(&engine), &webhook.id, 0, clock.now()).unwrap();
     receivers.messages("a", |messages| messages.len() == 8);
     let requests = requests.lock().unwrap().clone();
     let signed: Vec<_> = [&secret, &rotated.secret]
@@ -307,7 +302,7 @@ async fn a_restored_engine_goes_on_where_the_backup_was_taken() {
     engine.close().await;
     restore(&Backup::open(&place("backup")).unwrap(), &place("restored")).unwrap();
     let (restored, project) = support::open(config(&place("restored"), &receivers, Duration::from_secs(86_400)));
-    let all = restored.webhooks(organization(&restored), &WebhookQuery { limit: 10, starting_after: None }).unwrap();
+    let all = webhooks(&restored).page(organization(&restored), &WebhookQuery { limit: 10, starting_after: None }).unwrap();
     assert_eq!(all.webhooks.iter().map(|webhook| &webhook.id).collect::<Vec<_>>(), [&id]);
     track(&restored, project, notification("after")).await;
     assert_eq!(receivers.messages("a", |messages| messages.len() == 2), ["before", "after"]);

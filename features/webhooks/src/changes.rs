@@ -1,31 +1,27 @@
 //! Changes of webhooks, and their progress. Every engine has all webhooks. The owner of a project
 //! sends its notifications, and the next owner continues.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use headcount_common::{ControlError, DocumentItem as _, DocumentSet, DocumentsError, checked_json, follow_made, partition_of};
-use headcount_control::{Author, Registry, RegistryError, Secret, WebhookId};
-use headcount_domain::ids::ProjectId;
+use headcount_control::{AuditAction, AuditTarget, Author, FieldChange, RegistryError, Secret, TargetType, WebhookId};
+use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
 
-use super::delivery::{DeliveryProgress, most_deliveries};
-use super::held::HeldWebhook;
-use super::store::Webhooks;
-use super::webhook::{PlannedWebhook, SigningSecret, Webhook};
+use crate::held::HeldWebhook;
+use crate::progress::{DeliveryProgress, most_deliveries};
+use crate::request::secret_of;
+use crate::store::Webhooks;
+use crate::webhook::{PlannedWebhook, SigningSecret, Webhook};
 
 impl Webhooks {
-    /// After each change, calls `propagate` with its number, which waits until all other nodes have
-    /// applied it.
-    pub(crate) fn propagate_with(&self, propagate: impl Fn(u64) + Send + Sync + 'static) {
-        self.items.propagate_with(propagate);
-    }
-
     /// Applies the changes of other nodes up to now. Returns the number of the last change.
     ///
     /// # Errors
     /// Returns a [`ControlError`]: changes applied before the failure stay.
-    pub(crate) fn follow(&self) -> Result<u64, ControlError> {
+    pub(crate) fn follow_changes(&self) -> Result<u64, ControlError> {
         self.items.follow(|id, webhook| {
             self.hold(id, webhook);
             Ok(())
@@ -39,7 +35,7 @@ impl Webhooks {
         match held.get_mut(id) {
             Some(held) => held.webhook = webhook,
             None => {
-                held.insert(HeldWebhook::begun(webhook));
+                held.insert(HeldWebhook::new(webhook));
             }
         }
         drop(held);
@@ -47,22 +43,22 @@ impl Webhooks {
     }
 
     /// Generates a secret: the number that is stored, and the secret for its owner.
-    pub(super) fn new_secret(&self) -> Result<(SigningSecret, Secret), RegistryError> {
+    pub(crate) fn new_secret(&self) -> Result<(SigningSecret, Secret), RegistryError> {
         let number = SigningSecret::random()?;
-        let shown = self.key.secret_of(&number);
+        let shown = secret_of(self.parts.signer(), &number);
         Ok((number, shown))
     }
 
     /// The secrets that sign at `now`, the current one first.
     pub(crate) fn secrets_of(&self, webhook: &Webhook, now: Instant) -> Vec<SigningSecret> {
-        webhook.secrets(now).iter().map(|number| SigningSecret::of(&self.key.secret_of(number))).collect()
+        let signer = self.parts.signer();
+        webhook.secrets(now).iter().map(|number| SigningSecret::of(&secret_of(signer, number))).collect()
     }
 
     /// Makes the change that `plan` returns for the current webhooks; `None` means no change. If
     /// another node's change comes first, `plan` is called again.
-    pub(super) fn make(
+    pub(crate) fn make(
         &self,
-        registry: &Registry,
         author: &Author,
         plan: impl Fn() -> Result<Option<PlannedWebhook>, RegistryError>,
     ) -> Result<Option<Webhook>, RegistryError> {
@@ -74,12 +70,24 @@ impl Webhooks {
                 return Ok(Some(None));
             };
             if noted.as_ref() != Some(&changes) {
-                registry.note_webhook_change(organization, &id, action, changes.clone(), author)?;
+                self.note(organization, &id, (action, changes.clone()), author)?;
                 noted = Some(changes);
             }
             Ok(self.put(expected, &id, webhook.as_ref())?.then_some(webhook))
         };
-        DocumentSet::<Webhook>::attempt(|| self.follow(), attempt)
+        DocumentSet::<Webhook>::attempt(|| self.follow_changes(), attempt)
+    }
+
+    /// Records in the audit log, durably, that a webhook is about to change.
+    pub(crate) fn note(
+        &self,
+        organization: OrganizationId,
+        id: &WebhookId,
+        (action, changes): (AuditAction, BTreeMap<String, FieldChange>),
+        author: &Author,
+    ) -> Result<(), RegistryError> {
+        let target = AuditTarget { kind: TargetType::Webhook, id: id.to_string() };
+        self.parts.registry().note_document_change(organization, target, action, changes, author)
     }
 
     /// Writes or removes a webhook. Returns `false` if another change came first.
@@ -89,7 +97,7 @@ impl Webhooks {
         if !self.items.put(expected, id, webhook)? {
             return Ok(false);
         }
-        self.items.propagate(follow_made(|| self.follow())?);
+        self.items.propagate(follow_made(|| self.follow_changes())?);
         if webhook.is_none()
             && let Err(error) = self.progress.remove(&id.to_string())
         {
@@ -99,7 +107,8 @@ impl Webhooks {
     }
 
     /// The project of a webhook.
-    pub(crate) fn project_of(&self, id: &WebhookId) -> Option<ProjectId> {
+    #[must_use]
+    pub fn project_of(&self, id: &WebhookId) -> Option<ProjectId> {
         self.held.read().get(id).map(|held| held.webhook.project)
     }
 
@@ -138,7 +147,7 @@ impl Webhooks {
     ///
     /// # Errors
     /// It may still have been written.
-    pub(super) fn write_progress(&self, id: &WebhookId, progress: &DeliveryProgress) -> io::Result<()> {
+    pub(crate) fn write_progress(&self, id: &WebhookId, progress: &DeliveryProgress) -> io::Result<()> {
         let not_read = || io::Error::other("how far it has come is not read yet");
         let revision = self.held.read().get(id).and_then(|held| held.cursor).ok_or_else(not_read)?;
         let bytes =
@@ -205,47 +214,49 @@ fn forget(held: &mut HeldWebhook) {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::sync::Arc;
 
-    use headcount_common::local::{LocalDocuments, LocalValues};
-    use headcount_common::secrets;
+    use headcount_actors::{Engine, EngineConfig};
     use headcount_storage::files::switch::{Plan, Switch};
 
-    use super::super::webhook::NewWebhook;
-    use super::super::{PROGRESS_SUFFIX, WEBHOOKS_DIR};
+    use crate::install;
+    use crate::request::WebhookSettings;
+    use crate::webhook::NewWebhook;
+
     use super::*;
+
+    fn open(dir: &Path) -> (Engine, Arc<Webhooks>) {
+        let settings = WebhookSettings::new(Arc::new(|url| Ok(url.to_owned())), Arc::new(|_| Ok(200)));
+        let mut config = EngineConfig::new(dir);
+        config.min_free_bytes = 0;
+        config.features = vec![install(WebhookSettings { sends: false, ..settings })];
+        let engine = Engine::open(config).unwrap();
+        let webhooks = engine.feature().unwrap();
+        (engine, webhooks)
+    }
 
     #[test]
     fn progress_that_can_not_be_written_stays_in_memory_until_it_can() {
         let home = tempfile::tempdir().unwrap();
-        let (registry, now) = (Registry::open(home.path()).unwrap(), Instant(1_700_000_000_000));
-        let keys = registry.initialize(now).unwrap();
-        secrets::create(home.path()).unwrap();
-        let dir = home.path().join(WEBHOOKS_DIR);
-        let open = || {
-            let values = LocalValues::open(&dir, PROGRESS_SUFFIX);
-            let places = (Arc::new(LocalDocuments::open(&dir).unwrap()) as _, Arc::new(values.unwrap()) as _);
-            let webhooks = Webhooks::new(places, secrets::signer(home.path()).unwrap());
-            webhooks.follow().unwrap();
-            webhooks
-        };
-        std::fs::create_dir_all(&dir).unwrap();
-        let webhooks = open();
+        let (engine, webhooks) = open(home.path());
+        let now = Instant(1_700_000_000_000);
+        let keys = engine.registry().initialize(now).unwrap();
         let new = NewWebhook { project: keys.project_id, url: "https://a.example/".to_owned(), events: None };
-        let check = |url: &str| Ok(url.to_owned());
-        let id = webhooks.create(&registry, keys.organization_id, (new, 3), check, &now.into()).unwrap().0.id;
+        let id = webhooks.create(keys.organization_id, new, now).unwrap().0.id;
         webhooks.load(&id).unwrap();
         let generation = webhooks.outlook(&id).unwrap().generation;
         webhooks.passed((&id, generation), 7, now);
-        let switch = Switch::arm(&dir, Plan { at: 1, failures: 1, ..Plan::default() });
-        webhooks.save(now, true);
+        let switch = Switch::arm(&home.path().join("control/webhooks"), Plan { at: 1, failures: 1, ..Plan::default() });
+        webhooks.write_unsaved(now, true);
         assert_eq!(switch.failed().len(), 1);
         drop(switch);
         let outlook = webhooks.outlook(&id).unwrap();
         assert_eq!((outlook.done, outlook.generation, webhooks.is_unsaved()), (7, generation, true));
-        webhooks.save(now, true);
+        webhooks.write_unsaved(now, true);
         assert!(!webhooks.is_unsaved());
-        let again = open();
+        drop((engine, webhooks));
+        let (_engine, again) = open(home.path());
         again.load(&id).unwrap();
         assert_eq!(again.outlook(&id).unwrap().done, 7);
     }

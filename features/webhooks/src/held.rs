@@ -7,54 +7,50 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
 
-use super::delivery::DeliveryProgress;
-use super::webhook::Webhook;
+use crate::progress::DeliveryProgress;
+use crate::webhook::Webhook;
 
 /// A webhook, and its progress.
 #[derive(Debug)]
-pub(super) struct HeldWebhook {
+pub(crate) struct HeldWebhook {
     /// The webhook. Its id and its project never change.
-    pub(super) webhook: Webhook,
-    pub(super) progress: DeliveryProgress,
+    pub(crate) webhook: Webhook,
+    pub(crate) progress: DeliveryProgress,
     /// The revision of the stored progress that this node continues from; `None` if it has not been
     /// read.
-    pub(super) cursor: Option<u64>,
+    pub(crate) cursor: Option<u64>,
     /// A number that changes with each replay, and with each owner.
-    pub(super) generation: u64,
+    pub(crate) generation: u64,
     /// The end of the log when this node took the partition over. Progress written before may know
     /// lost events at later positions. `None` after this node has written its own progress.
-    pub(super) lost_after: Option<Position>,
+    pub(crate) lost_after: Option<Position>,
     /// The time since when the progress is only in memory.
-    pub(super) unsaved_since: Option<Instant>,
+    pub(crate) unsaved_since: Option<Instant>,
 }
 
 impl HeldWebhook {
     /// Returns a new webhook.
-    pub(super) fn begun(webhook: Webhook) -> Self {
+    pub(crate) fn new(webhook: Webhook) -> Self {
         let progress = DeliveryProgress::of(&webhook);
-        Self::new(webhook, progress)
-    }
-
-    pub(super) fn new(webhook: Webhook, progress: DeliveryProgress) -> Self {
         Self { webhook, progress, cursor: None, generation: 0, lost_after: None, unsaved_since: None }
     }
 }
 
 /// The webhooks in memory, found by id and by project.
 #[derive(Debug, Default)]
-pub(super) struct HeldWebhooks {
+pub(crate) struct HeldWebhooks {
     by_id: BTreeMap<WebhookId, HeldWebhook>,
     by_project: HashMap<ProjectId, BTreeSet<WebhookId>>,
 }
 
 impl HeldWebhooks {
-    pub(super) fn insert(&mut self, held: HeldWebhook) {
+    pub(crate) fn insert(&mut self, held: HeldWebhook) {
         let (id, project) = (held.webhook.id.clone(), held.webhook.project);
         self.by_project.entry(project).or_default().insert(id.clone());
         self.by_id.insert(id, held);
     }
 
-    pub(super) fn remove(&mut self, id: &WebhookId) {
+    pub(crate) fn remove(&mut self, id: &WebhookId) {
         let Some(HeldWebhook { webhook, .. }) = self.by_id.remove(id) else { return };
         if let Some(of_project) = self.by_project.get_mut(&webhook.project) {
             of_project.remove(id);
@@ -64,30 +60,30 @@ impl HeldWebhooks {
         }
     }
 
-    pub(super) fn get(&self, id: &WebhookId) -> Option<&HeldWebhook> {
+    pub(crate) fn get(&self, id: &WebhookId) -> Option<&HeldWebhook> {
         self.by_id.get(id)
     }
 
-    pub(super) fn get_mut(&mut self, id: &WebhookId) -> Option<&mut HeldWebhook> {
+    pub(crate) fn get_mut(&mut self, id: &WebhookId) -> Option<&mut HeldWebhook> {
         self.by_id.get_mut(id)
     }
 
-    pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut HeldWebhook> {
+    pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut HeldWebhook> {
         self.by_id.values_mut()
     }
 
     /// All webhooks, in the order of their ids.
-    pub(super) fn all(&self) -> impl Iterator<Item = &HeldWebhook> + Clone {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &HeldWebhook> + Clone {
         self.by_id.values()
     }
 
     /// Whether a project has a webhook.
-    pub(super) fn has_of(&self, project: ProjectId) -> bool {
+    pub(crate) fn has_of(&self, project: ProjectId) -> bool {
         self.by_project.contains_key(&project)
     }
 
     /// The webhooks of a project, in the order of their ids.
-    pub(super) fn of_project(&self, project: ProjectId) -> impl Iterator<Item = &HeldWebhook> {
+    pub(crate) fn of_project(&self, project: ProjectId) -> impl Iterator<Item = &HeldWebhook> {
         let ids = self.by_project.get(&project).into_iter().flatten();
         ids.filter_map(|id| self.by_id.get(id))
     }
@@ -97,8 +93,8 @@ impl HeldWebhooks {
 mod tests {
     use headcount_domain::ids::OrganizationId;
 
-    use super::super::webhook::{SigningSecret, WebhookStatus};
     use super::*;
+    use crate::webhook::{SigningSecret, WebhookStatus};
 
     fn of(project: u64) -> HeldWebhook {
         let webhook = Webhook {
@@ -113,7 +109,7 @@ mod tests {
             secret: SigningSecret::random().unwrap(),
             former: None,
         };
-        HeldWebhook::new(webhook, DeliveryProgress::default())
+        HeldWebhook::new(webhook)
     }
 
     #[test]

@@ -2,21 +2,23 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_common::partition_of;
+use headcount_actors::{AskError, Feature, FeatureFigure, FirstEvents, MovedDocuments, PropagateChange};
+use headcount_common::{ControlError, partition_of};
 use headcount_control::WebhookId;
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::Instant;
 use headcount_domain::versions::Depends;
 use tokio::task::JoinSet;
 
-use super::handle::{Engine, Inner};
-use crate::scans::FirstEvents;
-use crate::shard::AskError;
-use crate::webhooks::{DeliveryAttempt, Notification, Outlook, SignedRequest, WebhookSettings, Webhooks, signature};
+use crate::KIND;
+use crate::request::{Notification, SignedRequest, signature};
+use crate::sending::{DeliveryAttempt, Outlook};
+use crate::store::Webhooks;
 
 /// The number of webhooks that send at the same time.
 const MAX_SENDING: usize = 16;
@@ -43,24 +45,69 @@ fn notification(position: Position, event: &Event) -> Option<(Notification, usiz
     Some((notification, bytes))
 }
 
-impl Engine {
-    /// Starts sending, while the engine exists.
-    pub(super) fn start_webhooks(&self) -> io::Result<()> {
-        let Some(settings) = self.inner.config.webhooks.clone() else { return Ok(()) };
-        self.remove_orphaned_webhooks();
-        if !settings.sends {
+impl Feature for Webhooks {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn start(self: Arc<Self>) -> io::Result<()> {
+        self.remove_orphans();
+        if !self.settings.sends {
             return Ok(());
         }
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_time().max_blocking_threads(MAX_SENDING + 1).build()?;
-        let webhooks = Arc::clone(&self.inner.webhooks);
-        let sender = Sender { engine: Arc::downgrade(&self.inner), webhooks, settings: Arc::new(settings) };
-        std::thread::Builder::new().name("webhooks".into()).spawn(move || {
-            runtime.block_on(Turns::new(sender).run());
+        std::thread::Builder::new().name(KIND.into()).spawn(move || {
+            runtime.block_on(Turns::new(Sender { webhooks: self }).run());
             // A slow receiver delays nothing. Its notification is sent again after the next start.
             runtime.shutdown_background();
         })?;
         Ok(())
+    }
+
+    fn close(&self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        self.work.notify_one();
+    }
+
+    fn save(&self) {
+        self.write_unsaved(self.parts.clock().now(), true);
+    }
+
+    fn notified(&self, project: ProjectId) {
+        self.wake(project);
+    }
+
+    fn takes(&self, partition: u16, until: Position) {
+        self.take_over(partition, until);
+    }
+
+    fn took(&self, partition: u16) {
+        self.wake_partition(partition);
+    }
+
+    fn gave_up(&self, partition: u16) {
+        self.give_up(partition);
+    }
+
+    fn projects_deleted(&self) {
+        self.remove_orphans();
+    }
+
+    fn follow(&self) -> Result<u64, ControlError> {
+        self.follow_changes()
+    }
+
+    fn propagate_with(&self, propagate: PropagateChange) {
+        self.items.propagate_with(propagate);
+    }
+
+    fn figures(&self) -> Vec<FeatureFigure> {
+        self.tries()
+    }
+
+    fn for_backup(&self, is_wanted: &dyn Fn(ProjectId) -> bool) -> Result<Box<dyn MovedDocuments>, ControlError> {
+        Ok(Box::new(self.moved(is_wanted)?))
     }
 }
 
@@ -97,7 +144,7 @@ impl Turns {
 
     async fn run(mut self) {
         let (webhooks, mut looked, mut saved) = (Arc::clone(&self.sender.webhooks), Stopwatch::now(), Stopwatch::now());
-        while !webhooks.is_stopped() && self.sender.engine.strong_count() > 0 {
+        while !webhooks.is_stopped() {
             let is_look = looked.elapsed() >= LOOK_EVERY;
             if is_look {
                 looked = Stopwatch::now();
@@ -196,9 +243,7 @@ impl Turns {
 /// Sends the notifications of one webhook at a time.
 #[derive(Clone)]
 struct Sender {
-    engine: Weak<Inner>,
     webhooks: Arc<Webhooks>,
-    settings: Arc<WebhookSettings>,
 }
 
 /// The reason why a turn ended early.
@@ -216,16 +261,15 @@ impl From<AskError> for Ended {
 }
 
 impl Sender {
-    /// The engine, for a moment. Nothing holds it while a receiver is awaited.
-    fn engine(&self) -> Result<Engine, Ended> {
-        let inner = self.engine.upgrade().filter(|inner| !inner.admission.is_closing()).ok_or(Ended::Stopped)?;
-        Ok(Engine { inner })
+    /// Checks that the engine stays open for now.
+    fn check_is_open(&self) -> Result<(), Ended> {
+        if self.webhooks.is_stopped() || self.webhooks.parts.is_closing() { Err(Ended::Stopped) } else { Ok(()) }
     }
 
     async fn save(&self) {
-        let Ok(now) = self.engine().map(|engine| engine.known_now()) else { return };
         let webhooks = Arc::clone(&self.webhooks);
-        if let Err(error) = tokio::task::spawn_blocking(move || webhooks.save(now, false)).await {
+        let save = move || webhooks.write_unsaved(webhooks.parts.known_now(), false);
+        if let Err(error) = tokio::task::spawn_blocking(save).await {
             tracing::error!(%error, "the progress of webhooks could not be written");
         }
     }
@@ -247,38 +291,36 @@ impl Sender {
 
     async fn try_turn(&self, id: &WebhookId) -> Result<NextTurn, Ended> {
         let Some(outlook) = self.webhooks.outlook(id) else { return Ok(NextTurn::Woken) };
-        let engine = self.engine()?;
-        let project = outlook.webhook.project;
-        let now = engine.known_now();
+        self.check_is_open()?;
+        let (parts, project) = (&self.webhooks.parts, outlook.webhook.project);
+        let now = parts.known_now();
         if let Some(wait) = self.wait(&outlook, now) {
             return Ok(NextTurn::After(wait));
         }
-        if engine.registry().policy(project).is_none() || !engine.owners().is_here(partition_of(project)) {
+        if parts.registry().policy(project).is_none() || !parts.owners().is_here(partition_of(project)) {
             return Ok(NextTurn::Woken);
         }
         let outlook = self.load(id, outlook).await?;
         if let Some(wait) = self.wait(&outlook, now) {
             return Ok(NextTurn::After(wait));
         }
-        let (incarnation, last) = engine.version(project, &Depends::Everything).await?;
-        self.forget_erased(&engine, &outlook).await?;
+        let (incarnation, last) = parts.version(project, &Depends::Everything).await?;
+        self.forget_erased(&outlook).await?;
         if last <= outlook.done {
             return Ok(NextTurn::Woken);
         }
         let FirstEvents { taken: notifications, until, has_more } =
-            engine.scans.first_after(project, outlook.done, READ_TOGETHER, notification).await?;
-        drop(engine);
+            parts.scans.first_after(project, outlook.done, READ_TOGETHER, notification).await?;
         let began = Stopwatch::now();
         for notification in notifications {
             if began.elapsed() >= TURN {
                 return Ok(NextTurn::Again);
             }
-            let engine = self.engine()?;
+            self.check_is_open()?;
             // The notifications may have been erased since they were read.
-            if engine.version(project, &Depends::Everything).await?.0 != incarnation {
+            if parts.version(project, &Depends::Everything).await?.0 != incarnation {
                 return Ok(NextTurn::Again);
             }
-            drop(engine);
             match self.deliver(id, outlook.generation, notification).await? {
                 DeliveryAttempt::Done => {}
                 DeliveryAttempt::Again(wait) => return Ok(NextTurn::After(wait)),
@@ -293,7 +335,7 @@ impl Sender {
     /// one.
     fn wait(&self, outlook: &Outlook, now: Instant) -> Option<Duration> {
         let wait_ms = u64::try_from(outlook.next_at?.0.saturating_sub(now.0)).ok().filter(|wait| *wait > 0)?;
-        Some(Duration::from_millis(wait_ms).min(self.settings.wait_after(u32::MAX)))
+        Some(Duration::from_millis(wait_ms).min(self.webhooks.settings.wait_after(u32::MAX)))
     }
 
     /// Continues from the progress of the project's former owner. Costs nothing if that is known,
@@ -312,34 +354,36 @@ impl Sender {
         // The current webhook: it may have been paused, or have a new secret.
         let outlook = self.webhooks.outlook(id).filter(|outlook| outlook.generation == generation);
         let Some(Outlook { webhook, .. }) = outlook else { return Ok(DeliveryAttempt::Outdated) };
-        let now = self.engine()?.clock().now();
+        self.check_is_open()?;
+        let (parts, settings) = (&self.webhooks.parts, &self.webhooks.settings);
+        let now = parts.clock().now();
         let body = notification.body(&webhook).map_err(|error| Ended::File(error.into()))?;
         let signature = signature(&self.webhooks.secrets_of(&webhook, now), now, &body);
-        let request = SignedRequest { url: webhook.url, signature, body, timeout: self.settings.timeout };
-        let transport = Arc::clone(&self.settings.transport);
-        let sent = tokio::task::spawn_blocking(move || transport.send(&request)).await;
+        let request = SignedRequest { url: webhook.url, signature, body, timeout: settings.timeout };
+        let deliver = Arc::clone(&settings.deliver);
+        let sent = tokio::task::spawn_blocking(move || deliver(&request)).await;
         let outcome = match sent {
-            Ok(answered) => answered.map_err(|failure| failure.code),
+            Ok(answered) => answered,
             Err(error) => {
                 tracing::error!(webhook = %id, %error, "a notification could not be sent");
                 Err("internal_error")
             }
         };
         // A notification that is given up is lost.
-        let now = self.engine()?.known_now();
-        Ok(self.webhooks.tried((id, generation), &notification, outcome, &self.settings, now))
+        self.check_is_open()?;
+        Ok(self.webhooks.tried((id, generation), &notification, outcome, parts.known_now()))
     }
 
     /// After an erasure, forgets deliveries of removed events.
-    async fn forget_erased(&self, engine: &Engine, outlook: &Outlook) -> Result<(), Ended> {
-        let (id, project) = (&outlook.webhook.id, outlook.webhook.project);
-        let reflected = engine.inner.erasures.reflected(project);
+    async fn forget_erased(&self, outlook: &Outlook) -> Result<(), Ended> {
+        let (id, project, parts) = (&outlook.webhook.id, outlook.webhook.project, &self.webhooks.parts);
+        let reflected = parts.reflected_erasures(project);
         if reflected == outlook.reflected {
             return Ok(());
         }
         let listed = self.webhooks.listed(id);
         let last = listed.last().copied().unwrap_or(0);
-        let there = engine.scans.existing(project, listed).await?;
+        let there = parts.scans.existing(project, listed).await?;
         let (webhooks, id) = (Arc::clone(&self.webhooks), id.clone());
         let kept = tokio::task::spawn_blocking(move || webhooks.keep(&id, &there, last, reflected)).await;
         kept.map_err(io::Error::other).flatten().map_err(Ended::File)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use headcount_common::DocumentItem;
-use headcount_control::{AuditAction, FieldChange, RegistryError, Secret, WEBHOOK_SECRET_PREFIX, WebhookId};
+use headcount_control::{AuditAction, FieldChange, RegistryError, Secret, WebhookId};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_domain::named_values;
@@ -14,8 +14,10 @@ use serde_json::{Value, json};
 
 /// The maximum length of a URL, in bytes.
 const MAX_URL_BYTES: usize = 2_048;
+/// The prefix of the secrets that webhooks sign with.
+pub(crate) const SECRET_PREFIX: &str = "whsec_";
 /// How long the former secret signs beside a new one.
-pub(super) const BOTH_SIGN_MS: i64 = 24 * 60 * 60 * 1_000;
+pub(crate) const BOTH_SIGN_MS: i64 = 24 * 60 * 60 * 1_000;
 
 named_values! {
     /// A kind of event that a webhook sends.
@@ -51,8 +53,8 @@ impl SigningSecret {
     }
 
     /// Generates a number for a secret.
-    pub(super) fn random() -> Result<Self, RegistryError> {
-        Ok(Self::of(&Secret::random(WEBHOOK_SECRET_PREFIX)?))
+    pub(crate) fn random() -> Result<Self, RegistryError> {
+        Ok(Self::of(&Secret::random(SECRET_PREFIX)?))
     }
 
     /// The key of the signature: the whole secret.
@@ -70,9 +72,9 @@ impl fmt::Debug for SigningSecret {
 /// The secret before the current one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct FormerSecret {
-    pub(super) secret: SigningSecret,
-    pub(super) valid_until: Instant,
+pub(crate) struct FormerSecret {
+    pub(crate) secret: SigningSecret,
+    pub(crate) valid_until: Instant,
 }
 
 /// A webhook.
@@ -95,8 +97,8 @@ pub struct Webhook {
     pub created_at: Instant,
     /// The project's last position at that time. Only later notifications are sent.
     pub(crate) created_after: Position,
-    pub(super) secret: SigningSecret,
-    pub(super) former: Option<FormerSecret>,
+    pub(crate) secret: SigningSecret,
+    pub(crate) former: Option<FormerSecret>,
 }
 
 impl DocumentItem for Webhook {
@@ -138,7 +140,7 @@ impl Webhook {
     }
 
     /// Returns the fields that differ between two states, for the audit log.
-    pub(super) fn differences(before: Option<&Self>, after: Option<&Self>) -> BTreeMap<String, FieldChange> {
+    pub(crate) fn differences(before: Option<&Self>, after: Option<&Self>) -> BTreeMap<String, FieldChange> {
         let fields = |webhook: &Self| {
             let Self { project, url, events, status, .. } = webhook;
             let events: Vec<_> = events.iter().map(|event| event.as_str()).collect();
@@ -159,7 +161,7 @@ impl Webhook {
 }
 
 /// Checks the kinds of events of a webhook.
-pub(super) fn check_events(events: Option<Vec<WebhookEvent>>) -> Result<Option<Vec<WebhookEvent>>, RegistryError> {
+pub(crate) fn check_events(events: Option<Vec<WebhookEvent>>) -> Result<Option<Vec<WebhookEvent>>, RegistryError> {
     match events {
         Some(events) if events.is_empty() => Err(RegistryError::invalid("events", "must name at least one event")),
         Some(_) => Ok(Some(vec![WebhookEvent::Notification])),
@@ -168,7 +170,7 @@ pub(super) fn check_events(events: Option<Vec<WebhookEvent>>) -> Result<Option<V
 }
 
 /// Checks a URL as far as possible without a connection. `check` knows the allowed hosts.
-pub(super) fn check_url(url: &str, check: impl FnOnce(&str) -> Result<String, String>) -> Result<String, RegistryError> {
+pub(crate) fn check_url(url: &str, check: impl FnOnce(&str) -> Result<String, String>) -> Result<String, RegistryError> {
     if url.len() > MAX_URL_BYTES {
         return Err(RegistryError::invalid("url", format!("must have at most {MAX_URL_BYTES} bytes")));
     }
@@ -176,18 +178,18 @@ pub(super) fn check_url(url: &str, check: impl FnOnce(&str) -> Result<String, St
 }
 
 /// A change of a webhook.
-pub(super) struct PlannedWebhook {
-    pub(super) id: WebhookId,
-    pub(super) organization: OrganizationId,
+pub(crate) struct PlannedWebhook {
+    pub(crate) id: WebhookId,
+    pub(crate) organization: OrganizationId,
     /// The new value; `None` to remove the webhook.
-    pub(super) webhook: Option<Webhook>,
-    pub(super) action: AuditAction,
-    pub(super) changes: BTreeMap<String, FieldChange>,
+    pub(crate) webhook: Option<Webhook>,
+    pub(crate) action: AuditAction,
+    pub(crate) changes: BTreeMap<String, FieldChange>,
 }
 
 impl PlannedWebhook {
     /// Plans to create a webhook, or to change `current`.
-    pub(super) fn of(action: AuditAction, current: Option<&Webhook>, webhook: Webhook) -> Self {
+    pub(crate) fn of(action: AuditAction, current: Option<&Webhook>, webhook: Webhook) -> Self {
         let changes = Webhook::differences(current, Some(&webhook));
         let (id, organization) = (webhook.id.clone(), webhook.organization);
         Self { id, organization, webhook: Some(webhook), action, changes }

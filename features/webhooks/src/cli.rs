@@ -1,5 +1,7 @@
 //! `headcount webhook`.
 
+#![expect(missing_docs, reason = "doc comments of flags are the help that users see")]
+
 use headcount_api::command::ManagementCommand;
 use headcount_api::command::failure::Failure;
 use headcount_api::command::managed_server::ManagedServer;
@@ -10,7 +12,7 @@ const PATH: &str = "/webhooks";
 
 /// A command about webhooks, which receive notifications.
 #[derive(Debug, clap::Subcommand)]
-pub(crate) enum WebhookCommand {
+pub enum WebhookCommand {
     /// List the webhooks, newest first
     List {
         /// The most webhooks: 1 to 100

@@ -1,0 +1,39 @@
+//! The stores of documents and values, by kind.
+
+use std::fmt::Debug;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::documents::Documents;
+use crate::local::CopiedDocuments;
+use crate::values::SharedValues;
+
+/// The kinds of documents that features have. A backup has all of them.
+pub const DOCUMENT_KINDS: [&str; 3] = ["webhooks", "privacy", "profiles"];
+
+/// The directory of a data directory with the documents of each kind.
+pub(crate) const KINDS_DIR: &str = "control";
+
+/// Opens the stores of documents and values, by kind.
+pub trait DocumentStores: Debug + Send + Sync {
+    /// Opens the documents of a kind. Called once for each.
+    ///
+    /// # Errors
+    /// They can't be read or written.
+    fn documents(&self, kind: &'static str) -> io::Result<Arc<dyn Documents>>;
+
+    /// Opens the values that belong to the documents of a kind, after these.
+    ///
+    /// # Errors
+    /// They can't be read or written.
+    fn values(&self, kind: &'static str) -> io::Result<Arc<dyn SharedValues>>;
+
+    /// Opens documents that are read often: with a copy in the data directory.
+    ///
+    /// # Errors
+    /// They can't be read or written.
+    fn copied_documents(&self, kind: &'static str, data_dir: &Path) -> io::Result<Arc<dyn Documents>> {
+        Ok(Arc::new(CopiedDocuments::new(self.documents(kind)?, &data_dir.join(KINDS_DIR).join(kind))?))
+    }
+}
