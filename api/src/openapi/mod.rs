@@ -3,6 +3,7 @@
 pub mod event;
 pub mod modifiers;
 pub mod responses;
+pub mod schemas;
 pub mod segment;
 
 /// Gives a type a schema that is written by hand.

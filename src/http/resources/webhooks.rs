@@ -9,12 +9,11 @@ use headcount_api::extract::body::{self, BodyContent, Media};
 use headcount_api::forward::travel::Travel;
 use headcount_api::forward::{forward, way};
 use headcount_api::management;
+use headcount_api::openapi::schemas;
 use headcount_control::{Secret, WebhookId};
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Timezone;
 use utoipa::openapi::schema::{Array, ArrayBuilder, Object};
-
-use crate::http::resources::schemas;
 
 fn events() -> Array {
     let description = "What it sends: `notification`, an event with `notify: true`.";

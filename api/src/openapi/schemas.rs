@@ -13,41 +13,41 @@ fn list_of(item: ObjectBuilder, description: &str) -> ArrayBuilder {
 }
 
 /// The schema of a value that has a name.
-pub(crate) fn named<T: NamedValues>(description: &str) -> Object {
+pub fn named<T: NamedValues>(description: &str) -> Object {
     one_of(T::names()).description(Some(description)).build()
 }
 
 /// The schema of the policy for bots.
-pub(crate) fn bots() -> Object {
+pub fn bots() -> Object {
     one_of(["drop", "record"]).description(Some("The policy for events of crawlers, monitors and previewers.")).build()
 }
 
 /// The policy for events that carry a privacy signal.
-pub(crate) fn signals_policy() -> Object {
+pub fn signals_policy() -> Object {
     let description = "The policy for events that carry a privacy signal.";
     one_of(["record", "anonymize", "drop"]).description(Some(description)).build()
 }
 
 /// A role.
-pub(crate) fn role() -> Object {
+pub fn role() -> Object {
     let description = "The role in the organization. That of a token is the lower of its own and its member's.";
     one_of(Role::names()).description(Some(description)).build()
 }
 
 /// A list of scopes, never an empty one.
-pub(crate) fn scopes() -> Array {
+pub fn scopes() -> Array {
     let scope = one_of(Scope::names());
     list_of(scope, "What the token may be used for. No scope implies another.").min_items(Some(1)).build()
 }
 
 /// A list of capabilities.
-pub(crate) fn capabilities() -> Array {
+pub fn capabilities() -> Array {
     let capability = one_of(Capability::names());
     list_of(capability, "The optional features that the organization may use.").build()
 }
 
 /// What a part of a rate limit must be.
-pub(crate) fn up_to_rate(what: &str) -> String {
+pub fn up_to_rate(what: &str) -> String {
     format!("an integer from 0 to {MAX_RATE_LIMIT}: {what}")
 }
 
