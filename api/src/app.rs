@@ -1,5 +1,6 @@
 //! The state that handlers share, and the client of a request.
 
+use std::any::Any;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,8 +18,10 @@ use crate::request_metrics::RequestMetrics;
 use crate::respond::error::ApiError;
 use crate::respond::kept::KeptAnswers;
 use crate::share_streams::ShareStreams;
-use crate::sign_in_limit::SignInLimit;
 use crate::turns::WaitingQuestions;
+
+/// The state of a feature, which its handlers share.
+pub type FeatureState = Box<dyn Any + Send + Sync>;
 
 /// The state that every handler has.
 #[derive(Debug)]
@@ -41,15 +44,26 @@ pub struct AppState {
     pub kept: KeptAnswers,
     /// The streams of readers of shares.
     pub share_streams: ShareStreams,
-    /// The sign-ins of the last second.
-    pub sign_ins: SignInLimit,
     /// The questions that wait for a position.
     pub waiting: WaitingQuestions,
     /// The counts of answers so far.
     pub request_metrics: RequestMetrics,
+    /// The states of the features.
+    pub features: Vec<FeatureState>,
 }
 
 impl AppState {
+    /// Returns the state of a feature.
+    ///
+    /// # Errors
+    /// The server was made without the feature.
+    pub fn of<T: Any>(&self) -> Result<&T, ApiError> {
+        self.features.iter().find_map(|state| state.downcast_ref()).ok_or_else(|| {
+            tracing::error!(state = std::any::type_name::<T>(), "the server was made without this feature");
+            ApiError::internal()
+        })
+    }
+
     /// Returns what the node that the client reached passed on with the request. `None`: this is that node.
     pub(crate) fn first_node(&self, request: &HttpRequest) -> Option<FirstNode> {
         request.extensions().get().copied()

@@ -4,8 +4,8 @@
 //! the file of an endpoint imports.
 //!
 //! `dispatch` brings a request to its handler: `forward` sends it to the node that owns its
-//! project, and `extract/auth.rs` decides 401 and 403. `middleware` surrounds every request. The
-//! program has the table of endpoints, and passes it to `routes`.
+//! project, and `extract/auth.rs` decides 401 and 403. `middleware` surrounds every request. Each
+//! feature has a table of endpoints (`endpoints!`), and the program passes all to `routes`.
 //!
 //! `command` has the client of a server, and how management commands send their requests and print
 //! the answers.
@@ -19,6 +19,7 @@ pub mod client_end;
 pub mod command;
 pub mod dispatch;
 pub mod endpoint;
+pub mod endpoints;
 pub mod extra_paths;
 pub mod extract;
 pub mod first_node;
@@ -37,5 +38,4 @@ pub mod request_metrics;
 pub mod respond;
 pub mod routes;
 pub mod share_streams;
-pub mod sign_in_limit;
 pub mod turns;

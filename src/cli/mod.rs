@@ -53,82 +53,99 @@ struct Cli {
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Run the server. On an empty data directory, it first creates an organization and prints its
-    /// keys
-    Serve(init::FirstArgs),
-    /// Create the first organization, project and keys, and print the keys
-    Init(init::InitArgs),
-    /// Print the effective settings and the source of each
-    Config(reference::ConfigArgs),
-    /// Print the OpenAPI document of the API, the same as `/openapi.json`
-    Openapi,
-    /// Check whether the running server is ready: exit code 0 if ready, 1 if not
-    Health(health::HealthArgs),
-    /// Print a one-time link that signs a browser in to the running server
-    Login(login::LoginArgs),
-    /// Run a server with sample events in a temporary directory
-    Demo(demo::DemoArgs),
-    /// Import events from a file: NDJSON, an export, a web server's access log, or an export of
-    /// Umami or GoatCounter
-    Import(import::ImportArgs),
-    /// Back up the data directory of a running or stopped server
-    Backup(backup::BackupArgs),
-    /// Restore a backup to a new data directory
-    Restore(backup::RestoreArgs),
-    /// Recompute every figure from the recorded events, and check all files
-    Verify(verify::VerifyArgs),
-    /// Export the recorded events of a project as NDJSON, CSV or Parquet
-    Export(export::ExportArgs),
-    /// Move events from the log to the archive
-    Archive(archive::ArchiveArgs),
-    /// Show the server's clock, and confirm it after a long downtime
-    Clock(clock::ClockArgs),
-    /// Show and change the organization, or create another one
-    Organization(ManageArgs<manage::OrganizationCommand>),
-    /// List, create, show, change and delete the members of the organization
-    Member(ManageArgs<manage::MemberCommand>),
-    /// List, create, show, change and delete projects
-    Project(ManageArgs<manage::ProjectCommand>),
-    /// List, create, show, change and delete the public keys of a project
-    Key(ManageArgs<manage::KeyCommand>),
-    /// List, create and revoke the shares of a project
-    Share(ManageArgs<manage::ShareCommand>),
-    /// List, create, show and revoke API tokens
-    Token(ManageArgs<manage::TokenCommand>),
-    /// List, create, show, change and delete webhooks, with their deliveries and secrets
-    Webhook(ManageArgs<manage::WebhookCommand>),
-    /// Export and erase the data of people, opt them in again, and list the requests
-    Privacy(ManageArgs<manage::PrivacyCommand>),
-    /// List the changes of the organization and who made them, newest first
-    AuditLog(manage::AuditLogArgs),
-    /// Change the timezone of an organization's days, on the data directory of a stopped server
-    Reindex(reindex::ReindexArgs),
-    /// Check and measure NATS brokers, and create, show and maintain a cluster
-    #[cfg(feature = "cluster")]
-    Cluster(cluster::ClusterArgs),
-    /// Print the completion script of a shell
-    Completions(reference::CompletionsArgs),
-    /// Write the manual pages into a directory
-    Man(reference::ManArgs),
+/// Makes the commands. A row has the arguments, whether the command may open the data directory
+/// itself, and runs it.
+macro_rules! commands {
+    ($settings:ident; $(
+        $(#[doc = $doc:tt])+
+        $(#[cfg($when:meta)])?
+        $name:ident $(($args:ident: $type:ty))? $(, opens_data: $opens_data:literal)? => $run:expr;
+    )*) => {
+        #[derive(Debug, Subcommand)]
+        enum Command {$(
+            $(#[doc = $doc])+
+            $(#[cfg($when)])?
+            $name $(($type))?,
+        )*}
+
+        impl Command {
+            fn opens_data(&self) -> bool {
+                match self {$(
+                    $(#[cfg($when)])?
+                    Self::$name { .. } => false $(|| $opens_data)?,
+                )*}
+            }
+
+            fn run(self, $settings: &Settings) -> Result<ExitCode, Failure> {
+                match self {$(
+                    $(#[cfg($when)])?
+                    Self::$name $(($args))? => $run,
+                )*}
+            }
+        }
+    };
 }
 
-impl Command {
-    /// Whether the command may open the data directory itself.
-    fn opens_data(&self) -> bool {
-        match self {
-            Self::Serve(_) | Self::Init(_) | Self::Import(_) | Self::Export(_) | Self::Archive(_) | Self::Clock(_) => true,
-            Self::Organization(_) | Self::Member(_) | Self::Project(_) | Self::Key(_) | Self::Token(_) => true,
-            Self::Share(_) | Self::Login(_) => true,
-            Self::Webhook(_) | Self::Privacy(_) | Self::AuditLog(_) | Self::Reindex(_) => true,
-            Self::Config(_) | Self::Openapi | Self::Demo(_) => false,
-            Self::Backup(_) | Self::Restore(_) | Self::Verify(_) => false,
-            #[cfg(feature = "cluster")]
-            Self::Cluster(_) => false,
-            Self::Health(_) | Self::Completions(_) | Self::Man(_) => false,
-        }
-    }
+commands! {
+    settings;
+
+    /// Run the server. On an empty data directory, it first creates an organization and prints its
+    /// keys
+    Serve(args: init::FirstArgs), opens_data: true => serve::run(settings, &args);
+    /// Create the first organization, project and keys, and print the keys
+    Init(args: init::InitArgs), opens_data: true => init::run(settings, &args);
+    /// Print the effective settings and the source of each
+    Config(args: reference::ConfigArgs) => reference::show_settings(settings, &args);
+    /// Print the OpenAPI document of the API, the same as `/openapi.json`
+    Openapi => openapi::run();
+    /// Check whether the running server is ready: exit code 0 if ready, 1 if not
+    Health(args: health::HealthArgs) => health::run(settings, &args);
+    /// Print a one-time link that signs a browser in to the running server
+    Login(args: login::LoginArgs), opens_data: true => login::run(settings, &args);
+    /// Run a server with sample events in a temporary directory
+    Demo(args: demo::DemoArgs) => demo::run(settings, &args);
+    /// Import events from a file: NDJSON, an export, a web server's access log, or an export of
+    /// Umami or GoatCounter
+    Import(args: import::ImportArgs), opens_data: true => import::run(settings, &args);
+    /// Back up the data directory of a running or stopped server
+    Backup(args: backup::BackupArgs) => backup::run(settings, &args);
+    /// Restore a backup to a new data directory
+    Restore(args: backup::RestoreArgs) => backup::restore(settings, &args);
+    /// Recompute every figure from the recorded events, and check all files
+    Verify(args: verify::VerifyArgs) => Ok(verify::run(settings, &args));
+    /// Export the recorded events of a project as NDJSON, CSV or Parquet
+    Export(args: export::ExportArgs), opens_data: true => export::run(settings, &args);
+    /// Move events from the log to the archive
+    Archive(args: archive::ArchiveArgs), opens_data: true => archive::run(settings, &args);
+    /// Show the server's clock, and confirm it after a long downtime
+    Clock(args: clock::ClockArgs), opens_data: true => clock::run(settings, &args);
+    /// Show and change the organization, or create another one
+    Organization(args: ManageArgs<headcount_organization::OrganizationCommand>), opens_data: true => manage::run(settings, &args);
+    /// List, create, show, change and delete the members of the organization
+    Member(args: ManageArgs<headcount_organization::MemberCommand>), opens_data: true => manage::run(settings, &args);
+    /// List, create, show, change and delete projects
+    Project(args: ManageArgs<headcount_organization::ProjectCommand>), opens_data: true => manage::run(settings, &args);
+    /// List, create, show, change and delete the public keys of a project
+    Key(args: ManageArgs<headcount_organization::KeyCommand>), opens_data: true => manage::run(settings, &args);
+    /// List, create and revoke the shares of a project
+    Share(args: ManageArgs<headcount_organization::ShareCommand>), opens_data: true => manage::run(settings, &args);
+    /// List, create, show and revoke API tokens
+    Token(args: ManageArgs<headcount_organization::TokenCommand>), opens_data: true => manage::run(settings, &args);
+    /// List, create, show, change and delete webhooks, with their deliveries and secrets
+    Webhook(args: ManageArgs<headcount_webhooks::WebhookCommand>), opens_data: true => manage::run(settings, &args);
+    /// Export and erase the data of people, opt them in again, and list the requests
+    Privacy(args: ManageArgs<manage::PrivacyCommand>), opens_data: true => manage::run(settings, &args);
+    /// List the changes of the organization and who made them, newest first
+    AuditLog(args: headcount_organization::AuditLogArgs), opens_data: true => manage::execute(settings, &args.common, &args.query);
+    /// Change the timezone of an organization's days, on the data directory of a stopped server
+    Reindex(args: reindex::ReindexArgs), opens_data: true => reindex::run(settings, &args);
+    /// Check and measure NATS brokers, and create, show and maintain a cluster
+    #[cfg(feature = "cluster")]
+    Cluster(args: cluster::ClusterArgs) => cluster::run(settings, args);
+    /// Print the completion script of a shell
+    Completions(args: reference::CompletionsArgs) => reference::complete(Cli::command(), &args);
+    /// Write the manual pages into a directory
+    Man(args: reference::ManArgs) => reference::write_pages(Cli::command(), &args);
 }
 
 /// Runs the command line of the process.
@@ -162,36 +179,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
     if command.opens_data() {
         narrow(&settings.data_dir);
     }
-    match command {
-        Command::Serve(first) => serve::run(&settings, &first),
-        Command::Init(args) => init::run(&settings, &args),
-        Command::Config(args) => reference::show_settings(&settings, &args),
-        Command::Openapi => openapi::run(),
-        Command::Demo(args) => demo::run(&settings, &args),
-        Command::Import(args) => import::run(&settings, &args),
-        Command::Backup(args) => backup::run(&settings, &args),
-        Command::Restore(args) => backup::restore(&settings, &args),
-        Command::Verify(args) => Ok(verify::run(&settings, &args)),
-        Command::Export(args) => export::run(&settings, &args),
-        Command::Archive(args) => archive::run(&settings, &args),
-        Command::Clock(args) => clock::run(&settings, &args),
-        Command::Organization(args) => manage::run(&settings, &args),
-        Command::Member(args) => manage::run(&settings, &args),
-        Command::Project(args) => manage::run(&settings, &args),
-        Command::Key(args) => manage::run(&settings, &args),
-        Command::Share(args) => manage::run(&settings, &args),
-        Command::Login(args) => login::run(&settings, &args),
-        Command::Health(args) => health::run(&settings, &args),
-        Command::Token(args) => manage::run(&settings, &args),
-        Command::Webhook(args) => manage::run(&settings, &args),
-        Command::Privacy(args) => manage::run(&settings, &args),
-        Command::AuditLog(args) => manage::audit_log(&settings, &args),
-        Command::Reindex(args) => reindex::run(&settings, &args),
-        #[cfg(feature = "cluster")]
-        Command::Cluster(args) => cluster::run(&settings, args),
-        Command::Completions(args) => reference::complete(Cli::command(), &args),
-        Command::Man(args) => reference::write_pages(Cli::command(), &args),
-    }
+    command.run(&settings)
 }
 
 /// Removes the permissions of other users from an existing data directory.

@@ -1,5 +1,5 @@
-//! The endpoints of the interface: what follows from their table (`resources/mod.rs`), the routes
-//! and the OpenAPI document.
+//! The endpoints of the interface: the routes and the OpenAPI document, which follow from the tables
+//! of the features.
 
 use std::sync::LazyLock;
 
@@ -8,70 +8,29 @@ use actix_web::http::Method;
 use actix_web::web::{Data, ServiceConfig};
 use headcount_api::app::AppState;
 use headcount_api::call::{ApiCall, at_once};
-use headcount_api::dispatch::{Access, Endpoint};
 use headcount_api::extra_paths::ExtraPaths;
-use headcount_api::extract::auth::{self, MinRole};
-use headcount_api::forward::travel::{Destination, Travel};
+use headcount_api::extract::auth;
 use headcount_api::node;
 use headcount_api::openapi::modifiers::{Closed, Credentials, RateLimits};
 use headcount_api::openapi::responses::{ImpliedErrors, SharedResponses};
 use headcount_api::respond::code::CodeTable;
 use headcount_api::respond::error::{ApiError, ErrorBody, SegmentErrorBody};
 use headcount_api::routes::Router;
-use headcount_control::Scope;
-use utoipa::openapi::HttpMethod;
-use utoipa::{OpenApi, Path as _};
+use utoipa::{Modify, OpenApi};
 
+use crate::http::features::ENDPOINTS;
 use crate::http::resources;
 use crate::http::resources::docs::DocumentJson;
 use crate::http::resources::events::cors;
 use crate::http::resources::{docs, health, metrics, page};
 
-/// Who may ask, with the scope and the role of the token.
-macro_rules! access {
-    ($handler:path, $access:ident) => {
-        Access::$access(|call| Box::pin($handler(call)))
-    };
-    ($handler:path, $access:ident $scope:ident $role:ident) => {
-        Access::$access(Scope::$scope, MinRole::$role, |call, caller| Box::pin($handler(call, caller)))
-    };
-}
-
-/// Which node answers.
-macro_rules! destination {
-    () => {
-        Destination::Here
-    };
-    ($destination:ident) => {
-        Destination::$destination
-    };
-    ($destination:ident $travel:ident) => {
-        Destination::$destination(Travel::$travel)
-    };
-}
-
-macro_rules! define {
-    ($($($module:ident)::+ => $handler:ident: $access:ident $(($scope:ident, $role:ident))? $(, $destination:ident $(($travel:ident))?)?;)*) => {
-        /// All operations: their paths and methods, and what answers them.
-        pub(crate) fn operations() -> Vec<(String, Vec<HttpMethod>, Endpoint)> {
-            pastey::paste! {
-                vec![$({
-                    use resources::$($module)::+::{[<__path_ $handler>] as Documented, $handler};
-                    let access = access!($handler, $access $($scope $role)?);
-                    let destination = destination!($($destination $($travel)?)?);
-                    (Documented::path(), Documented::methods(), Endpoint { access, destination })
-                }),*]
-            }
-        }
-
-        /// The document of all operations.
-        #[derive(OpenApi)]
-        #[openapi(
-            info(title = "headcount", version = health::API_SEMVER, description = include_str!("description.md")),
-            paths($(resources::$($module)::+::$handler),*),
-            components(schemas(ErrorBody, SegmentErrorBody)),
-            security(("api_token" = []), ("session" = [])),
-            tags(
+/// What the document says besides the endpoints.
+#[derive(OpenApi)]
+#[openapi(
+    info(title = "headcount", version = health::API_SEMVER, description = include_str!("description.md")),
+    components(schemas(ErrorBody, SegmentErrorBody)),
+    security(("api_token" = []), ("session" = [])),
+    tags(
         (name = "events", description = "Recording what happens."),
         (name = "segment", description = "Segment's HTTP API, for its SDKs. Their write key is the public key."),
         (name = "analytics", description = "Counting events and users of a project."),
@@ -87,13 +46,17 @@ macro_rules! define {
         (name = "privacy", description = "What is recorded of one person, and its removal."),
         (name = "operations", description = "The process itself."),
     ),
-            modifiers(&CodeTable, &SharedResponses, &ImpliedErrors, &Credentials, &Closed, &RateLimits),
-        )]
-        pub(crate) struct Document;
-    };
-}
+)]
+struct Frame;
 
-resources::endpoints!(define);
+/// Makes the document of all operations.
+fn document() -> utoipa::openapi::OpenApi {
+    let frame = Frame::openapi();
+    let mut document = ENDPOINTS.iter().fold(frame, |document, endpoints| document.merge_from((endpoints.document)()));
+    let modifiers: [&dyn Modify; 6] = [&CodeTable, &SharedResponses, &ImpliedErrors, &Credentials, &Closed, &RateLimits];
+    modifiers.iter().for_each(|modifier| modifier.modify(&mut document));
+    document
+}
 
 /// What paths begin with that the server keeps for itself, besides those of the document.
 const RESERVED: [&str; 5] = ["v1", "ui", "assets", "session", "node"];
@@ -103,7 +66,7 @@ pub(crate) fn routes(config: &mut ServiceConfig, state: &Data<AppState>) {
     metrics::start();
     let extra = &state.extra_paths;
     let mut router = Router::new(state);
-    for (path, methods, endpoint) in operations() {
+    for (path, methods, endpoint) in ENDPOINTS.iter().flat_map(|endpoints| (endpoints.operations)()) {
         router.operation(&path, &methods, endpoint);
     }
     if let Some(path) = &extra.collect {
@@ -138,7 +101,7 @@ fn not_found(call: &ApiCall) -> Result<HttpResponse, ApiError> {
 pub(crate) fn taken(extra: &ExtraPaths) -> Option<&str> {
     // The document takes a while to make, and few servers have further paths.
     extra.paths().next()?;
-    let interface = Document::openapi().paths.paths;
+    let interface = document().paths.paths;
     let first_segment = |path: &str| path.split('/').nth(1).unwrap_or_default().to_owned();
     let is_same = extra.script == extra.collect;
     let is_known = |first: &str| interface.keys().any(|known| first_segment(known) == first) || RESERVED.contains(&first);
@@ -148,7 +111,7 @@ pub(crate) fn taken(extra: &ExtraPaths) -> Option<&str> {
 /// Returns the document as JSON, which is made once.
 pub(crate) fn json() -> &'static str {
     static JSON: LazyLock<String> = LazyLock::new(|| {
-        Document::openapi().to_json().unwrap_or_else(|error| {
+        document().to_json().unwrap_or_else(|error| {
             tracing::error!(%error, "the OpenAPI document can't be written as JSON");
             "{}".to_owned()
         })

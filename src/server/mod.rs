@@ -35,13 +35,13 @@ use headcount_api::request_metrics::RequestMetrics;
 use headcount_api::respond::error::ApiError;
 use headcount_api::respond::kept::KeptAnswers;
 use headcount_api::share_streams::ShareStreams;
-use headcount_api::sign_in_limit::SignInLimit;
 use headcount_api::turns::WaitingQuestions;
 use headcount_control::OperatorToken;
 use ipnet::IpNet;
 use parking_lot::Mutex;
 
 use crate::http::endpoints::{self, routes};
+use crate::http::features;
 use crate::open_files;
 use connection::{BoundedConnection, HeadBytes, LastRequest};
 use starting::StartingServer;
@@ -258,10 +258,10 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
         extra_paths,
         kept: KeptAnswers::default(),
         share_streams: ShareStreams::default(),
-        sign_ins: SignInLimit::default(),
         waiting: WaitingQuestions::default(),
         request_metrics: RequestMetrics::new().map_err(io::Error::other)?,
         operator: operator_token(&engine),
+        features: features::states(&engine),
     });
     let (heads, answers) = (HeadBytes::default(), LargeAnswers::default());
     // Each connection may need another one to another node.

@@ -39,8 +39,8 @@ OPTIMIZED = ("headcount-domain", "headcount-histories", "headcount-model", "head
 # The package in the root, and what its build needs of the root.
 PROGRAM = "."
 OF_PROGRAM = ("src", "web/dist", "tracker/dist", "tests/it")
-# Names that need no import.
-PRELUDE = {"Err", "None", "Ok", "Option", "Self", "Some", "String", "Vec", "crate", "self", "std", "super", "i64", "u32", "u64"}
+# Names that need no import, those of tables of endpoints included.
+PRELUDE = {"ProjectOwner", "Reads", "Err", "None", "Ok", "Option", "Self", "Some", "String", "Vec", "crate", "self", "std", "super", "i64", "u32", "u64"}
 
 
 def run_tests(tree, *arguments, trials=TRIALS):
@@ -78,12 +78,17 @@ def try_domain(tree, name=""):
     return passed, output
 
 
-def try_engine(tree, name=""):
-    """Runs the tests of webhooks and builds."""
-    passed, output = run_tests(tree, "-p", "headcount-actors", "--test", "webhooks", "--test", "builds")
+def try_webhooks(tree, name=""):
+    """Runs the tests of webhooks."""
+    passed, output = run_tests(tree, "-p", "headcount-webhooks")
     if passed and name:
-        passed, output = run_tests(tree, "-p", "headcount-actors", "--lib", "--", "webhooks::")
+        passed, output = run_tests(tree, "-p", "headcount-common", "--lib", "--", "local::")
     return passed, output
+
+
+def try_builds(tree, name=""):
+    """Runs the tests of builds of company profiles."""
+    return run_tests(tree, "-p", "headcount-actors", "--test", "builds")
 
 
 def try_states(tree, name=""):
@@ -197,7 +202,8 @@ ENGINE = ("common", "control", "actors")
 
 SUITES = [
     Suite(("domain",), bugs.BUGS, "domain", try_domain),
-    Suite(ENGINE, engine_bugs.BUGS, "actors", try_engine),
+    Suite((*ENGINE, "features/webhooks"), engine_bugs.WEBHOOK_BUGS, "features/webhooks", try_webhooks),
+    Suite(ENGINE, engine_bugs.BUILD_BUGS, "actors", try_builds),
     Suite(ENGINE, engine_bugs.STATE_BUGS, "actors", try_states),
     Suite(ENGINE, explain_bugs.BUGS, "actors", try_explain),
     Suite(("domain",), explain_bugs.DOMAIN_BUGS, "actors", try_explain),
@@ -212,7 +218,7 @@ SUITES = [
     Suite(("cluster",), node_bugs.MOVING_NODE_BUGS, PROGRAM, try_moving),
     Suite(("cluster",), version_bugs.BUGS, PROGRAM, try_versions),
     Suite(ENGINE, version_bugs.ENGINE_BUGS, PROGRAM, try_versions),
-    Suite(("api", PROGRAM), forward_bugs.BUGS, PROGRAM, try_forward),
+    Suite(("api", "features/organization", PROGRAM), forward_bugs.BUGS, PROGRAM, try_forward),
 ]
 
 

@@ -1,7 +1,5 @@
 //! `headcount webhook`.
 
-#![expect(missing_docs, reason = "doc comments of flags are the help that users see")]
-
 use headcount_api::command::ManagementCommand;
 use headcount_api::command::failure::Failure;
 use headcount_api::command::managed_server::ManagedServer;

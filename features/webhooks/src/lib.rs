@@ -11,9 +11,9 @@
 #![forbid(unsafe_code)]
 
 mod changes;
-pub mod cli;
+mod cli;
 mod held;
-pub mod http;
+mod http;
 mod moved;
 mod progress;
 mod request;
@@ -22,6 +22,10 @@ mod sending;
 mod store;
 mod webhook;
 
+use headcount_api::endpoints;
+use headcount_api::endpoints::Endpoints;
+
+pub use cli::WebhookCommand;
 pub use moved::MOVED;
 pub use progress::{Delivery, DeliveryPage, DeliveryQuery, DeliveryStatus, MAX_DELIVERIES};
 pub use request::{CheckUrl, Deliver, SignedRequest, WebhookSettings};
@@ -30,3 +34,15 @@ pub use webhook::{NewWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookStatus
 
 /// The kind of documents that webhooks are.
 const KIND: &str = "webhooks";
+
+/// The endpoints.
+pub const ENDPOINTS: Endpoints = endpoints! {
+    http => list: Organization(Admin, Admin);
+    http => create: Organization(Admin, Admin), ByHandler;
+    http => show: Organization(Admin, Admin);
+    http => change: Organization(Admin, Admin);
+    http => remove: Organization(Admin, Admin);
+    http => rotate_secret: Organization(Admin, Admin);
+    http => deliveries: Organization(Admin, Admin), OwnerOf(Reads, http::project_of);
+    http => replay: Organization(Admin, Admin), OwnerOf(Records, http::project_of);
+};

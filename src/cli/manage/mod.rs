@@ -5,16 +5,8 @@
 //! goes to the server of `--url`, else to the server on the data directory. If no server runs
 //! there, this process starts one and stops it at the end.
 
-mod audit_log;
-mod keys;
 mod managed_server;
-mod members;
-mod organizations;
 mod privacy;
-mod projects;
-mod shares;
-mod tokens;
-mod webhooks;
 
 use std::process::ExitCode;
 
@@ -23,27 +15,15 @@ use headcount_api::command::failure::Failure;
 use headcount_api::command::{CommonFlags, ManageArgs, ManagementCommand};
 
 use crate::config::Settings;
-pub(crate) use audit_log::AuditLogArgs;
-pub(crate) use keys::KeyCommand;
-pub(crate) use members::MemberCommand;
-pub(crate) use organizations::OrganizationCommand;
 pub(crate) use privacy::PrivacyCommand;
-pub(crate) use projects::ProjectCommand;
-pub(crate) use shares::ShareCommand;
-pub(crate) use tokens::TokenCommand;
-pub(crate) use webhooks::WebhookCommand;
 
 /// Runs a command with subcommands.
 pub(crate) fn run<C: Subcommand + ManagementCommand>(settings: &Settings, args: &ManageArgs<C>) -> Result<ExitCode, Failure> {
     execute(settings, &args.common, &args.command)
 }
 
-/// Runs `audit-log`.
-pub(crate) fn audit_log(settings: &Settings, args: &AuditLogArgs) -> Result<ExitCode, Failure> {
-    execute(settings, &args.common, &args.query)
-}
-
-fn execute(settings: &Settings, common: &CommonFlags, command: &impl ManagementCommand) -> Result<ExitCode, Failure> {
+/// Runs a command on the server of the data directory, or the one that the flags name.
+pub(crate) fn execute(settings: &Settings, common: &CommonFlags, command: &impl ManagementCommand) -> Result<ExitCode, Failure> {
     let (server, own) = managed_server::open(settings, common, command.rights())?;
     let reply = command.send(&server);
     if let Some(own) = own {

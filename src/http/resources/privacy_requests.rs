@@ -7,6 +7,7 @@ use headcount_actors::privacy::{
 use headcount_api::blocking;
 use headcount_api::endpoint::*;
 use headcount_api::management;
+use headcount_api::openapi::schemas;
 use headcount_control::PrivacyRequestId;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::names::UnknownName;
@@ -14,8 +15,6 @@ use headcount_domain::queries::LifetimeFigures;
 use headcount_domain::time::{Instant, Timezone};
 use serde_json::{Value, json};
 use utoipa::openapi::schema::Object;
-
-use crate::http::resources::schemas;
 
 fn kinds() -> Object {
     schemas::named::<PrivacyRequestKind>(

@@ -16,7 +16,6 @@ use headcount_api::middleware;
 use headcount_api::request_metrics::RequestMetrics;
 use headcount_api::respond::kept::KeptAnswers;
 use headcount_api::share_streams::ShareStreams;
-use headcount_api::sign_in_limit::SignInLimit;
 use headcount_api::turns::WaitingQuestions;
 use headcount_common::clock::FixedClock;
 use headcount_control::{Initial, NewToken, OPERATOR_FILE, OperatorToken, Role, Scope};
@@ -24,6 +23,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::http::endpoints::routes;
+use crate::http::features;
 
 /// The server.
 pub(crate) struct TestServer {
@@ -68,8 +68,10 @@ impl TestServer {
         let keys = engine.registry().initialize(engine.clock().now()).unwrap();
         let operator = Some(OperatorToken::create(dir.path()).unwrap());
         let request_metrics = RequestMetrics::new().unwrap();
+        let features = features::states(&engine);
         let state = AppState {
             engine,
+            features,
             trusted_proxies: Vec::new(),
             geo_header: None,
             query_origins: Vec::new(),
@@ -78,7 +80,6 @@ impl TestServer {
             operator,
             kept: KeptAnswers::default(),
             share_streams: ShareStreams::default(),
-            sign_ins: SignInLimit::default(),
             waiting: WaitingQuestions::default(),
             request_metrics,
         };

@@ -17,7 +17,7 @@ pub struct Crate {
 }
 
 /// The crates of the product.
-pub const CRATES: [Crate; 12] = [
+pub const CRATES: [Crate; 14] = [
     Crate { src: "allocator/src/", root: "lib.rs" },
     Crate { src: "scheduling/src/", root: "lib.rs" },
     Crate { src: "suffixes/src/", root: "lib.rs" },
@@ -29,6 +29,8 @@ pub const CRATES: [Crate; 12] = [
     Crate { src: "actors/src/", root: "lib.rs" },
     Crate { src: "api/src/", root: "lib.rs" },
     Crate { src: "cluster/src/", root: "lib.rs" },
+    Crate { src: "features/organization/src/", root: "lib.rs" },
+    Crate { src: "features/webhooks/src/", root: "lib.rs" },
     Crate { src: "src/", root: "lib.rs" },
 ];
 

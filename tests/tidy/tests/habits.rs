@@ -5,6 +5,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
+use std::collections::BTreeSet;
+
 use headcount_tidy::functions::functions;
 use headcount_tidy::imports::{CRATES, Modules, circles};
 use headcount_tidy::lines::{by_crate, production_lines};
@@ -55,7 +57,7 @@ fn production_lines_stay_within_the_budget() {
 #[test]
 fn comments_fit_the_width_of_prose() {
     // Macros make texts of the API's document of these, each of one line.
-    let documents = ["api/", "src/http/", "domain/src/intake/submission.rs"];
+    let documents = ["api/", "features/", "src/http/", "domain/src/intake/submission.rs"];
     let mut wide = Vec::new();
     for source in tree() {
         let has_texts = documents.iter().any(|folder| source.name.starts_with(folder));
@@ -131,6 +133,7 @@ fn imports_go_one_way() {
         ("actors/src", &["actix_web"]),
         ("api/src", &["headcount_cluster", "headcount_research", "headcount::"]),
         ("cluster/src", &["headcount_api", "headcount::"]),
+        ("features/", &["headcount::"]),
         ("benches/load", &["headcount::", "headcount_"]),
         ("tests/model", &["headcount_domain", "headcount_storage", "headcount_actors"]),
         ("tests/histories", &["headcount_domain", "headcount_storage", "headcount_actors"]),
@@ -139,6 +142,23 @@ fn imports_go_one_way() {
             let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
             let wrong = code.filter(|line| forbidden.iter().any(|word| line.contains(word))).collect::<Vec<_>>();
             assert!(wrong.is_empty(), "{name} knows what it must not: {wrong:?}");
+        }
+    }
+}
+
+/// Features never import each other, and only the program imports them.
+#[test]
+fn features_are_on_their_own() {
+    let features: BTreeSet<&str> =
+        CRATES.iter().filter_map(|one| one.src.strip_prefix("features/")?.strip_suffix("/src/")).collect();
+    let sources = tree();
+    let in_features = sources.iter().filter_map(|source| source.name.strip_prefix("features/")?.split('/').next());
+    assert_eq!(in_features.collect::<BTreeSet<_>>(), features, "`CRATES` has every feature");
+    for Source { name, text } in sources.iter().filter(|source| CRATES.iter().any(|one| source.name.starts_with(one.src))) {
+        for feature in
+            features.iter().filter(|feature| !name.starts_with("src/") && !name.starts_with(&format!("features/{feature}/")))
+        {
+            assert!(!text.contains(&format!("headcount_{feature}")), "{name} imports the feature {feature}");
         }
     }
 }

@@ -14,7 +14,7 @@ const PATH: &str = "/organization";
 
 /// A command about the organization.
 #[derive(Debug, clap::Subcommand)]
-pub(crate) enum OrganizationCommand {
+pub enum OrganizationCommand {
     /// Show the organization
     Show,
     /// Change the organization. Only the settings with a flag change
@@ -29,7 +29,7 @@ pub(crate) enum OrganizationCommand {
 
 /// The settings of an organization.
 #[derive(Debug, clap::Args)]
-pub(crate) struct OrganizationFlags {
+pub struct OrganizationFlags {
     /// Name
     #[arg(long)]
     name: Option<String>,

@@ -2,9 +2,8 @@
 
 use headcount_api::endpoint::*;
 use headcount_api::management::{self, optional_role, role};
+use headcount_api::openapi::schemas;
 use headcount_control::{ApiToken, Member, MemberId, MemberPatch, NewMember, Role};
-
-use crate::http::resources::schemas;
 
 json_body! {
     /// A new member.

@@ -3,9 +3,8 @@
 
 use headcount_api::endpoint::*;
 use headcount_api::management;
+use headcount_api::openapi::schemas;
 use headcount_control::{Project, RateLimitPatch};
-
-use crate::http::resources::schemas;
 
 /// A new public key.
 #[derive(Debug, Serialize, ToSchema)]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 /// A command about projects.
 #[derive(Debug, clap::Subcommand)]
-pub(crate) enum ProjectCommand {
+pub enum ProjectCommand {
     /// List the projects
     List,
     /// Create a project with one public key
@@ -45,7 +45,7 @@ pub(crate) enum ProjectCommand {
 
 /// The settings of a project.
 #[derive(Debug, clap::Args)]
-pub(crate) struct ProjectFlags {
+pub struct ProjectFlags {
     /// Currency of its figures, such as EUR; can't change after the first event
     #[arg(long, value_name = "CODE")]
     currency: Option<String>,
@@ -80,7 +80,7 @@ pub(crate) struct ProjectFlags {
 
 /// The limits of a project.
 #[derive(Debug, clap::Args)]
-pub(crate) struct LimitFlags {
+pub struct LimitFlags {
     /// Events per second of all public keys together; 0 removes the limit
     #[arg(long, value_name = "N")]
     rate_limit: Option<u32>,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use headcount_api::endpoint::*;
 use headcount_api::management;
+use headcount_api::openapi::schemas;
 use headcount_control::{Capability, Organization, OrganizationPatch};
 use headcount_domain::intake::policy::Rates;
 use headcount_domain::money::{Currency, Rate};
@@ -12,8 +13,6 @@ use headcount_domain::time::Timezone;
 use serde::Serializer;
 use serde_json::value::RawValue;
 use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, Type};
-
-use crate::http::resources::schemas;
 
 json_body! {
     /// A change of the organization: absent fields stay unchanged.

@@ -7,7 +7,7 @@ use headcount_api::command::request::{Body, Reply};
 
 /// A command about the public keys of a project.
 #[derive(Debug, clap::Args)]
-pub(crate) struct KeyArgs {
+pub struct KeyArgs {
     /// Project, by id or unique name [default: the only one]
     #[arg(long, value_name = "PROJECT")]
     project: Option<String>,
@@ -15,7 +15,7 @@ pub(crate) struct KeyArgs {
 
 /// A command about the public keys of a project.
 #[derive(Debug, clap::Subcommand)]
-pub(crate) enum KeyCommand {
+pub enum KeyCommand {
     /// List the keys that are valid, oldest first
     List {
         #[command(flatten)]

@@ -10,7 +10,7 @@ const PATH: &str = "/members";
 
 /// A command about the members of the organization.
 #[derive(Debug, clap::Subcommand)]
-pub(crate) enum MemberCommand {
+pub enum MemberCommand {
     /// List the members, oldest first
     List,
     /// Create a member, a person with API tokens

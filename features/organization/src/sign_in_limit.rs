@@ -8,14 +8,14 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 /// How many tries an address has in any second.
-pub(crate) const TRIES_A_SECOND: usize = 5;
+const TRIES_A_SECOND: usize = 5;
 /// The most addresses that may try within a second. Others are refused meanwhile.
 const MAX_ADDRESSES: usize = 8_192;
 const SECOND: Duration = Duration::from_secs(1);
 
 /// The tries of the last second.
 #[derive(Debug, Default)]
-pub struct SignInLimit(Mutex<HashMap<IpAddr, Tries>>);
+pub(crate) struct SignInLimit(Mutex<HashMap<IpAddr, Tries>>);
 
 /// When the last tries of an address were, oldest first.
 #[derive(Debug, Default)]
@@ -45,7 +45,7 @@ fn is_over(time: Duration, now: Duration) -> bool {
 
 impl SignInLimit {
     /// Counts a try of an address at `now`, which counts from any origin. Returns whether it may be made.
-    pub fn take(&self, address: Option<IpAddr>, now: Duration) -> bool {
+    pub(crate) fn take(&self, address: Option<IpAddr>, now: Duration) -> bool {
         let address = network_of(address.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED)));
         let mut table = self.0.lock();
         if table.len() >= MAX_ADDRESSES && !table.contains_key(&address) {

@@ -7,16 +7,16 @@ use headcount_api::command::{CommonFlags, ManagementCommand};
 
 /// The arguments of `audit-log`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct AuditLogArgs {
+pub struct AuditLogArgs {
     #[command(flatten)]
-    pub(super) common: CommonFlags,
+    pub common: CommonFlags,
     #[command(flatten)]
-    pub(super) query: AuditLogQuery,
+    pub query: AuditLogQuery,
 }
 
 /// The entries to list.
 #[derive(Debug, clap::Args)]
-pub(crate) struct AuditLogQuery {
+pub struct AuditLogQuery {
     /// Only entries of this action, such as api_token.revoked
     #[arg(long)]
     action: Option<String>,

@@ -9,13 +9,14 @@ use headcount_api::endpoint::*;
 use headcount_api::extract::auth::Credential;
 use headcount_api::extract::cookie;
 use headcount_api::management;
+use headcount_api::openapi::schemas;
 use headcount_api::rate_limit;
 use headcount_control::{
     ApiToken, BrowserSession, Principal, Project, Registry, Role, Scope, Secret, ShareHolder, SignInError, TokenHolder,
 };
 use headcount_domain::time::{Day, Instant};
 
-use crate::http::resources::schemas;
+use crate::sign_in_limit::SignInLimit;
 
 /// The largest body of a sign-in, which anybody may send.
 const SIGN_IN_LIMIT_BYTES: usize = 4 << 10;
@@ -118,7 +119,7 @@ pub(crate) async fn sign_in(ApiCall { state, request, payload }: ApiCall) -> Res
     if cookie::is_of_other_site(&state, &request) {
         return Err(ApiError::new(ErrorCode::CrossSite, "a page of another site can't sign in here"));
     }
-    if !state.sign_ins.take(state.client_address(&request), rate_limit::now()) {
+    if !state.of::<SignInLimit>()?.take(state.client_address(&request), rate_limit::now()) {
         state.request_metrics.count_rate_limited();
         return Err(ApiError::rate_limited("too many sign-ins from this address within a second", 1));
     }

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use headcount_api::endpoint::*;
 use headcount_api::management;
+use headcount_api::openapi::schemas;
 use headcount_control::{Actor, ActorKind, AuditAction, AuditEntry, AuditId, AuditQuery, AuditTarget, FieldChange, TargetType};
 use headcount_domain::time::Timezone;
 use serde_json::Value;
 use utoipa::openapi::schema::Object;
-
-use crate::http::resources::schemas;
 
 query_parameters! {
     /// The entries to list.

@@ -7,7 +7,7 @@ use headcount_api::command::request::{Body, Reply};
 
 /// The project of a command about shares.
 #[derive(Debug, clap::Args)]
-pub(crate) struct ShareArgs {
+pub struct ShareArgs {
     /// Project, by id or unique name [default: the only one]
     #[arg(long, value_name = "PROJECT")]
     project: Option<String>,
@@ -15,7 +15,7 @@ pub(crate) struct ShareArgs {
 
 /// A command about the shares of a project.
 #[derive(Debug, clap::Subcommand)]
-pub(crate) enum ShareCommand {
+pub enum ShareCommand {
     /// List the shares, oldest first
     List {
         #[command(flatten)]

@@ -11,7 +11,7 @@ const PATH: &str = "/api-tokens";
 
 /// A command about API tokens.
 #[derive(Debug, clap::Subcommand)]
-pub(crate) enum TokenCommand {
+pub enum TokenCommand {
     /// List the tokens, without their secrets, oldest first
     List,
     /// Create a token, and print its secret. The secret is shown only once

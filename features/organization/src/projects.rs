@@ -2,15 +2,15 @@
 
 use headcount_api::endpoint::*;
 use headcount_api::management;
-use headcount_control::{NewProject, OwnQuotas, Project, ProjectPatch, RateLimit, RateLimitPatch};
+use headcount_api::openapi::schemas;
+use headcount_control::{MAX_QUOTA, NewProject, OwnQuotas, Project, ProjectPatch, RateLimit, RateLimitPatch};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::intake::policy::{BotPolicy, SignalsPolicy};
 use headcount_domain::money::Currency;
 use headcount_domain::quota::Quotas;
 use headcount_domain::time::Day;
-
-use crate::http::resources::quotas::{self, QuotasAnswer};
-use crate::http::resources::schemas;
+use serde_json::value::RawValue;
+use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, Schema, Type};
 
 json_body! {
     /// A project to be made.
@@ -80,8 +80,8 @@ json_body! {
         #[schema(maximum = 1_000_000)]
         burst: Option<u32> = optional(schemas::up_to_rate("events at once")),
         /// How many different groups, companies, pages and sources it may have over its lifetime.
-        #[schema(schema_with = quotas::schema)]
-        quotas: OwnQuotas = with(quotas::read),
+        #[schema(schema_with = quotas_schema)]
+        quotas: OwnQuotas = with(read_quotas),
         /// Replaces the whole list of hosts of its own sites. It holds for events that are recorded from then on.
         #[schema(max_items = 100)]
         own_domains: Option<Vec<String>> = optional("a list of hosts such as [\"blog.example\"]"),
@@ -321,4 +321,50 @@ pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Proj
     caller.caller.check_organization_wide()?;
     management::on_engine(&state, move |engine| engine.delete_project(organization, project, author)).await?;
     Ok(HttpResponse::NoContent().finish())
+}
+
+/// How many different things a project may have over its lifetime. An event with one more is refused: 429 `quota_exceeded`.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct QuotasAnswer {
+    /// Groups.
+    groups: u64,
+    /// Companies.
+    companies: u64,
+    /// Pages.
+    pages: u64,
+    /// Sources, mediums, campaigns and referrers, together.
+    sources: u64,
+}
+
+impl From<Quotas> for QuotasAnswer {
+    fn from(quotas: Quotas) -> Self {
+        let Quotas { groups, companies, sources, pages } = quotas;
+        Self { groups: groups as u64, companies: companies as u64, pages: pages as u64, sources: sources as u64 }
+    }
+}
+
+/// The schema of the quotas to change.
+fn quotas_schema() -> Object {
+    let quota = || ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(MAX_QUOTA));
+    let names = OwnQuotas::default().named().map(|(name, _)| name);
+    names
+        .into_iter()
+        .fold(ObjectBuilder::new().schema_type(Type::Object), |object, name| object.property(name, quota()))
+        .description(Some("The quotas to change. Absent ones stay unchanged."))
+        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
+        .build()
+}
+
+/// Reads the quotas to change.
+fn read_quotas(fields: &Fields<'_>, name: &str) -> Result<OwnQuotas, ApiError> {
+    let Some(object) = fields.optional::<&RawValue>(name, "an object such as {\"pages\": 5000}")? else {
+        return Ok(OwnQuotas::default());
+    };
+    let mut quotas = OwnQuotas::default();
+    let names = quotas.named().map(|(name, _)| name);
+    let own = Fields::read(object.get().as_bytes(), &names).map_err(|error| error.within(name))?;
+    for (kind, quota) in quotas.named() {
+        *quota = own.optional(kind, format!("an integer from 1 to {MAX_QUOTA}")).map_err(|error| error.within(name))?;
+    }
+    Ok(quotas)
 }

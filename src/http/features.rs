@@ -1,0 +1,16 @@
+//! The features of the program, a line for each. Its commands are in `cli`.
+
+use headcount_actors::Engine;
+use headcount_api::app::FeatureState;
+use headcount_api::endpoints::Endpoints;
+
+use crate::http::resources;
+
+/// The endpoints. The router tries paths nearly in this order, and most requests are events.
+pub(crate) const ENDPOINTS: [Endpoints; 3] =
+    [resources::ENDPOINTS, headcount_organization::ENDPOINTS, headcount_webhooks::ENDPOINTS];
+
+/// Makes the states that the handlers of a server share.
+pub(crate) fn states(engine: &Engine) -> Vec<FeatureState> {
+    ENDPOINTS.iter().filter_map(|endpoints| Some(endpoints.state?(engine))).collect()
+}
