@@ -42,7 +42,6 @@ pub mod config;
 mod features;
 mod http;
 mod open_files;
-mod research;
 pub mod server;
 pub mod telemetry;
 

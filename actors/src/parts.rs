@@ -1,10 +1,12 @@
 //! The parts of an engine.
 
 use std::ops::Deref;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use headcount_common::DocumentStores;
 use headcount_common::secrets::Signer;
+use headcount_control::Registry;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
@@ -24,9 +26,22 @@ pub struct EngineParts {
     /// Opens the documents of features.
     pub stores: Arc<dyn DocumentStores>,
     pub(crate) clock_guard: Arc<ClockGuard>,
+    pub(crate) data_dir: PathBuf,
 }
 
 impl EngineParts {
+    /// The data directory.
+    #[must_use]
+    pub fn data_dir(&self) -> &Path {
+        &self.data_dir
+    }
+
+    /// The registry, for owners of a part of it.
+    #[must_use]
+    pub fn shared_registry(&self) -> Arc<Registry> {
+        Arc::clone(&self.questions.registry)
+    }
+
     /// The known time, as of which data may be removed.
     #[must_use]
     pub fn known_now(&self) -> Instant {

@@ -58,7 +58,10 @@ pub async fn on_engine<T: Send + 'static>(
 /// # Errors
 /// The engine was opened without it.
 pub fn feature<F: Feature>(state: &AppState) -> Result<Arc<F>, ApiError> {
-    state.engine.feature().ok_or_else(|| ApiError::not_found("feature"))
+    state.engine.feature().ok_or_else(|| {
+        tracing::error!(feature = std::any::type_name::<F>(), "the engine was opened without this feature");
+        ApiError::internal()
+    })
 }
 
 /// Makes a change of a feature, on a thread that may wait for the disk.

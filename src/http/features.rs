@@ -7,8 +7,8 @@ use headcount_api::endpoints::Endpoints;
 use crate::http::resources;
 
 /// The endpoints. The router tries paths nearly in this order, and most requests are events.
-pub(crate) const ENDPOINTS: [Endpoints; 3] =
-    [resources::ENDPOINTS, headcount_organization::ENDPOINTS, headcount_webhooks::ENDPOINTS];
+pub(crate) const ENDPOINTS: [Endpoints; 4] =
+    [resources::ENDPOINTS, headcount_organization::ENDPOINTS, headcount_profiles::ENDPOINTS, headcount_webhooks::ENDPOINTS];
 
 /// Makes the states that the handlers of a server share.
 pub(crate) fn states(engine: &Engine) -> Vec<FeatureState> {

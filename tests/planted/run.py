@@ -88,7 +88,7 @@ def try_webhooks(tree, name=""):
 
 def try_builds(tree, name=""):
     """Runs the tests of builds of company profiles."""
-    return run_tests(tree, "-p", "headcount-actors", "--test", "builds")
+    return run_tests(tree, "-p", "headcount-profiles", "--test", "builds")
 
 
 def try_states(tree, name=""):
@@ -203,7 +203,7 @@ ENGINE = ("common", "control", "actors")
 SUITES = [
     Suite(("domain",), bugs.BUGS, "domain", try_domain),
     Suite((*ENGINE, "features/webhooks"), engine_bugs.WEBHOOK_BUGS, "features/webhooks", try_webhooks),
-    Suite(ENGINE, engine_bugs.BUILD_BUGS, "actors", try_builds),
+    Suite((*ENGINE, "features/profiles"), engine_bugs.BUILD_BUGS, "features/profiles", try_builds),
     Suite(ENGINE, engine_bugs.STATE_BUGS, "actors", try_states),
     Suite(ENGINE, explain_bugs.BUGS, "actors", try_explain),
     Suite(("domain",), explain_bugs.DOMAIN_BUGS, "actors", try_explain),

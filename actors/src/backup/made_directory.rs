@@ -12,7 +12,6 @@ use super::collector::Collector;
 use super::error::BackupFailure;
 use super::snapshot::projects;
 use super::staging::Staging;
-use crate::profiles::PROFILES_KIND;
 
 /// The directory. It is removed when this is dropped.
 #[derive(Debug)]
@@ -37,7 +36,7 @@ impl MadeDirectory {
     }
 
     /// Writes everything except the log, which has events up to `last`: its control data and
-    /// documents, and the machine's key and company profiles.
+    /// documents, and the machine's key.
     ///
     /// # Errors
     /// Returns [`BackupFailure::Control`], and errors of reading and writing.
@@ -50,10 +49,9 @@ impl MadeDirectory {
         let registry = Registry::open(self.path())?;
         let mut of_machine = Collector::new(machine, Some(&self.staging));
         of_machine.take("keys/hash.key", None, None)?;
-        of_machine.take_documents(PROFILES_KIND)?;
         let mut made = Collector::new(self.path(), None);
         made.take("FORMAT", None, None)?;
-        DOCUMENT_KINDS.iter().filter(|kind| **kind != PROFILES_KIND).try_for_each(|kind| made.take_documents(kind))?;
+        DOCUMENT_KINDS.iter().try_for_each(|kind| made.take_documents(kind))?;
         registry.hold_files(|files| made.take_log(files))??;
         of_machine.files.iter().chain(&made.files).try_for_each(|file| file.add_to(writer))?;
         writer.set_projects(projects(&registry, last)?);

@@ -20,7 +20,6 @@ impl Engine {
     pub async fn close(&self) {
         self.inner.admission.close();
         self.features().iter().for_each(|feature| feature.close());
-        self.inner.profiles.builds.stop();
         let until = tokio::time::Instant::now() + CLOSE_TIMEOUT;
         let group = Arc::clone(&self.inner.log);
         if !finished(until, move || group.close()).await {
@@ -39,7 +38,6 @@ impl Engine {
             let inner = &engine.inner;
             inner.close_intake();
             engine.keep_time();
-            inner.profiles.builds.wait();
             inner.features().iter().for_each(|feature| feature.save());
         };
         if !finished(until.max(tokio::time::Instant::now() + JOIN_TIMEOUT), close_intake).await {
@@ -81,7 +79,6 @@ impl Drop for Inner {
         self.admission.close();
         self.log.close();
         self.features().iter().for_each(|feature| feature.close());
-        self.profiles.builds.stop();
         self.admission.health.stop();
         // A closed engine has released the directory, and its files may belong to another engine.
         let Some(threads) = self.threads.get_mut().take() else { return };

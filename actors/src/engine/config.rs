@@ -18,7 +18,6 @@ use crate::feature::InstallFeature;
 use crate::geo::GeoError;
 use crate::memory_budget::MemoryShares;
 use crate::opening_progress::Progress;
-use crate::profiles::ResearchSettings;
 use crate::shard::{CheckpointPolicy, Probe};
 
 /// The configuration of an engine.
@@ -53,8 +52,6 @@ pub struct EngineConfig {
     pub view_bytes: Option<usize>,
     /// The features. Default: none.
     pub features: Vec<InstallFeature>,
-    /// The settings of building company profiles. Without them, no build can begin.
-    pub research: Option<ResearchSettings>,
     /// The times at which checkpoints are due.
     pub checkpoints: CheckpointPolicy,
     /// The times at which events are sealed.
@@ -117,7 +114,6 @@ impl EngineConfig {
             apply_timeout: Duration::from_secs(10),
             view_bytes: None,
             features: Vec::new(),
-            research: None,
             checkpoints: CheckpointPolicy::default(),
             archive: ArchivePolicy::default(),
             log: LogOptions::default(),

@@ -9,7 +9,6 @@ use headcount_domain::ids::ProjectId;
 use super::config::OpenError;
 use super::handle::{Engine, Inner};
 use crate::feature::{Feature, PropagateChange};
-use crate::profiles::PROFILES_KIND;
 
 impl Inner {
     pub(super) fn features(&self) -> &[Arc<dyn Feature>] {
@@ -52,9 +51,6 @@ impl Engine {
     /// # Errors
     /// [`RegistryError::Storage`]: they can't be read, or not written here.
     pub fn follow_documents(&self, kind: &str) -> Result<u64, RegistryError> {
-        if kind == PROFILES_KIND {
-            return Ok(self.inner.profiles.follow()?);
-        }
         self.feature_of(kind).map_or(Ok(0), |feature| Ok(feature.follow()?))
     }
 
@@ -62,9 +58,7 @@ impl Engine {
     /// number of the change, and waits until all other nodes that answer requests have applied it.
     /// Only the first call counts.
     pub fn propagate_documents_with(&self, kind: &str, propagate: PropagateChange) {
-        if kind == PROFILES_KIND {
-            self.inner.profiles.propagate_with(propagate);
-        } else if let Some(feature) = self.feature_of(kind) {
+        if let Some(feature) = self.feature_of(kind) {
             feature.propagate_with(propagate);
         }
     }

@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 use std::ops::Deref;
-use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
@@ -42,7 +41,6 @@ use crate::local_log::LocalLog;
 use crate::memory_budget::MemoryShares;
 use crate::parts::EngineParts;
 use crate::privacy::PrivacyRequests;
-use crate::profiles::CompanyProfiles;
 use crate::questions::Questions;
 use crate::scans::{ScanSettings, Scans};
 use crate::shard::{CheckpointProgress, MemoryUsage, PartitionHealth, QuotaTable, ShardClient, ShardMap};
@@ -87,7 +85,6 @@ pub(super) struct Inner {
     pub(super) unknown: Arc<UnknownAppends>,
     pub(super) intake: Arc<IntakeCounts>,
     pub(super) privacy: PrivacyRequests,
-    pub(super) profiles: CompanyProfiles,
     pub(super) watches: Watches,
     pub(super) features: OnceLock<Vec<Arc<dyn Feature>>>,
     /// The log on this machine; `None` in a cluster.
@@ -230,12 +227,11 @@ impl Engine {
         engine.start_intake();
         engine.start_privacy_requests();
         engine.start_features()?;
-        engine.start_builds().map_err(not_started)?;
         Ok(engine)
     }
 
     fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
-        let Opened { registry, intake, items, secrets, log, history, archive, logged, dead, state, incarnation, .. } = opened;
+        let Opened { registry, intake, privacy, secrets, log, history, archive, logged, dead, state, incarnation, .. } = opened;
         let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
         let (map, delivered, unknown) = (ShardMap::new(shards.len()), Arc::new(log.last_position().into()), Arc::default());
         let ((actors, addresses), (local_log, trimmer)) = (start_system(shards)?, log.local_parts(&config.data_dir).unzip());
@@ -248,7 +244,13 @@ impl Engine {
         let settings = scan_settings(&config);
         let scans = Scans::new(Arc::clone(&questions), reads, admission.closing(), &settings, &actors.system);
         let (parts, backups) = (
-            EngineParts { questions, scans, stores: opened.stores, clock_guard: opened.clock_guard },
+            EngineParts {
+                data_dir: config.data_dir.clone(),
+                questions,
+                scans,
+                stores: opened.stores,
+                clock_guard: opened.clock_guard,
+            },
             Arc::new(Semaphore::new(1)),
         );
         let sources = EngineSources {
@@ -279,8 +281,7 @@ impl Engine {
             erasures: shared.erasures,
             unknown,
             intake,
-            privacy: items.privacy,
-            profiles: items.profiles,
+            privacy,
             watches: Watches::new(shared.feeds),
             features: OnceLock::new(),
             local_log,
@@ -297,12 +298,6 @@ impl Engine {
             config,
         };
         Ok(Self { inner: Arc::new(inner) })
-    }
-
-    /// The data directory.
-    #[must_use]
-    pub fn data_dir(&self) -> &Path {
-        &self.inner.config.data_dir
     }
 
     /// The country of an address; `None` if unknown, or without a database

@@ -82,12 +82,11 @@ impl Engine {
         Ok(self.ask_about(partition, move |shard| shard.adopt(partition, until, copied)).await?)
     }
 
-    /// Resumes the background work of a partition that was taken over: features, privacy requests
-    /// and builds.
+    /// Resumes the background work of a partition that was taken over: features and
+    /// privacy requests.
     pub fn resume(&self, partition: u16) {
         self.features().iter().for_each(|feature| feature.took(partition));
         self.inner.privacy.made.notify_one();
-        self.inner.profiles.builds.work.notify_one();
     }
 
     /// Sets the dead letters of a partition, before [`Engine::adopt`].
@@ -226,10 +225,8 @@ impl Engine {
         // A change of this machine may have applied changes of other machines.
         if self.inner.followed.swap(applied, Ordering::AcqRel) != applied {
             self.apply_changes_soon(self.inner.quotas.replace_own(self.registry().own_quotas()));
-            // A former home may have recorded an erasure without its request, and other nodes begin
-            // builds.
+            // A former home may have recorded an erasure without its request.
             self.inner.privacy.made.notify_one();
-            self.inner.profiles.builds.work.notify_one();
             self.features().iter().for_each(|feature| feature.control_changed());
         }
         Ok(applied)

@@ -31,8 +31,6 @@ mod membership;
 mod nodes_backup;
 mod open;
 mod privacy;
-mod profile_builder;
-mod profiles;
 mod quotas;
 mod readiness;
 mod reindexing;

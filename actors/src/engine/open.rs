@@ -20,7 +20,7 @@ use headcount_storage::store::{Check, DiskStore, Store, StoreOptions};
 
 use super::config::{EngineConfig, OpenError, directory};
 use super::derived::Derived;
-use super::documents::{OpenedItems, open_items};
+use super::documents::open_privacy_requests;
 use super::membership::{Membership, StartCommit};
 use crate::backup::remove_left_over;
 use crate::checkpoint_writer::CheckpointWriter;
@@ -35,6 +35,7 @@ use crate::live::Feeds;
 use crate::local_log::LocalLog;
 use crate::local_remains::LocalRemains;
 use crate::memory_budget::MemoryShares;
+use crate::privacy::PrivacyRequests;
 use crate::recompute::remove_scratch;
 use crate::shard::{
     Applier, CheckpointProgress, Checkpoints, Evictor, Floors, MemoryUsage, PartitionContext, PartitionHealth, QuotaTable, Shard,
@@ -66,7 +67,7 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
         .map_err(|error| OpenError::Directory(format!("what is known of the clock can't be read: {error}")))?;
     let intake = IntakeCounts::open(&dir.join(INTAKE_DIR), config.clock.now(), clock_guard.now())
         .map_err(|error| OpenError::Directory(format!("the counts of dropped events can't be opened: {error}")))?;
-    let items = open_items(&*stores, config, &registry, clock_guard.now())?;
+    let privacy = open_privacy_requests(&*stores, (config, &registry), clock_guard.now())?;
     let dead = Arc::new(open_letters(&dir, shared_letters)?);
     let deleted = Arc::new(open_deleted(&dir, &registry, shared.is_some())?);
     let erasures = Arc::new(open_erasures(&secrets, &registry, shared.is_some().then_some(&*deleted)));
@@ -95,7 +96,7 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
         clock_guard: Arc::new(clock_guard),
         stores,
         intake: Arc::new(intake),
-        items,
+        privacy,
         secrets,
         log,
         history,
@@ -257,7 +258,7 @@ pub(crate) struct Opened {
     pub(crate) clock_guard: Arc<ClockGuard>,
     pub(crate) stores: Arc<dyn DocumentStores>,
     pub(crate) intake: Arc<IntakeCounts>,
-    pub(crate) items: OpenedItems,
+    pub(crate) privacy: PrivacyRequests,
     pub(crate) secrets: Secrets,
     pub(crate) log: EventLog,
     pub(crate) history: Arc<dyn History>,

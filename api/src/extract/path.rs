@@ -38,8 +38,6 @@ pub fn in_path(name: &str, pattern: &str, description: &str) -> Parameter {
 path_parameters! {
     ProjectPath "project_id" "^prj_[0-9A-Za-z]{11}$" "The project.";
     CompanyPath "company_id" "^co_[0-9A-Za-z]{22}$" "The company's id, as answers show it.";
-    BuildRunPath "run_id" "^run_[0-9A-Za-z]{16}$" "The run's id.";
-    CompanyProfilePath "profile_id" "^cp_[0-9A-Za-z]{16}$" "The company profile's id.";
     KeyPath "public_key" "^pk_[0-9A-Za-z]{32}$" "The public key.";
     MemberPath "member_id" "^mem_[0-9A-Za-z]{16}$" "The member's id.";
     PrivacyRequestPath "request_id" "^pr_[0-9A-Za-z]{16}$" "The privacy request's id.";

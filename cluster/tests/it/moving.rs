@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use headcount_actors::domain::ids::{OrganizationId, ProjectId};
 use headcount_actors::ingest::{Field, NewEvent};
-use headcount_actors::profiles::{NewCompanyProfile, ProfilePatch};
 use headcount_actors::{Engine, EngineConfig, LeftBehind, MovingError, MovingSource};
 use headcount_cluster::files::Bucket;
 use headcount_cluster::init::{InitError, InitOptions, init, init_from};
@@ -18,6 +18,7 @@ use headcount_cluster::status::status;
 use headcount_cluster::{ClusterRecord, Credentials, RecordError, StreamName};
 use headcount_common::{PARTITIONS, partition_of};
 use headcount_control::{NewProject, ProjectPatch, Registry};
+use headcount_profiles::{BuildSettings, NewCompanyProfile, ProfilePatch, Profiles, SiteFindings, install};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::brokers::Brokers;
@@ -45,12 +46,15 @@ fn fill(runtime: &Runtime, dir: &Path) -> BTreeMap<ProjectId, u64> {
     runtime.block_on(async {
         let mut config = EngineConfig { shards: 1, min_free_bytes: 1 << 20, ..EngineConfig::new(dir) };
         config.checkpoints.interval = Duration::from_millis(500);
+        config.features = vec![install(BuildSettings::new(Arc::new(|_| SiteFindings::default())))];
         let engine = Engine::open(config.clone()).unwrap();
         let now = engine.clock().now();
         engine.registry().initialize(now).unwrap();
         let organization = engine.registry().organizations()[0].id;
         let profile = ProfilePatch { website: Some("acme.example".to_owned()), ..ProfilePatch::default() };
-        drop(engine.create_company_profile(organization, NewCompanyProfile(profile), now).unwrap());
+        let profiles = engine.feature::<Profiles>().unwrap();
+        drop(profiles.store().create(organization, NewCompanyProfile(profile), now).unwrap());
+        drop(profiles);
         let mut counts = BTreeMap::new();
         for number in 0..PROJECTS {
             let new = NewProject { name: format!("project {number}"), ..NewProject::default() };
@@ -111,7 +115,7 @@ fn move_in(
     goes_on: impl Fn(u64) -> bool,
 ) -> Result<(ClusterRecord, Moved), InitError> {
     let scratch = tempfile::tempdir().unwrap();
-    let source = MovingSource::open(from, scratch.path(), &[]).unwrap();
+    let source = MovingSource::open(from, scratch.path(), &[headcount_profiles::MOVED]).unwrap();
     let mut progress = |recorded, _| if goes_on(recorded) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
     init_from(runtime.handle(), options, &source, &mut progress)
 }

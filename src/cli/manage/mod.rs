@@ -1,5 +1,4 @@
-//! The management commands: `organization`, `member`, `project`, `key`, `share`, `token`,
-//! `webhook`, `privacy` and `audit-log`.
+//! The management commands, such as `project` and `privacy`.
 //!
 //! Each command is one request of the management API, with the same checks and answers. The request
 //! goes to the server of `--url`, else to the server on the data directory. If no server runs

@@ -120,22 +120,19 @@ fn exposition(state: &AppState) -> prometheus::Result<String> {
 }
 
 /// The counters of scans and kept answers: name, meaning and value.
-fn scan_counters(vitals: &Vitals) -> [(&'static str, &'static str, u64); 6] {
+fn scan_counters(vitals: &Vitals) -> [(&'static str, &'static str, u64); 4] {
     let spilled = "Bytes that scans wrote to temporary files, since they did not fit into their memory.";
     [
         ("headcount_scan_spilled_bytes_total", spilled, vitals.scan_spilled_bytes),
         ("headcount_view_hits_total", "Questions that a kept answer spared a whole scan.", vitals.views.hits),
         ("headcount_view_misses_total", "Questions that needed a whole scan.", vitals.views.misses),
         ("headcount_view_evictions_total", "Kept answers that were removed: idle, or for room.", vitals.views.evictions),
-        ("headcount_profile_builds_succeeded_total", "Builds of company profiles that succeeded.", vitals.builds.succeeded),
-        ("headcount_profile_builds_failed_total", "Builds of company profiles that failed.", vitals.builds.failed),
     ]
 }
 
 /// The figures of the engine that rise and fall: name, meaning and value.
-fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 22] {
+fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 21] {
     [
-        ("headcount_profile_builds_running", "Websites that are being read for company profiles.", as_i64(vitals.builds.running)),
         ("headcount_log_position", "Position of the last durable event.", as_i64(vitals.log_position)),
         ("headcount_admitted_bytes", "Bytes of events under way.", as_i64(vitals.admitted_bytes)),
         ("headcount_admission_limit_bytes", "How many bytes of events may be under way.", as_i64(vitals.admission_limit_bytes)),

@@ -17,7 +17,7 @@ pub struct Crate {
 }
 
 /// The crates of the product.
-pub const CRATES: [Crate; 14] = [
+pub const CRATES: [Crate; 15] = [
     Crate { src: "allocator/src/", root: "lib.rs" },
     Crate { src: "scheduling/src/", root: "lib.rs" },
     Crate { src: "suffixes/src/", root: "lib.rs" },
@@ -30,6 +30,7 @@ pub const CRATES: [Crate; 14] = [
     Crate { src: "api/src/", root: "lib.rs" },
     Crate { src: "cluster/src/", root: "lib.rs" },
     Crate { src: "features/organization/src/", root: "lib.rs" },
+    Crate { src: "features/profiles/src/", root: "lib.rs" },
     Crate { src: "features/webhooks/src/", root: "lib.rs" },
     Crate { src: "src/", root: "lib.rs" },
 ];

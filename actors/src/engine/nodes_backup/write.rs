@@ -46,8 +46,6 @@ impl NodesBackup {
         // Read before the control data, which then have all erasures of the requests.
         let requests = self.engine.inner.privacy.now()?;
         let later = self.engine.registry().moment()?;
-        // Read after the control data. The profiles then have all paid builds.
-        self.engine.inner.profiles.follow()?;
         let dir = self.directory.path();
         let erasures: Vec<Erasure> = later.erasures().cloned().collect();
         let mut requests = privacy::fitted_to(requests, &erasures);
@@ -55,6 +53,7 @@ impl NodesBackup {
         let written = privacy::write_backed_up(dir, &requests);
         written.map_err(NodesBackupError::io("write the privacy requests to", dir))?;
         let left = later.projects();
+        // After the control data, which features may have to agree with.
         let write = |documents: &dyn MovedDocuments| documents.write(dir, &|project| left.contains(&project), &positions);
         let written = self.documents.iter().try_for_each(|documents| write(&**documents));
         written.map_err(NodesBackupError::io("write the documents of features to", dir))?;

@@ -12,5 +12,6 @@ mod site;
 #[cfg(test)]
 mod tests;
 
-pub use facts::Facts;
+pub use facts::ProfileFields;
+pub(crate) use facts::{MAX_DESCRIPTION, MAX_EMAIL_BYTES, MAX_PROFILE_ENTRIES, MAX_SHORT, MAX_URL_BYTES};
 pub use site::{FetchedPage, Outcome, Research, ResearchError};

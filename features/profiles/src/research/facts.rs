@@ -2,14 +2,19 @@
 
 use std::collections::BTreeMap;
 
-/// The most entries of a list.
-const MAX_ENTRIES: usize = 50;
-/// The most characters of a name and the like, and of a description.
-const MAX_SHORT: usize = 200;
-const MAX_DESCRIPTION: usize = 5_000;
-/// The most bytes of a URL and of an e-mail address.
+use serde::{Deserialize, Serialize};
+
+/// The maximum number of entries in each of `social`, `emails` and `technologies`.
+pub(crate) const MAX_PROFILE_ENTRIES: usize = 50;
+/// The maximum length of a label, a name, an industry, a technology, and the key of a social link,
+/// in characters.
+pub(crate) const MAX_SHORT: usize = 200;
+/// The maximum length of a description, in characters.
+pub(crate) const MAX_DESCRIPTION: usize = 5_000;
+/// The maximum length of a URL, in bytes.
 pub(crate) const MAX_URL_BYTES: usize = 2_048;
-const MAX_EMAIL_BYTES: usize = 254;
+/// The maximum length of an e-mail address, in bytes.
+pub(crate) const MAX_EMAIL_BYTES: usize = 254;
 
 /// Social networks: the host, and the name under which a link to it is kept.
 const NETWORKS: [(&str, &str); 10] = [
@@ -25,18 +30,20 @@ const NETWORKS: [(&str, &str); 10] = [
     ("xing.com", "xing"),
 ];
 
-/// What pages tell of a company. Every value is bounded, whatever the pages hold.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Facts {
+/// The facts about a company, as pages tell them and profiles have them. Those of pages are
+/// bounded, whatever the pages hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileFields {
     /// The company's name.
     pub name: Option<String>,
-    /// What it does.
+    /// A description of the company.
     pub description: Option<String>,
     /// Its industry.
     pub industry: Option<String>,
     /// The URL of its logo.
     pub logo_url: Option<String>,
-    /// Its pages elsewhere, by the name of the site.
+    /// Its pages on other sites, by the name of the site.
     pub social: BTreeMap<String, String>,
     /// Its e-mail addresses.
     pub emails: Vec<String>,
@@ -61,7 +68,7 @@ pub(crate) fn description(raw: &str) -> Option<String> {
     text(raw, MAX_DESCRIPTION)
 }
 
-impl Facts {
+impl ProfileFields {
     /// Adds what another page tells, where nothing is known yet.
     pub(crate) fn fill(&mut self, other: Self) {
         let Self { name, description, industry, logo_url, social, emails, technologies } = other;
@@ -70,7 +77,7 @@ impl Facts {
         self.industry = self.industry.take().or(industry);
         self.logo_url = self.logo_url.take().or(logo_url);
         for (network, link) in social {
-            if self.social.len() < MAX_ENTRIES {
+            if self.social.len() < MAX_PROFILE_ENTRIES {
                 self.social.entry(network).or_insert(link);
             }
         }
@@ -122,7 +129,7 @@ impl Facts {
 }
 
 fn push(list: &mut Vec<String>, value: String) {
-    if list.len() < MAX_ENTRIES && !list.contains(&value) {
+    if list.len() < MAX_PROFILE_ENTRIES && !list.contains(&value) {
         list.push(value);
     }
 }

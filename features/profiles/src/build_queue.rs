@@ -3,21 +3,11 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use headcount_actors::FeatureFigure;
 use headcount_control::{BuildRun, BuildRunId, Registry};
 use headcount_domain::ids::OrganizationId;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
-
-/// Builds since the start, and builds in progress.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct BuildFigures {
-    /// The number of successful builds.
-    pub succeeded: u64,
-    /// The number of failed builds.
-    pub failed: u64,
-    /// The number of builds that are reading a website.
-    pub running: usize,
-}
 
 /// The state of runs that is only in memory: the runs that are reading a website.
 #[derive(Debug, Default)]
@@ -93,11 +83,15 @@ impl BuildQueue {
         };
     }
 
-    pub(crate) fn figures(&self) -> BuildFigures {
-        BuildFigures {
-            succeeded: self.succeeded.load(Ordering::Relaxed),
-            failed: self.failed.load(Ordering::Relaxed),
-            running: self.running.lock().len(),
-        }
+    /// The figures for `/metrics`: builds since the start, and builds in progress.
+    pub(crate) fn figures(&self) -> Vec<FeatureFigure> {
+        let of = |name, help, value| FeatureFigure { name, help, value };
+        let (succeeded, failed) = (self.succeeded.load(Ordering::Relaxed), self.failed.load(Ordering::Relaxed));
+        let running = self.running.lock().len() as u64;
+        vec![
+            of("headcount_profile_builds_succeeded_total", "Builds of company profiles that succeeded.", succeeded),
+            of("headcount_profile_builds_failed_total", "Builds of company profiles that failed.", failed),
+            of("headcount_profile_builds_running", "Websites that are being read for company profiles.", running),
+        ]
     }
 }

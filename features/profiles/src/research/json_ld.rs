@@ -3,7 +3,7 @@
 use headcount_outbound::url::Url;
 use serde_json::Value;
 
-use crate::facts::{Facts, description, short};
+use super::facts::{ProfileFields, description, short};
 
 /// How deep a document is searched.
 const MAX_DEPTH: usize = 8;
@@ -12,14 +12,14 @@ const MAX_DEPTH: usize = 8;
 const MAX_VALUES: usize = 5_000;
 
 /// Returns what a document tells of the organization in it.
-pub(crate) fn organization(text: &str, base: &Url) -> Option<Facts> {
+pub(crate) fn organization(text: &str, base: &Url) -> Option<ProfileFields> {
     // Each value but the first comes after one of these. Texts have some, too: they count as well.
     if text.bytes().filter(|byte| matches!(byte, b'[' | b'{' | b',')).count() >= MAX_VALUES {
         return None;
     }
     let document: Value = serde_json::from_str(text.trim()).ok()?;
     let found = find(&document, MAX_DEPTH)?;
-    let mut facts = Facts::default();
+    let mut facts = ProfileFields::default();
     let texts = |name: &str| found.get(name).and_then(Value::as_str);
     facts.name = texts("name").or_else(|| texts("legalName")).and_then(short);
     facts.description = texts("description").and_then(description);

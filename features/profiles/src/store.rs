@@ -9,8 +9,7 @@ use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 use parking_lot::{Mutex, RwLock};
 
-use super::build_queue::BuildQueue;
-use super::profile::{CompanyProfile, NewCompanyProfile, ProfileKind, ProfilePatch};
+use crate::profile::{CompanyProfile, NewCompanyProfile, ProfileKind, ProfilePatch};
 
 /// The maximum number of company profiles of an organization.
 pub const MAX_COMPANY_PROFILES: usize = 10_000;
@@ -45,19 +44,19 @@ struct Indexed {
 }
 
 /// A change of a profile.
-pub(super) struct Planned {
-    pub(super) id: CompanyProfileId,
-    pub(super) organization: OrganizationId,
+pub(crate) struct Planned {
+    pub(crate) id: CompanyProfileId,
+    pub(crate) organization: OrganizationId,
     /// The new value; `None` to remove the profile.
-    pub(super) profile: Option<CompanyProfile>,
+    pub(crate) profile: Option<CompanyProfile>,
     /// The action for the audit log, if the change has an entry.
-    pub(super) action: Option<AuditAction>,
-    pub(super) changes: BTreeMap<String, FieldChange>,
+    pub(crate) action: Option<AuditAction>,
+    pub(crate) changes: BTreeMap<String, FieldChange>,
 }
 
 impl Planned {
     /// Plans to create a profile, or to change `current`.
-    pub(super) fn of(current: Option<&CompanyProfile>, profile: CompanyProfile) -> Self {
+    pub(crate) fn of(current: Option<&CompanyProfile>, profile: CompanyProfile) -> Self {
         let changes = CompanyProfile::differences(current, Some(&profile));
         let action = if current.is_some() { AuditAction::CompanyProfileUpdated } else { AuditAction::CompanyProfileCreated };
         let (id, organization) = (profile.id.clone(), profile.organization);
@@ -69,27 +68,20 @@ type Index = BTreeMap<OrganizationId, BTreeMap<CompanyProfileId, Indexed>>;
 
 /// All company profiles.
 #[derive(Debug)]
-pub(crate) struct CompanyProfiles {
-    items: DocumentSet<CompanyProfile>,
+pub struct CompanyProfiles {
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) items: DocumentSet<CompanyProfile>,
     /// The index. The profiles themselves are read on demand.
     index: RwLock<Index>,
     /// Locked while a profile changes, and while a build begins or ends.
-    pub(super) changes: Mutex<()>,
-    /// The builds that are running.
-    pub(crate) builds: Arc<BuildQueue>,
+    pub(crate) changes: Mutex<()>,
 }
 
 impl CompanyProfiles {
     /// Uses the documents of profiles. No profile is known before [`Self::follow`].
-    pub(crate) fn new(documents: Arc<dyn Documents>) -> Self {
+    pub(crate) fn new(registry: Arc<Registry>, documents: Arc<dyn Documents>) -> Self {
         let items = DocumentSet::new(documents);
-        Self { items, index: RwLock::default(), changes: Mutex::default(), builds: Arc::default() }
-    }
-
-    /// After each change, calls `propagate` with its number, which waits until all other nodes have
-    /// applied it.
-    pub(crate) fn propagate_with(&self, propagate: impl Fn(u64) + Send + Sync + 'static) {
-        self.items.propagate_with(propagate);
+        Self { registry, items, index: RwLock::default(), changes: Mutex::default() }
     }
 
     /// Applies the changes of other nodes up to now. Returns the number of the last change.
@@ -109,9 +101,8 @@ impl CompanyProfiles {
 
     /// Makes the change that `plan` returns for the current profiles; `None` means no change. If
     /// another node's change comes first, `plan` is called again.
-    pub(super) fn make(
+    pub(crate) fn make(
         &self,
-        registry: &Registry,
         author: &Author,
         plan: impl Fn() -> Result<Option<Planned>, RegistryError>,
     ) -> Result<Option<CompanyProfile>, RegistryError> {
@@ -124,7 +115,7 @@ impl CompanyProfiles {
             };
             if let Some(action) = action.filter(|_| noted.as_ref() != Some(&changes)) {
                 let target = AuditTarget { kind: TargetType::CompanyProfile, id: id.to_string() };
-                registry.note_document_change(organization, target, action, changes.clone(), author)?;
+                self.registry.note_document_change(organization, target, action, changes.clone(), author)?;
                 noted = Some(changes);
             }
             Ok(self.put(expected, &id, profile.as_ref())?.then_some(profile))
@@ -132,21 +123,20 @@ impl CompanyProfiles {
         DocumentSet::<CompanyProfile>::attempt(|| self.follow(), attempt)
     }
 
-    /// Creates a profile of a target account.
+    /// Creates a profile of a target account. The caller checks the capability.
     ///
     /// # Errors
-    /// Returns [`RegistryError::Invalid`]; [`RegistryError::Conflict`] `limit_reached`,
-    /// `website_taken`; [`RegistryError::Storage`].
-    pub(crate) fn create(
+    /// Returns [`RegistryError::Invalid`]; [`RegistryError::Conflict`] `limit_reached` at
+    /// [`MAX_COMPANY_PROFILES`], `website_taken`; [`RegistryError::Storage`].
+    pub fn create(
         &self,
-        registry: &Registry,
         organization: OrganizationId,
         new: NewCompanyProfile,
-        author: &Author,
+        by: impl Into<Author>,
     ) -> Result<CompanyProfile, RegistryError> {
-        let _one = self.changes.lock();
+        let (_one, author) = (self.changes.lock(), by.into());
         let profile = CompanyProfile::account(CompanyProfileId::random()?, organization, author.at, new)?;
-        self.make(registry, author, || {
+        self.make(&author, || {
             self.check_room(organization)?;
             self.check_website(&profile)?;
             Ok(Some(Planned::of(None, profile.clone())))
@@ -159,16 +149,15 @@ impl CompanyProfiles {
     /// # Errors
     /// Returns [`RegistryError::NotFound`]; [`RegistryError::Invalid`]; [`RegistryError::Conflict`]
     /// `website_taken`; [`RegistryError::Storage`].
-    pub(crate) fn change(
+    pub fn change(
         &self,
-        registry: &Registry,
         organization: OrganizationId,
         id: &CompanyProfileId,
         patch: &ProfilePatch,
-        author: &Author,
+        by: impl Into<Author>,
     ) -> Result<CompanyProfile, RegistryError> {
-        let _one = self.changes.lock();
-        let changed = self.make(registry, author, || {
+        let (_one, author) = (self.changes.lock(), by.into());
+        let changed = self.make(&author, || {
             let current = self.get(organization, id)?;
             let mut changed = current.clone();
             changed.change(patch.clone())?;
@@ -186,27 +175,26 @@ impl CompanyProfiles {
     ///
     /// # Errors
     /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`].
-    pub(crate) fn remove(
+    pub fn remove(
         &self,
-        registry: &Registry,
         organization: OrganizationId,
         id: &CompanyProfileId,
-        author: &Author,
+        by: impl Into<Author>,
     ) -> Result<(), RegistryError> {
-        let _one = self.changes.lock();
+        let (_one, author) = (self.changes.lock(), by.into());
         let plan = || {
             let changes = CompanyProfile::differences(Some(&self.get(organization, id)?), None);
             let (id, action) = (id.clone(), Some(AuditAction::CompanyProfileDeleted));
             Ok(Some(Planned { id, organization, profile: None, action, changes }))
         };
-        self.make(registry, author, plan).map(drop)
+        self.make(&author, plan).map(drop)
     }
 
     /// Returns a profile of an organization.
     ///
     /// # Errors
     /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`].
-    pub(crate) fn get(&self, organization: OrganizationId, id: &CompanyProfileId) -> Result<CompanyProfile, RegistryError> {
+    pub fn get(&self, organization: OrganizationId, id: &CompanyProfileId) -> Result<CompanyProfile, RegistryError> {
         if !self.index.read().get(&organization).is_some_and(|profiles| profiles.contains_key(id)) {
             return Err(NOT_FOUND);
         }
@@ -218,7 +206,7 @@ impl CompanyProfiles {
     /// # Errors
     /// Returns [`RegistryError::Invalid`] `starting_after` if that profile doesn't exist;
     /// [`RegistryError::Storage`].
-    pub(crate) fn page(&self, organization: OrganizationId, query: &ProfileQuery) -> Result<ProfilePage, RegistryError> {
+    pub fn page(&self, organization: OrganizationId, query: &ProfileQuery) -> Result<ProfilePage, RegistryError> {
         let (ids, truncated) = {
             let index = self.index.read();
             let all = index.get(&organization).into_iter().flatten();
@@ -245,12 +233,12 @@ impl CompanyProfiles {
     }
 
     /// The number of profiles of an organization.
-    pub(super) fn count(&self, organization: OrganizationId) -> usize {
+    pub(crate) fn count(&self, organization: OrganizationId) -> usize {
         self.index.read().get(&organization).map_or(0, BTreeMap::len)
     }
 
     /// Returns the profile with a website at `place`, or else the organization's own.
-    pub(super) fn at_place_or_own(&self, organization: OrganizationId, place: &str) -> Option<CompanyProfileId> {
+    pub(crate) fn at_place_or_own(&self, organization: OrganizationId, place: &str) -> Option<CompanyProfileId> {
         let index = self.index.read();
         let profiles = index.get(&organization)?;
         let at_place = profiles.iter().find(|(_, profile)| profile.place.as_deref() == Some(place));
@@ -259,7 +247,7 @@ impl CompanyProfiles {
     }
 
     /// Checks that there is room for another profile.
-    pub(super) fn check_room(&self, organization: OrganizationId) -> Result<(), RegistryError> {
+    pub(crate) fn check_room(&self, organization: OrganizationId) -> Result<(), RegistryError> {
         if self.count(organization) < MAX_COMPANY_PROFILES {
             return Ok(());
         }
@@ -268,7 +256,7 @@ impl CompanyProfiles {
     }
 
     /// Checks that no other profile of the organization has the website.
-    pub(super) fn check_website(&self, profile: &CompanyProfile) -> Result<(), RegistryError> {
+    pub(crate) fn check_website(&self, profile: &CompanyProfile) -> Result<(), RegistryError> {
         let Some(website) = &profile.website else { return Ok(()) };
         let place = website.place();
         let index = self.index.read();
@@ -303,36 +291,33 @@ fn unknown_start() -> RegistryError {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use std::path::Path;
 
     use headcount_common::local::LocalDocuments;
     use headcount_storage::files::switch::{Plan, Switch};
 
-    use super::super::PROFILES_DIR;
     use super::*;
 
-    const NOW: Instant = Instant(1_700_000_000_000);
+    pub(crate) const PROFILES_DIR: &str = "control/profiles";
 
-    fn author() -> Author {
-        NOW.into()
-    }
+    const NOW: Instant = Instant(1_700_000_000_000);
 
     fn of(website: &str) -> NewCompanyProfile {
         NewCompanyProfile(ProfilePatch { website: Some(website.to_owned()), ..ProfilePatch::default() })
     }
 
-    pub(in crate::profiles) fn open(dir: &Path) -> CompanyProfiles {
-        let profiles = CompanyProfiles::new(Arc::new(LocalDocuments::open(dir).unwrap()));
+    pub(crate) fn open(registry: &Arc<Registry>, dir: &Path) -> CompanyProfiles {
+        let profiles = CompanyProfiles::new(Arc::clone(registry), Arc::new(LocalDocuments::open(dir).unwrap()));
         profiles.follow().unwrap();
         profiles
     }
 
-    fn opened() -> (tempfile::TempDir, Registry, OrganizationId, CompanyProfiles) {
+    fn opened() -> (tempfile::TempDir, Arc<Registry>, OrganizationId, CompanyProfiles) {
         let dir = tempfile::tempdir().unwrap();
-        let registry = Registry::open(dir.path()).unwrap();
+        let registry = Arc::new(Registry::open(dir.path()).unwrap());
         let organization = registry.initialize(NOW).unwrap().organization_id;
-        let profiles = open(&dir.path().join(PROFILES_DIR));
+        let profiles = open(&registry, &dir.path().join(PROFILES_DIR));
         (dir, registry, organization, profiles)
     }
 
@@ -342,22 +327,22 @@ pub(super) mod tests {
     fn every_operation_may_fail() {
         let (dir, registry, organization, profiles) = opened();
         let path = dir.path().join(PROFILES_DIR);
-        let id = profiles.create(&registry, organization, of("a.example"), &author()).unwrap().id;
+        let id = profiles.create(organization, of("a.example"), NOW).unwrap().id;
         let mut failed = 0;
         for at in 1..50 {
             let next = format!("https://b{at}.example");
             let switch = Switch::arm(&path, Plan { at, ..Plan::default() });
             let patch = ProfilePatch { website: Some(next.clone()), ..ProfilePatch::default() };
-            let changed = profiles.change(&registry, organization, &id, &patch, &author());
+            let changed = profiles.change(organization, &id, &patch, NOW);
             let is_clean = switch.failed().is_empty();
             drop(switch);
             let there = profiles.get(organization, &id).unwrap();
-            let reopened = open(&path);
+            let reopened = open(&registry, &path);
             assert_eq!(reopened.get(organization, &id).unwrap(), there);
             let website = there.website.as_ref().unwrap().to_string();
             assert!(changed.is_err() || website == next, "what was answered is durable");
             for profiles in [&profiles, &reopened] {
-                let again = profiles.create(&registry, organization, of(&website), &author()).unwrap_err();
+                let again = profiles.create(organization, of(&website), NOW).unwrap_err();
                 assert!(matches!(again, RegistryError::Conflict { code: "website_taken", .. }), "{again}");
             }
             failed += u64::from(!is_clean);
@@ -374,18 +359,18 @@ pub(super) mod tests {
         let path = dir.path().join(PROFILES_DIR);
         let mut failed = 0;
         for at in 1..20 {
-            let id = profiles.create(&registry, organization, of(&format!("a{at}.example")), &author()).unwrap().id;
+            let id = profiles.create(organization, of(&format!("a{at}.example")), NOW).unwrap().id;
             let switch = Switch::arm(&path, Plan { at, ..Plan::default() });
-            let removed = profiles.remove(&registry, organization, &id, &author());
+            let removed = profiles.remove(organization, &id, NOW);
             let is_clean = switch.failed().is_empty();
             drop(switch);
             failed += u64::from(!is_clean);
             if removed.is_err() {
-                let again = profiles.remove(&registry, organization, &id, &author());
+                let again = profiles.remove(organization, &id, NOW);
                 assert!(matches!(again, Ok(()) | Err(RegistryError::NotFound { .. })), "{again:?}");
             }
             assert!(matches!(profiles.get(organization, &id), Err(RegistryError::NotFound { .. })));
-            assert!(matches!(open(&path).get(organization, &id), Err(RegistryError::NotFound { .. })));
+            assert!(matches!(open(&registry, &path).get(organization, &id), Err(RegistryError::NotFound { .. })));
             if is_clean {
                 break;
             }
@@ -397,14 +382,14 @@ pub(super) mod tests {
     fn a_damaged_file_is_set_aside_at_the_start_and_an_error_before() {
         let (dir, registry, organization, profiles) = opened();
         let path = dir.path().join(PROFILES_DIR);
-        let [kept, damaged] = ["a.example", "b.example"]
-            .map(|website| profiles.create(&registry, organization, of(website), &author()).unwrap().id);
+        let [kept, damaged] =
+            ["a.example", "b.example"].map(|website| profiles.create(organization, of(website), NOW).unwrap().id);
         let file = path.join(format!("{damaged}.json"));
         std::fs::write(&file, std::fs::read_to_string(&file).unwrap().replace("b.example", "c.example")).unwrap();
         let cut = path.join(format!("{kept}.json.tmp"));
         std::fs::write(&cut, "{").unwrap();
         assert!(matches!(profiles.get(organization, &damaged), Err(RegistryError::Storage(_))));
-        let profiles = open(&path);
+        let profiles = open(&registry, &path);
         let page = profiles.page(organization, &ProfileQuery { limit: 10, starting_after: None }).unwrap();
         assert_eq!(page.profiles.iter().map(|profile| &profile.id).collect::<Vec<_>>(), [&kept]);
         assert!(file.with_extension("json.damaged").exists() && !file.exists() && !cut.exists());

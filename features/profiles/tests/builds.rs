@@ -9,14 +9,15 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_actors::domain::ids::OrganizationId;
 use headcount_actors::domain::time::Instant;
-use headcount_actors::profiles::{
-    BuildRequest, CompanyProfile, NewCompanyProfile, ProfileBuild, ProfileFields, ProfileKind, ProfilePatch, ProfileQuery,
-    ReadWebsite, ResearchSettings, SiteFindings, Website,
-};
 use headcount_actors::{Engine, EngineConfig};
 use headcount_common::clock::FixedClock;
 use headcount_control::{ActionsQuery, BuildError, BuildRunId, CompanyProfileId, OrganizationPatch, RegistryError};
+use headcount_profiles::{
+    BuildRequest, BuildSettings, CompanyProfile, NewCompanyProfile, ProfileBuild, ProfileFields, ProfileKind, ProfilePatch,
+    ProfileQuery, Profiles, SiteFindings, Website, install,
+};
 
+#[path = "../../../actors/tests/support/mod.rs"]
 mod support;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -62,7 +63,7 @@ impl Sites {
     }
 }
 
-impl ReadWebsite for Sites {
+impl Sites {
     fn read(&self, website: &Website) -> SiteFindings {
         let host = website.host().to_owned();
         self.asked.lock().unwrap().push(host.clone());
@@ -91,9 +92,13 @@ fn config(dir: &Path, sites: &Arc<Sites>) -> EngineConfig {
     let mut config = EngineConfig::new(dir);
     config.shards = 1;
     config.min_free_bytes = 1 << 20;
-    let reader: Arc<dyn ReadWebsite> = Arc::<Sites>::clone(sites);
-    config.research = Some(ResearchSettings::new(reader));
+    config.features = vec![install(settings(sites))];
     config
+}
+
+fn settings(sites: &Arc<Sites>) -> BuildSettings {
+    let sites = Arc::clone(sites);
+    BuildSettings::new(Arc::new(move |website| sites.read(website)))
 }
 
 impl Fixture {
@@ -108,6 +113,10 @@ impl Fixture {
         Self::open(config(dir, &sites), &sites)
     }
 
+    fn feature(&self) -> Arc<Profiles> {
+        self.engine.feature().unwrap()
+    }
+
     fn give(&self, actions: u64) {
         let patch = OrganizationPatch { actions_balance: Some(actions), ..OrganizationPatch::default() };
         self.engine.registry().update_organization(self.organization, patch, NOW).unwrap();
@@ -115,11 +124,11 @@ impl Fixture {
 
     fn start(&self, website: &str, profile: Option<&CompanyProfileId>) -> Result<BuildRunId, RegistryError> {
         let request = BuildRequest { website: website.into(), profile: profile.cloned() };
-        self.engine.build_company_profile(self.organization, &request, self.engine.clock().now()).map(|run| run.id)
+        self.feature().begin_build(self.organization, &request, self.engine.clock().now()).map(|run| run.id)
     }
 
     fn look(&self, id: &BuildRunId) -> ProfileBuild {
-        self.engine.company_profile_build(self.organization, id).unwrap()
+        self.feature().build(self.organization, id).unwrap()
     }
 
     async fn wait(&self, id: &BuildRunId) -> ProfileBuild {
@@ -140,7 +149,7 @@ impl Fixture {
 
     fn account(&self, website: Option<&str>) -> CompanyProfile {
         let patch = ProfilePatch { label: Some("b".into()), website: website.map(str::to_owned), ..ProfilePatch::default() };
-        self.engine.create_company_profile(self.organization, NewCompanyProfile(patch), NOW).unwrap()
+        self.feature().store().create(self.organization, NewCompanyProfile(patch), NOW).unwrap()
     }
 
     /// The ledger, oldest first: the change, the balance, the reason, and the run.
@@ -152,7 +161,7 @@ impl Fixture {
 
     fn profiles(&self) -> Vec<CompanyProfile> {
         let query = ProfileQuery { limit: 100, starting_after: None };
-        self.engine.company_profiles(self.organization, &query).unwrap().profiles
+        self.feature().store().page(self.organization, &query).unwrap().profiles
     }
 }
 
@@ -174,7 +183,7 @@ async fn the_first_profile_is_free_and_later_builds_fill_what_is_empty() {
 
     f.give(2);
     let patch = ProfilePatch { name: Some(String::new()), industry: Some("Tools".into()), ..ProfilePatch::default() };
-    f.engine.change_company_profile(f.organization, &profile.id, patch, NOW).unwrap();
+    f.feature().store().change(f.organization, &profile.id, &patch, NOW).unwrap();
     f.sites.tell("acme.example", "Acme & Sons");
     let second = f.build("acme.example", None).await;
     let refreshed = second.profile.unwrap();
@@ -229,7 +238,7 @@ async fn a_refresh_fills_each_empty_field_and_overwrites_none() {
         technologies: Some(Vec::new()),
         ..ProfilePatch::default()
     };
-    f.engine.change_company_profile(f.organization, &refreshed.id, empty, NOW).unwrap();
+    f.feature().store().change(f.organization, &refreshed.id, &empty, NOW).unwrap();
     assert_eq!(f.build("a.example", None).await.profile.unwrap().fields, all_fields("second"), "what was removed is filled");
     f.engine.close().await;
 }
@@ -314,9 +323,9 @@ async fn a_profile_that_changes_meanwhile() {
     let (deleted, moved) = (f.account(Some("a.example")), f.account(Some("b.example")));
     let runs = [f.start("a.example", None).unwrap(), f.start("b.example", None).unwrap()];
     f.sites.wait_for_reading(2);
-    f.engine.remove_company_profile(f.organization, &deleted.id, NOW).unwrap();
+    f.feature().store().remove(f.organization, &deleted.id, NOW).unwrap();
     let patch = ProfilePatch { website: Some("d.example".into()), ..ProfilePatch::default() };
-    f.engine.change_company_profile(f.organization, &moved.id, patch, NOW).unwrap();
+    f.feature().store().change(f.organization, &moved.id, &patch, NOW).unwrap();
     f.sites.release();
     for (run, code) in runs.iter().zip(["profile_deleted", "website_mismatch"]) {
         let build = f.wait(run).await;
@@ -403,10 +412,10 @@ async fn slow_websites_of_one_organization_delay_no_other() {
     let other = f.engine.registry().create_organization("Other", NOW).unwrap().organization_id;
     f.sites.tell("quick.example", "Quick");
     let request = BuildRequest { website: "quick.example".into(), profile: None };
-    let quick = f.engine.build_company_profile(other, &request, NOW).unwrap();
+    let quick = f.feature().begin_build(other, &request, NOW).unwrap();
     let of_other = Fixture { organization: other, engine: f.engine.clone(), sites: Arc::clone(&f.sites) };
     assert!(of_other.wait(&quick.id).await.profile.is_some());
-    assert!(matches!(f.engine.company_profile_build(f.organization, &quick.id), Err(RegistryError::NotFound { .. })));
+    assert!(matches!(f.feature().build(f.organization, &quick.id), Err(RegistryError::NotFound { .. })));
     assert_eq!(f.sites.wait_for_reading(2), first);
     f.sites.release();
     for run in &runs {
@@ -421,7 +430,7 @@ async fn a_website_that_takes_too_long_is_left_behind() {
     let dir = tempfile::tempdir().unwrap();
     let sites = Arc::<Sites>::default();
     let mut config = config(dir.path(), &sites);
-    config.research.as_mut().unwrap().timeout = Duration::from_millis(50);
+    config.features = vec![install(BuildSettings { timeout: Duration::from_millis(50), ..settings(&sites) })];
     let f = Fixture::open(config, &sites);
     sites.tell("a.example", "A");
     sites.hold("a.example");
@@ -442,16 +451,6 @@ async fn runs_are_kept_for_30_days() {
     clock.set(NOW.plus_ms(30 * 86_400_000 - 1));
     assert_eq!(failure(&f.look(&run)), "dns_failed");
     clock.set(NOW.plus_ms(30 * 86_400_000));
-    assert!(matches!(f.engine.company_profile_build(f.organization, &run), Err(RegistryError::NotFound { .. })));
-    f.engine.close().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_engine_that_reads_no_websites_says_so() {
-    let dir = tempfile::tempdir().unwrap();
-    let sites = Arc::<Sites>::default();
-    let f = Fixture::open(EngineConfig { research: None, ..config(dir.path(), &sites) }, &sites);
-    let refused = f.start("a.example", None).unwrap_err();
-    assert!(matches!(refused, RegistryError::Invalid { ref param, .. } if param == "website"), "{refused}");
+    assert!(matches!(f.feature().build(f.organization, &run), Err(RegistryError::NotFound { .. })));
     f.engine.close().await;
 }

@@ -7,8 +7,8 @@ use headcount_outbound::url::Url;
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 
-use crate::facts::{Facts, MAX_URL_BYTES, description, short};
-use crate::json_ld;
+use super::facts::{MAX_URL_BYTES, ProfileFields, description, short};
+use super::json_ld;
 
 /// How many links of a page are looked at.
 const MAX_LINKS: usize = 2_000;
@@ -44,7 +44,7 @@ const MARKERS: [(&str, &str); 14] = [
 /// What a page tells, and where it leads.
 #[derive(Debug, Default)]
 pub(crate) struct PageFacts {
-    pub(crate) facts: Facts,
+    pub(crate) facts: ProfileFields,
     /// The links of the page that may lead to pages about the company, with their texts in lower
     /// case.
     pub(crate) links: Vec<(Url, String)>,
@@ -121,8 +121,8 @@ impl Tag {
 struct Reader {
     base: Url,
     /// What organizations in JSON-LD tell, and what the page does.
-    stated: Facts,
-    page: Facts,
+    stated: ProfileFields,
+    page: ProfileFields,
     /// The values of [`META`], the first of each.
     meta: [Option<String>; META.len()],
     title: String,
@@ -140,8 +140,8 @@ impl Reader {
     fn new(url: &Url) -> Self {
         Self {
             base: url.clone(),
-            stated: Facts::default(),
-            page: Facts::default(),
+            stated: ProfileFields::default(),
+            page: ProfileFields::default(),
             meta: Default::default(),
             title: String::new(),
             icons: [None, None],

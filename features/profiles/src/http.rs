@@ -2,18 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use headcount_actors::profiles::{
-    BuildRequest, CompanyProfile, NewCompanyProfile, ProfileBuild, ProfileFields, ProfileKind, ProfilePatch, ProfileQuery,
-    ProfileSource, Website,
-};
 use headcount_api::endpoint::*;
-use headcount_api::management;
-use headcount_control::{BuildError, BuildRunId, Capability, CompanyProfileId};
+use headcount_api::management::{self, on_feature};
+use headcount_control::{BuildError, BuildRunId, Capability, CompanyProfileId, Website};
 use headcount_domain::company::normalise_domain;
 use headcount_domain::ids::PublicCompany;
 use headcount_domain::names::NamedValues;
 use headcount_domain::time::Timezone;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
+
+use crate::builder::Profiles;
+use crate::builds::{BuildRequest, ProfileBuild};
+use crate::profile::{CompanyProfile, NewCompanyProfile, ProfileKind, ProfilePatch, ProfileSource};
+use crate::research::ProfileFields;
+use crate::store::ProfileQuery;
+
+path_parameters! {
+    BuildRunPath "run_id" "^run_[0-9A-Za-z]{16}$" "The run's id.";
+    CompanyProfilePath "profile_id" "^cp_[0-9A-Za-z]{16}$" "The company profile's id.";
+}
 
 json_body! {
     /// The fields of a company profile: absent fields stay unchanged, empty ones are removed.
@@ -190,7 +197,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
     };
     let query = ProfileQuery { limit: limit.rows(), starting_after: starting_after.map(id).transpose()? };
     let organization = caller.organization();
-    let page = management::on_engine(&state, move |engine| engine.company_profiles(organization, &query)).await?;
+    let page = on_feature(&state, move |profiles: &Profiles| profiles.store().page(organization, &query)).await?;
     let company_profiles = page.profiles.into_iter().map(Into::into).collect();
     etag::json(&request, &CompanyProfilesAnswer { company_profiles, truncated: page.truncated })
 }
@@ -205,8 +212,8 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
     auth::capable(&state, &caller, Capability::TargetAccounts)?;
     let body: CompanyProfileShape = json::read(&state, &request, payload).await?;
     let (organization, author, new) = (caller.organization(), caller.author(&state, &request), NewCompanyProfile(body.into()));
-    let make = move |engine: &headcount_actors::Engine| engine.create_company_profile(organization, new, author);
-    Ok(management::created(&CompanyProfileAnswer::from(management::on_engine(&state, make).await?)))
+    let make = move |profiles: &Profiles| profiles.store().create(organization, new, author);
+    Ok(management::created(&CompanyProfileAnswer::from(on_feature(&state, make).await?)))
 }
 
 /// One company profile.
@@ -218,7 +225,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
 pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     let (organization, id) = (caller.organization(), profile_id(&request)?);
-    let profile = management::on_engine(&state, move |engine| engine.company_profile(organization, &id)).await?;
+    let profile = on_feature(&state, move |profiles: &Profiles| profiles.store().get(organization, &id)).await?;
     etag::json(&request, &CompanyProfileAnswer::from(profile))
 }
 
@@ -233,8 +240,8 @@ pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller:
     let id = profile_id(&request)?;
     let body: CompanyProfileShape = json::read(&state, &request, payload).await?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
-    let change = move |engine: &headcount_actors::Engine| engine.change_company_profile(organization, &id, body.into(), author);
-    let profile = management::on_engine(&state, change).await?;
+    let change = move |profiles: &Profiles| profiles.store().change(organization, &id, &body.into(), author);
+    let profile = on_feature(&state, change).await?;
     Ok(HttpResponse::Ok().json(CompanyProfileAnswer::from(profile)))
 }
 
@@ -248,8 +255,8 @@ pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Call
     NoParameters::check(&request)?;
     let id = profile_id(&request)?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
-    let remove = move |engine: &headcount_actors::Engine| engine.remove_company_profile(organization, &id, author);
-    management::on_engine(&state, remove).await?;
+    let remove = move |profiles: &Profiles| profiles.store().remove(organization, &id, author);
+    on_feature(&state, remove).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -344,8 +351,8 @@ pub(crate) async fn build(ApiCall { state, request, payload }: ApiCall, caller: 
     };
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
     let asked = BuildRequest { website, profile };
-    let begin = move |engine: &headcount_actors::Engine| engine.build_company_profile(organization, &asked, author);
-    let run = management::on_engine(&state, begin).await?;
+    let begin = move |profiles: &Profiles| profiles.begin_build(organization, &asked, author);
+    let run = on_feature(&state, begin).await?;
     Ok(HttpResponse::Accepted().json(BuildStartedAnswer { run_id: run.id.into() }))
 }
 
@@ -359,6 +366,6 @@ pub(crate) async fn show_build(ApiCall { state, request, .. }: ApiCall, caller: 
     NoParameters::check(&request)?;
     let id: BuildRunId = request.match_info().query("run_id").parse().map_err(|_| ApiError::not_found("build run"))?;
     let organization = caller.organization();
-    let build = management::on_engine(&state, move |engine| engine.company_profile_build(organization, &id)).await?;
+    let build = on_feature(&state, move |profiles: &Profiles| profiles.build(organization, &id)).await?;
     etag::json(&request, &ProfileBuildAnswer::from(build))
 }

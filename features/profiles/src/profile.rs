@@ -10,19 +10,10 @@ use headcount_domain::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The maximum number of entries in each of `social`, `emails` and `technologies`.
-pub const MAX_PROFILE_ENTRIES: usize = 50;
-/// The maximum length of a label, a name, an industry, a technology, and the key of a social link,
-/// in characters.
-const MAX_SHORT: usize = 200;
-/// The maximum length of a description, in characters.
-const MAX_DESCRIPTION: usize = 5_000;
-/// The maximum length of a URL, in bytes.
-const MAX_URL_BYTES: usize = 2_048;
+use crate::research::{MAX_DESCRIPTION, MAX_EMAIL_BYTES, MAX_PROFILE_ENTRIES, MAX_SHORT, MAX_URL_BYTES, ProfileFields};
+
 /// The maximum size of a value in the audit log, in bytes.
 const MAX_AUDITED_BYTES: usize = 1_000;
-/// The maximum length of an e-mail address, in bytes.
-const MAX_EMAIL_BYTES: usize = 254;
 
 named_values! {
     /// The subject of a profile.
@@ -35,26 +26,6 @@ named_values! {
         /// A target account.
         Account = "account",
     }
-}
-
-/// The facts about a company.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ProfileFields {
-    /// The company's name.
-    pub name: Option<String>,
-    /// A description of the company.
-    pub description: Option<String>,
-    /// Its industry.
-    pub industry: Option<String>,
-    /// The URL of its logo.
-    pub logo_url: Option<String>,
-    /// Its pages on other sites, by the name of the site.
-    pub social: BTreeMap<String, String>,
-    /// Its e-mail addresses.
-    pub emails: Vec<String>,
-    /// The technologies of its website.
-    pub technologies: Vec<String>,
 }
 
 /// A page that was fetched for a profile.
@@ -223,7 +194,7 @@ fn short(value: &Value) -> Value {
 
 impl CompanyProfile {
     /// A new profile of a target account.
-    pub(super) fn account(
+    pub(crate) fn account(
         id: CompanyProfileId,
         organization: OrganizationId,
         at: Instant,
@@ -244,7 +215,7 @@ impl CompanyProfile {
     }
 
     /// Returns the organization's own profile, without any facts.
-    pub(super) fn own(id: CompanyProfileId, organization: OrganizationId, at: Instant, website: &Website) -> Self {
+    pub(crate) fn own(id: CompanyProfileId, organization: OrganizationId, at: Instant, website: &Website) -> Self {
         Self { label: website.label().to_owned(), ..Self::empty(id, organization, ProfileKind::Own, at) }
     }
 
@@ -263,7 +234,7 @@ impl CompanyProfile {
     }
 
     /// Fills the empty fields. Invalid values are left out.
-    pub(super) fn fill(&mut self, found: ProfileFields) {
+    pub(crate) fn fill(&mut self, found: ProfileFields) {
         let ProfileFields { name, description, industry, logo_url, social: links, emails, technologies } = found;
         let fields = &mut self.fields;
         let texts = [
@@ -292,7 +263,7 @@ impl CompanyProfile {
     }
 
     /// Changes the fields.
-    pub(super) fn change(&mut self, patch: ProfilePatch) -> Result<(), RegistryError> {
+    pub(crate) fn change(&mut self, patch: ProfilePatch) -> Result<(), RegistryError> {
         let ProfilePatch { label, website, name, description, industry, logo_url, social: links, emails, technologies } = patch;
         if let Some(label) = label {
             self.label = text("label", &label, MAX_SHORT)?.ok_or_else(|| invalid("label", "`label` must not be empty"))?;
@@ -328,7 +299,7 @@ impl CompanyProfile {
     }
 
     /// Returns the fields that differ, for the audit log.
-    pub(super) fn differences(before: Option<&Self>, after: Option<&Self>) -> BTreeMap<String, FieldChange> {
+    pub(crate) fn differences(before: Option<&Self>, after: Option<&Self>) -> BTreeMap<String, FieldChange> {
         let fields = |profile: Option<&Self>| profile.map(Self::shown).unwrap_or_default();
         let (before, mut after) = (fields(before), fields(after));
         let mut changes = BTreeMap::new();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use headcount_outbound::Outbound;
 use headcount_outbound::url::Url;
-use headcount_research::{Outcome, Research};
+use headcount_profiles::{Outcome, Research};
 
 /// What a website may take beyond what the process had before. The site is in the same process, and
 /// has as much as it sends.

@@ -5,13 +5,13 @@
 //! run is repeated: it fills the fields that are still empty, and pays nothing again.
 
 use headcount_common::ControlError;
-use headcount_control::{Author, BuildError, BuildRun, CompanyProfileId, NewBuild, Registry, RegistryError, Website};
+use headcount_control::{Author, BuildError, BuildRun, CompanyProfileId, NewBuild, RegistryError, Website};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 
-use super::profile::CompanyProfile;
-use super::research::SiteFindings;
-use super::store::{CompanyProfiles, Planned};
+use crate::profile::CompanyProfile;
+use crate::reader::SiteFindings;
+use crate::store::{CompanyProfiles, Planned};
 
 /// The price of a build, in Actions. The first profile of an organization is free.
 const PRICE: u64 = 1;
@@ -54,7 +54,6 @@ impl CompanyProfiles {
     /// [`RegistryError::Storage`].
     pub(crate) fn begin_build(
         &self,
-        registry: &Registry,
         organization: OrganizationId,
         request: &BuildRequest,
         author: &Author,
@@ -71,24 +70,18 @@ impl CompanyProfiles {
             None => self.check_room(organization)?,
         }
         let price = if self.count(organization) == 0 { 0 } else { PRICE };
-        registry.start_build(NewBuild { organization, website, profile, price }, author)
+        self.registry.start_build(NewBuild { organization, website, profile, price }, author)
     }
 
     /// Ends a run: fills the profile, or records the error.
     ///
     /// # Errors
     /// [`RegistryError::Storage`]: the run is still in progress, and the call can be repeated.
-    pub(crate) fn end_build(
-        &self,
-        registry: &Registry,
-        run: &BuildRun,
-        findings: &SiteFindings,
-        now: Instant,
-    ) -> Result<BuildRun, RegistryError> {
+    pub(crate) fn end_build(&self, run: &BuildRun, findings: &SiteFindings, now: Instant) -> Result<BuildRun, RegistryError> {
         let _one = self.changes.lock();
         let result = match &findings.failure {
             Some(failure) => Err(failure.clone()),
-            None => match self.fill(registry, run, findings, now) {
+            None => match self.fill(run, findings, now) {
                 Ok(profile) => Ok(profile),
                 Err(RegistryError::NotFound { .. }) => Err(failed("profile_deleted", "the profile was deleted meanwhile")),
                 Err(RegistryError::Conflict { code, message }) => Err(failed(code, message)),
@@ -98,20 +91,14 @@ impl CompanyProfiles {
                 Err(error) => return Err(error),
             },
         };
-        registry.end_build(run.organization, &run.id, result, now)
+        self.registry.end_build(run.organization, &run.id, result, now)
     }
 
-    fn fill(
-        &self,
-        registry: &Registry,
-        run: &BuildRun,
-        findings: &SiteFindings,
-        now: Instant,
-    ) -> Result<CompanyProfileId, RegistryError> {
+    fn fill(&self, run: &BuildRun, findings: &SiteFindings, now: Instant) -> Result<CompanyProfileId, RegistryError> {
         // Every attempt uses the same one.
         let own = CompanyProfileId::random()?;
         let plan = || self.plan_to_fill(run, findings, (&own, now)).map(Some);
-        let filled = self.make(registry, &run.author(now), plan)?;
+        let filled = self.make(&run.author(now), plan)?;
         filled.map(|profile| profile.id).ok_or(RegistryError::NotFound { what: "company profile" })
     }
 
@@ -162,13 +149,18 @@ mod tests {
     use headcount_storage::files::switch::{Plan, Switch};
 
     use super::*;
-    use crate::profiles::{NewCompanyProfile, PROFILES_DIR, ProfileFields, ProfilePatch};
-    use headcount_control::{ActionsQuery, OrganizationPatch};
+    use crate::profile::{NewCompanyProfile, ProfilePatch};
+    use crate::research::ProfileFields;
+    use crate::store::tests::PROFILES_DIR;
+    use headcount_control::{ActionsQuery, OrganizationPatch, Registry};
+    use std::sync::Arc;
 
     const NOW: Instant = Instant(1_700_000_000_000);
 
-    fn open(dir: &std::path::Path) -> (Registry, CompanyProfiles) {
-        (Registry::open(dir).unwrap(), super::super::store::tests::open(&dir.join(PROFILES_DIR)))
+    fn open(dir: &std::path::Path) -> (Arc<Registry>, CompanyProfiles) {
+        let registry = Arc::new(Registry::open(dir).unwrap());
+        let profiles = crate::store::tests::open(&registry, &dir.join(PROFILES_DIR));
+        (registry, profiles)
     }
 
     fn findings() -> SiteFindings {
@@ -188,12 +180,12 @@ mod tests {
             let patch = OrganizationPatch { actions_balance: Some(5), ..OrganizationPatch::default() };
             registry.update_organization(organization, patch, NOW).unwrap();
             let patch = ProfilePatch { website: Some("a.example".to_owned()), ..ProfilePatch::default() };
-            let id = profiles.create(&registry, organization, NewCompanyProfile(patch), &NOW.into()).unwrap().id;
+            let id = profiles.create(organization, NewCompanyProfile(patch), NOW).unwrap().id;
             let request = BuildRequest { website: "a.example".to_owned(), profile: None };
-            let run = profiles.begin_build(&registry, organization, &request, &NOW.into()).unwrap();
+            let run = profiles.begin_build(organization, &request, &NOW.into()).unwrap();
 
             let switch = Switch::arm(&dir.path().join(PROFILES_DIR), Plan { at, ..Plan::default() });
-            let ended = profiles.end_build(&registry, &run, &findings(), NOW);
+            let ended = profiles.end_build(&run, &findings(), NOW);
             let is_clean = switch.failed().is_empty();
             drop(switch);
             failed += u64::from(!is_clean);
@@ -203,7 +195,7 @@ mod tests {
             let under_way = registry.next_build(|run| Some(run.at));
             assert!(ended.is_ok() != under_way.is_some(), "what was answered is durable");
             if let Some(run) = &under_way {
-                profiles.end_build(&registry, run, &findings(), NOW).unwrap();
+                profiles.end_build(run, &findings(), NOW).unwrap();
             }
             let ledger = registry.actions(organization, &ActionsQuery { limit: 10, starting_after: None }).unwrap();
             assert_eq!((ledger.balance, ledger.entries.len()), (4, 2));

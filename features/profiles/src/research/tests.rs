@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use headcount_outbound::Outbound;
 use headcount_outbound::url::Url;
 
-use crate::page::{self, PageFacts, decode};
-use crate::{Facts, Outcome, Research};
+use super::page::{self, PageFacts, decode};
+use super::{Outcome, ProfileFields, Research, ResearchError};
 
 fn strings<const N: usize>(list: [&str; N]) -> Vec<String> {
     list.map(str::to_owned).to_vec()
@@ -28,7 +28,7 @@ fn read(html: &str, url: &Url) -> PageFacts {
 fn a_page_with_an_organization_in_json_ld() {
     let url = Url::parse("https://ledgerline.example/home").unwrap();
     let found = read(include_str!("pages/saas.html"), &url);
-    let expected = Facts {
+    let expected = ProfileFields {
         name: Some("Ledgerline, Inc.".into()),
         description: Some("Books for small teams.".into()),
         industry: Some("Accounting software".into()),
@@ -50,13 +50,13 @@ fn a_page_with_an_organization_in_json_ld() {
 fn a_page_in_another_encoding_without_json_ld() {
     let html = decode(Some("text/html"), include_bytes!("pages/mittelstand.html"));
     let found = read(&html, &Url::parse("http://www.mueller-soehne.example/de/").unwrap());
-    let expected = Facts {
+    let expected = ProfileFields {
         name: Some("Müller & Söhne Getriebebau GmbH".into()),
         description: Some("Zahnräder und Getriebe seit 1922 – aus Göppingen.".into()),
         logo_url: Some("http://www.mueller-soehne.example/de/favicon.ico".into()),
         emails: strings(["info@mueller-soehne.example"]),
         technologies: strings(["TYPO3 CMS"]),
-        ..Facts::default()
+        ..ProfileFields::default()
     };
     assert_eq!(found.facts, expected);
     let texts: Vec<_> = found.links.iter().map(|(url, text)| (url.path(), &**text)).collect();
@@ -70,7 +70,7 @@ fn a_malformed_page_tells_what_it_can() {
     let url = Url::parse("https://acme.example/").unwrap();
     let found = read(include_str!("pages/malformed.html"), &url).facts;
     assert_eq!((found.name, found.industry, found.logo_url), (Some("Half a ti<b>tle".into()), None, None));
-    assert!(read("", &url).facts == Facts::default() && read("<a href=\"", &url).facts == Facts::default());
+    assert!(read("", &url).facts == ProfileFields::default() && read("<a href=\"", &url).facts == ProfileFields::default());
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn what_a_page_can_fill_is_bounded() {
         "<a href=/x>".repeat(5_000)
     );
     let found = read(&html, &url);
-    let Facts { name, description, logo_url, emails, technologies, .. } = found.facts;
+    let ProfileFields { name, description, logo_url, emails, technologies, .. } = found.facts;
     assert_eq!((name.unwrap().len(), description.unwrap().len(), logo_url, emails.len()), (200, 5_000, None, 50));
     assert!(technologies == ["Plausible"] && found.links.len() <= 2_000);
 }
@@ -113,7 +113,7 @@ fn long_links_lead_nowhere() {
 fn a_page_is_read_until_the_deadline() {
     let url = Url::parse("https://acme.example/").unwrap();
     let found = page::read("<a href=/about>We</a><meta name=description content='Anvils.'>", &url, Instant::now());
-    assert_eq!(found.facts, Facts::default());
+    assert_eq!(found.facts, ProfileFields::default());
 }
 
 #[test]
@@ -175,7 +175,7 @@ impl Site {
 }
 
 fn codes(outcome: &Outcome) -> Vec<(Option<u16>, Option<&'static str>)> {
-    outcome.pages.iter().map(|page| (page.status, page.error.as_ref().map(crate::ResearchError::code))).collect()
+    outcome.pages.iter().map(|page| (page.status, page.error.as_ref().map(ResearchError::code))).collect()
 }
 
 const HTML: &str = "content-type: text/html; charset=utf-8\r\n";
@@ -199,7 +199,7 @@ fn the_home_page_and_those_about_the_company_are_read() {
     ]);
     let outcome = site.research();
     assert!(outcome.failure().is_none());
-    let Facts { name, description, emails, .. } = outcome.facts.clone();
+    let ProfileFields { name, description, emails, .. } = outcome.facts.clone();
     assert_eq!((name.as_deref(), description.as_deref(), emails), (Some("Acme"), Some("Anvils."), strings(["hi@acme.example"])));
     let ok = (Some(200), None);
     assert_eq!(codes(&outcome), [ok, ok, ok, (Some(500), Some("http_status")), (None, Some("robots_disallowed"))]);

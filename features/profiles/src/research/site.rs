@@ -6,9 +6,9 @@ use std::time::{Duration, Instant, SystemTime};
 use headcount_outbound::url::{Origin, Url};
 use headcount_outbound::{Method, Outbound, OutboundError, OutboundRequest, OutboundResponse, UrlError};
 
-use crate::facts::{Facts, MAX_URL_BYTES};
-use crate::page::{self, PageFacts};
-use crate::robots::{self, Rules};
+use super::facts::{MAX_URL_BYTES, ProfileFields};
+use super::page::{self, PageFacts};
+use super::robots::{self, Rules};
 
 /// How many pages are fetched, the home page included.
 const MAX_PAGES: usize = 5;
@@ -78,7 +78,7 @@ pub struct FetchedPage {
 #[derive(Debug)]
 pub struct Outcome {
     /// What was found.
-    pub facts: Facts,
+    pub facts: ProfileFields,
     /// The pages that were asked for, the home page first.
     pub pages: Vec<FetchedPage>,
 }
@@ -112,7 +112,7 @@ impl Research {
     #[must_use]
     pub fn read(mut self, home: &Url) -> Outcome {
         let (page, found) = self.page(home);
-        let mut outcome = Outcome { facts: Facts::default(), pages: vec![page] };
+        let mut outcome = Outcome { facts: ProfileFields::default(), pages: vec![page] };
         let Some(PageFacts { facts, links }) = found else { return outcome };
         outcome.facts = facts;
         for url in chosen(home, &outcome.pages[0].url, links) {
