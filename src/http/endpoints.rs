@@ -1,5 +1,5 @@
-//! The endpoints of the interface: the routes and the OpenAPI document, which follow from the tables
-//! of the features.
+//! The endpoints of the interface: their routes and the OpenAPI document, which both follow from
+//! the tables of the features.
 
 use std::sync::LazyLock;
 
