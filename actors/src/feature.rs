@@ -124,6 +124,9 @@ pub trait MovedDocuments: Debug + Send + Sync {
     }
 }
 
+/// Documents, and the number of those that could not be read.
+pub type ReadDocuments = (Box<dyn MovedDocuments>, usize);
+
 /// A kind of documents that move into a cluster.
 #[derive(Debug, Clone, Copy)]
 pub struct MovedKind {
@@ -131,7 +134,6 @@ pub struct MovedKind {
     pub kind: &'static str,
     /// The name of such documents in answers.
     pub name: &'static str,
-    /// Reads those of a data directory that no process changes. Also returns the number of
-    /// unreadable ones.
-    pub read: fn(&Path) -> io::Result<(Box<dyn MovedDocuments>, usize)>,
+    /// Reads those of a data directory that no process changes.
+    pub read: fn(&Path) -> io::Result<ReadDocuments>,
 }

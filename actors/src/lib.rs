@@ -73,7 +73,9 @@ pub use engine::{
     search_erased, verify_directory,
 };
 pub use erased_search::{ErasedFinding, ErasedSearch};
-pub use feature::{Feature, FeatureFigure, InstallFeature, MovedDocument, MovedDocuments, MovedKind, PropagateChange};
+pub use feature::{
+    Feature, FeatureFigure, InstallFeature, MovedDocument, MovedDocuments, MovedKind, PropagateChange, ReadDocuments,
+};
 pub use geo::GeoError;
 pub use headcount_domain as domain;
 pub use import_mark::ImportMark;

@@ -8,7 +8,7 @@ use headcount_common::{DocumentItem, MAX_DOCUMENT_BYTES, checked_json};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use super::error::MovingError;
-use crate::feature::{MovedDocument, MovedDocuments, MovedKind};
+use crate::feature::{MovedDocument, MovedDocuments, MovedKind, ReadDocuments};
 use crate::position_map::PositionMap;
 use crate::privacy::{PRIVACY_KIND, PrivacyRequest};
 
@@ -51,12 +51,11 @@ pub(super) fn read_documents(from: &Path, kinds: &[MovedKind]) -> Result<(MovedK
     Ok((moved, left))
 }
 
-/// Reads documents without positions. Also returns the number of those that are unreadable or too
-/// large.
+/// Reads documents without positions. One that is too large counts as unreadable.
 ///
 /// # Errors
 /// Any error of the operating system.
-pub fn plain_documents<T: DocumentItem>(from: &Path, kind: &str) -> io::Result<(Box<dyn MovedDocuments>, usize)> {
+pub fn plain_documents<T: DocumentItem>(from: &Path, kind: &str) -> io::Result<ReadDocuments> {
     let ReadItems { items, damaged: mut left } = read_items::<T>(&kind_dir(from, kind))?;
     let mut documents = Vec::with_capacity(items.len());
     for (id, item) in items {

@@ -10,7 +10,8 @@ use headcount_outbound::Outbound;
 use headcount_outbound::url::Url;
 
 use super::page::{self, PageFacts, decode};
-use super::{Outcome, ProfileFields, Research, ResearchError};
+use super::site::ResearchError;
+use super::{Outcome, ProfileFields, Research};
 
 fn strings<const N: usize>(list: [&str; N]) -> Vec<String> {
     list.map(str::to_owned).to_vec()
