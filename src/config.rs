@@ -343,7 +343,7 @@ impl Settings {
     #[must_use]
     pub fn serving_engine(&self) -> EngineConfig {
         let mut config = self.engine();
-        config.features = features::install(self, true);
+        config.features = features::install(&self.outbound_allow, true);
         config.ask_node = Some(Arc::new(NodeClient::default()));
         config
     }
@@ -365,7 +365,7 @@ impl Settings {
         config.archive.seal_events = self.seal_events;
         config.archive.level = self.archive_level;
         config.archive.cache_bytes = self.files_cache;
-        config.features = features::install(self, false);
+        config.features = features::install(&self.outbound_allow, false);
         config
     }
 

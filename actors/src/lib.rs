@@ -12,8 +12,8 @@
 //! - `history` reads recorded events from archive and log.
 //! - `verify` and `refolding` compute states a second time (`recompute`).
 //! - `backup` and `moving` copy a data directory.
-//! - `privacy` and `live` are features. Others are crates: `feature` is what they are to the engine,
-//!   and `parts` what they get of it.
+//! - `privacy` and `live` are features. Others are crates: `feature` is what they are to the
+//!   engine, and `parts` what they get of it.
 //!
 //! Actors are in `actor.rs` files. Organizations, projects, keys and tokens are in the crate
 //! `headcount-control`. The traits that a cluster implements are in `headcount-common`.

@@ -6,14 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::documents::Documents;
-use crate::local::CopiedDocuments;
 use crate::values::SharedValues;
 
 /// The kinds of documents that features have. A backup has all of them.
 pub const DOCUMENT_KINDS: [&str; 3] = ["webhooks", "privacy", "profiles"];
-
-/// The directory of a data directory with the documents of each kind.
-pub(crate) const KINDS_DIR: &str = "control";
 
 /// Opens the stores of documents and values, by kind.
 pub trait DocumentStores: Debug + Send + Sync {
@@ -33,7 +29,5 @@ pub trait DocumentStores: Debug + Send + Sync {
     ///
     /// # Errors
     /// They can't be read or written.
-    fn copied_documents(&self, kind: &'static str, data_dir: &Path) -> io::Result<Arc<dyn Documents>> {
-        Ok(Arc::new(CopiedDocuments::new(self.documents(kind)?, &data_dir.join(KINDS_DIR).join(kind))?))
-    }
+    fn copied_documents(&self, kind: &'static str, data_dir: &Path) -> io::Result<Arc<dyn Documents>>;
 }

@@ -54,7 +54,7 @@ impl Engine {
         self.feature_of(kind).map_or(Ok(0), |feature| Ok(feature.follow()?))
     }
 
-    /// Makes each change of a kind of documents wait until `propagate` returns. `propagate` gets the
+    /// Makes each change of a kind of documents wait until `propagate` returns, which gets the
     /// number of the change, and waits until all other nodes that answer requests have applied it.
     /// Only the first call counts.
     pub fn propagate_documents_with(&self, kind: &str, propagate: PropagateChange) {

@@ -218,6 +218,10 @@ impl DocumentStores for MemberStores {
         Ok(if kind == "privacy" { Arc::clone(&self.0) } else { Arc::new(NoDocuments) })
     }
 
+    fn copied_documents(&self, kind: &'static str, _: &Path) -> io::Result<Arc<dyn Documents>> {
+        self.documents(kind)
+    }
+
     fn values(&self, _: &'static str) -> io::Result<Arc<dyn SharedValues>> {
         Err(io::ErrorKind::Unsupported.into())
     }

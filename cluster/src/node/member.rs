@@ -1,10 +1,12 @@
 //! The parts that an engine needs to be a member of a cluster.
 
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use headcount_actors::ingest::Ticket;
 use headcount_actors::{LogSink, Membership, OpenError, OpenRegistry};
+use headcount_common::local::{CopiedDocuments, kind_dir};
 use headcount_common::{DocumentStores, Documents, Owners, SharedArchive, SharedValues};
 use headcount_storage::log::Commit;
 use tokio::runtime::Handle;
@@ -90,6 +92,10 @@ struct ClusterStores {
 impl DocumentStores for ClusterStores {
     fn documents(&self, kind: &'static str) -> io::Result<Arc<dyn Documents>> {
         Ok(Arc::new(DocumentStream::new(&self.runtime, &self.connection, kind, self.replicas)))
+    }
+
+    fn copied_documents(&self, kind: &'static str, data_dir: &Path) -> io::Result<Arc<dyn Documents>> {
+        Ok(Arc::new(CopiedDocuments::new(self.documents(kind)?, &kind_dir(data_dir, kind))?))
     }
 
     /// Only one kind has values.

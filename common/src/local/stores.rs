@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{LocalDocuments, LocalValues};
 use crate::documents::Documents;
-use crate::stores::{DocumentStores, KINDS_DIR};
+use crate::stores::DocumentStores;
 use crate::values::SharedValues;
 
 /// The end of the name of a value's file, after the key.
@@ -29,7 +29,7 @@ impl LocalStores {
 /// The directory of the documents of a kind and of their values, in a data directory.
 #[must_use]
 pub fn kind_dir(data_dir: &Path, kind: &str) -> PathBuf {
-    data_dir.join(KINDS_DIR).join(kind)
+    data_dir.join("control").join(kind)
 }
 
 impl DocumentStores for LocalStores {

@@ -14,9 +14,9 @@ use headcount_domain::time::Instant;
 use headcount_storage::files::{create_private_dir, hard_link};
 use tokio::task::JoinSet;
 
-use crate::KIND;
 use crate::build_queue::BuildQueue;
 use crate::builds::{BuildRequest, ProfileBuild};
+use crate::profile::KIND;
 use crate::reader::{BuildSettings, SiteFindings};
 use crate::store::CompanyProfiles;
 

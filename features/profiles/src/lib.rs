@@ -17,6 +17,7 @@ mod store;
 use headcount_actors::{MovedKind, plain_documents};
 use headcount_api::endpoints;
 use headcount_api::endpoints::Endpoints;
+use profile::KIND;
 
 pub use builder::{Profiles, install};
 pub use builds::{BuildRequest, ProfileBuild};
@@ -25,9 +26,6 @@ pub use profile::{CompanyProfile, NewCompanyProfile, ProfileKind, ProfilePatch, 
 pub use reader::{BuildSettings, ReadWebsite, SiteFindings};
 pub use research::{Outcome, ProfileFields, Research};
 pub use store::{CompanyProfiles, MAX_COMPANY_PROFILES, ProfilePage, ProfileQuery};
-
-/// The kind of documents that profiles are.
-const KIND: &str = "profiles";
 
 /// The profiles of an installation that moves into a cluster.
 pub const MOVED: MovedKind =

@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 
 use crate::research::{MAX_DESCRIPTION, MAX_EMAIL_BYTES, MAX_PROFILE_ENTRIES, MAX_SHORT, MAX_URL_BYTES, ProfileFields};
 
+/// The kind of documents that profiles are.
+pub(crate) const KIND: &str = "profiles";
 /// The maximum size of a value in the audit log, in bytes.
 const MAX_AUDITED_BYTES: usize = 1_000;
 

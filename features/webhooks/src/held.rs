@@ -1,6 +1,7 @@
-//! The webhooks in memory, found by id and by project.
+//! The webhooks in memory, found by id and by project, and the tries to send.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::AtomicU64;
 
 use headcount_control::WebhookId;
 use headcount_domain::ids::ProjectId;
@@ -87,6 +88,17 @@ impl HeldWebhooks {
         let ids = self.by_project.get(&project).into_iter().flatten();
         ids.filter_map(|id| self.by_id.get(id))
     }
+}
+
+/// The tries since the start.
+#[derive(Debug, Default)]
+pub(crate) struct Tries {
+    /// The number of notifications that receivers accepted.
+    pub(crate) delivered: AtomicU64,
+    /// The number of failed tries.
+    pub(crate) failed: AtomicU64,
+    /// The number of notifications given up.
+    pub(crate) dead: AtomicU64,
 }
 
 #[cfg(test)]

@@ -32,9 +32,6 @@ pub use request::{CheckUrl, Deliver, SignedRequest, WebhookSettings};
 pub use store::{MAX_WEBHOOKS, Rotation, WebhookPage, WebhookQuery, WebhookReplay, Webhooks, install};
 pub use webhook::{NewWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookStatus};
 
-/// The kind of documents that webhooks are.
-const KIND: &str = "webhooks";
-
 /// The endpoints.
 pub const ENDPOINTS: Endpoints = endpoints! {
     http => list: Organization(Admin, Admin);

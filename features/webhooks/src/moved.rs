@@ -12,10 +12,9 @@ use headcount_control::WebhookId;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 
-use crate::KIND;
 use crate::progress::{Delivery, DeliveryProgress, most_deliveries};
 use crate::store::Webhooks;
-use crate::webhook::Webhook;
+use crate::webhook::{KIND, Webhook};
 
 /// The webhooks of an installation that moves into a cluster.
 pub const MOVED: MovedKind = MovedKind {

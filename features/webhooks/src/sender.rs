@@ -15,10 +15,10 @@ use headcount_domain::time::Instant;
 use headcount_domain::versions::Depends;
 use tokio::task::JoinSet;
 
-use crate::KIND;
 use crate::request::{Notification, SignedRequest, signature};
 use crate::sending::{DeliveryAttempt, Outlook};
 use crate::store::Webhooks;
+use crate::webhook::KIND;
 
 /// The number of webhooks that send at the same time.
 const MAX_SENDING: usize = 16;

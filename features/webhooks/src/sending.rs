@@ -11,7 +11,7 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
 
-use crate::held::HeldWebhook;
+use crate::held::{HeldWebhook, Tries};
 use crate::progress::{DeliveryProgress, DeliveryStatus};
 use crate::request::Notification;
 use crate::store::Webhooks;
@@ -21,17 +21,6 @@ use crate::webhook::{Webhook, WebhookStatus};
 const SAVE_EVERY_MS: i64 = 1_000;
 /// How long other progress is still written after brokers did not answer about one webhook.
 const SAVE_PATIENCE: Duration = Duration::from_secs(2);
-
-/// The tries since the start.
-#[derive(Debug, Default)]
-pub(crate) struct Tries {
-    /// The number of notifications that receivers accepted.
-    delivered: AtomicU64,
-    /// The number of failed tries.
-    failed: AtomicU64,
-    /// The number of notifications given up.
-    dead: AtomicU64,
-}
 
 /// The next work of a webhook.
 #[derive(Debug, Clone)]

@@ -14,14 +14,12 @@ use headcount_domain::time::Instant;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
-use crate::KIND;
-use crate::held::{HeldWebhook, HeldWebhooks};
+use crate::held::{HeldWebhook, HeldWebhooks, Tries};
 use crate::progress::{DeliveryPage, DeliveryProgress, DeliveryQuery};
 use crate::request::WebhookSettings;
-use crate::sending::Tries;
 use crate::webhook::{
-    BOTH_SIGN_MS, FormerSecret, NewWebhook, PlannedWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookStatus, check_events,
-    check_url,
+    BOTH_SIGN_MS, FormerSecret, KIND, NewWebhook, PlannedWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookStatus,
+    check_events, check_url,
 };
 
 /// The maximum number of webhooks of an organization.

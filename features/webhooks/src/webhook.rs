@@ -12,6 +12,8 @@ use headcount_domain::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+/// The kind of documents that webhooks are.
+pub(crate) const KIND: &str = "webhooks";
 /// The maximum length of a URL, in bytes.
 const MAX_URL_BYTES: usize = 2_048;
 /// The prefix of the secrets that webhooks sign with.
