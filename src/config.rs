@@ -24,17 +24,14 @@ use serde::Serialize;
 
 use headcount_actors::EngineConfig;
 use headcount_actors::memory_budget::MIN_MEMORY_BYTES;
-use headcount_actors::profiles::ResearchSettings;
-use headcount_actors::webhooks::WebhookSettings;
 #[cfg(feature = "cluster")]
 use headcount_cluster::{Credentials, files::Bucket};
 use headcount_outbound::AllowList;
 use headcount_storage::log::MAX_BLOCK_BYTES;
 
-use crate::research::GuardedReader;
+use crate::features;
 use crate::server::{ExtraPaths, HttpConfig};
 use crate::telemetry::{self, LogFormat};
-use crate::webhooks::GuardedTransport;
 pub use keys::Flags;
 use keys::{KEYS, Key};
 pub(crate) use value::bytes;
@@ -159,7 +156,7 @@ pub struct Settings {
     pub public_url: Option<String>,
     /// Further names of `/hc.js` and `/i`.
     pub extra_paths: ExtraPaths,
-    /// The private addresses that webhooks and builds of company profiles may reach.
+    /// The private addresses that features may reach.
     pub outbound_allow: AllowList,
     /// The timeout of a question that scans the events.
     pub question_timeout: Duration,
@@ -342,17 +339,12 @@ impl Settings {
         self.entries.iter().any(|entry| entry.key.name == name && entry.source == Source::Default)
     }
 
-    /// The configuration of a server's engine. Unlike the engine of a command, it sends
-    /// notifications to webhooks, builds company profiles and can ask other nodes.
+    /// The configuration of a server's engine. Unlike the engine of a command, its
+    /// features work by themselves, and it can ask other nodes.
     #[must_use]
     pub fn serving_engine(&self) -> EngineConfig {
         let mut config = self.engine();
-        if let Some(webhooks) = &mut config.webhooks {
-            webhooks.sends = true;
-        }
-        if let Some(research) = &mut config.research {
-            research.builds = true;
-        }
+        config.features = features::install(&self.outbound_allow, true);
         config.ask_node = Some(Arc::new(NodeClient::default()));
         config
     }
@@ -374,10 +366,7 @@ impl Settings {
         config.archive.seal_events = self.seal_events;
         config.archive.level = self.archive_level;
         config.archive.cache_bytes = self.files_cache;
-        let transport = Arc::new(GuardedTransport::new(self.outbound_allow.clone()));
-        config.webhooks = Some(WebhookSettings { sends: false, ..WebhookSettings::new(transport) });
-        let reader = Arc::new(GuardedReader::new(self.outbound_allow.clone()));
-        config.research = Some(ResearchSettings { builds: false, ..ResearchSettings::new(reader) });
+        config.features = features::install(&self.outbound_allow, false);
         config
     }
 

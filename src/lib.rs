@@ -39,11 +39,10 @@
 
 pub mod cli;
 pub mod config;
+mod features;
 mod http;
-mod research;
 pub mod server;
 pub mod telemetry;
-mod webhooks;
 
 pub use headcount_actors::ingest::{BatchReceipt, Field, NewEvent, Receipt, Refusal, Status};
 pub use headcount_actors::{

@@ -13,7 +13,8 @@
 //! - `verify` and `refolding` compute states a second time (`recompute`).
 //! - `backup` copies a data directory. What only a node of a cluster does has the feature `cluster`,
 //!   such as `moving` and `engine::nodes_backup`.
-//! - `webhooks`, `profiles`, `privacy` and `live` are features.
+//! - `privacy` and `live` are features. Others are crates: `feature` is what they are to the
+//!   engine, and `parts` what they get of it.
 //!
 //! Actors are in `actor.rs` files. Organizations, projects, keys and tokens are in the crate
 //! `headcount-control`. The traits that a cluster implements are in `headcount-common`.
@@ -35,6 +36,7 @@ mod event_codec;
 mod fault;
 #[cfg(test)]
 mod faulty_store;
+mod feature;
 mod free_space;
 mod geo;
 mod given_up_erasures;
@@ -50,10 +52,9 @@ pub mod memory_budget;
 #[cfg(feature = "cluster")]
 mod moving;
 mod opening_progress;
-#[cfg(feature = "cluster")]
+mod parts;
 mod position_map;
 pub mod privacy;
-pub mod profiles;
 mod questions;
 mod recompute;
 mod refolding;
@@ -67,18 +68,20 @@ mod unfinished_erasures;
 mod unknown_appends;
 mod verifier;
 pub mod verify;
-pub mod webhooks;
 
 pub use archiver::{ArchivePolicy, Sealed};
 pub use clock_guard::{ClockJump, ClockState, ConfirmClockError};
 pub use engine::{
-    AdoptError, Adoption, AskError, Engine, EngineConfig, EngineDocuments, EngineParts, LogSink, Membership, OpenError,
-    OpenRegistry, ProjectIntake, ReindexError, Reindexed, RemainsError, SealError, SegmentRequest, StartCommit, Vitals, reindex,
-    search_erased, verify_directory,
+    AdoptError, Adoption, AskError, Engine, EngineConfig, LogSink, Membership, OpenError, OpenRegistry, ProjectIntake,
+    ReindexError, Reindexed, RemainsError, SealError, SegmentRequest, StartCommit, Vitals, reindex, search_erased,
+    verify_directory,
 };
 #[cfg(feature = "cluster")]
 pub use engine::{NodesBackup, NodesBackupError};
 pub use erased_search::{ErasedFinding, ErasedSearch};
+pub use feature::{
+    Feature, FeatureFigure, InstallFeature, MovedDocument, MovedDocuments, MovedKind, PropagateChange, ReadDocuments,
+};
 pub use geo::GeoError;
 pub use headcount_domain as domain;
 pub use import_mark::ImportMark;
@@ -86,11 +89,11 @@ pub use ingest::{QuotaExceeded, Ticket, TrackError, Tracker};
 pub use intake_counts::{DropCounts, RepairCounts};
 pub use live::{LiveEnd, LiveFigures, LiveFrame, LiveMinute, LiveNotification, LiveState, LiveWatch, MAX_WATCHES};
 #[cfg(feature = "cluster")]
-pub use moving::{LeftBehind, MovedDocument, MovedEvents, MovingError, MovingSource};
+pub use moving::{LeftBehind, MovedEvents, MovingError, MovingSource, plain_documents};
 pub use opening_progress::Progress;
-#[cfg(feature = "cluster")]
+pub use parts::EngineParts;
 pub use position_map::PositionMap;
 pub use questions::{OrganizationProjects, Questions};
 pub use saved_state::{CopiedState, SavedState, state_version};
-pub use scans::{EventsPage, ExplainError, ExportSink, PageOrder, PageQuestion, PagedEvent, Scans, ViewFigures};
+pub use scans::{EventsPage, ExplainError, ExportSink, FirstEvents, PageOrder, PageQuestion, PagedEvent, Scans, ViewFigures};
 pub use shard::{CheckpointPolicy, Outcome};

@@ -34,7 +34,7 @@ impl Mapped {
 
 impl PositionMap {
     /// Adds wanted positions of a project. Call it before events are passed.
-    pub(crate) fn want(&mut self, project: ProjectId, positions: impl IntoIterator<Item = Position>) {
+    pub fn want(&mut self, project: ProjectId, positions: impl IntoIterator<Item = Position>) {
         let mapped = self.projects.entry(project).or_default();
         mapped.wanted.extend(positions);
         mapped.wanted.sort_unstable();
@@ -43,6 +43,7 @@ impl PositionMap {
 
     /// Keeps the positions of a project up to `until`. These events are not passed; later ones get
     /// higher positions.
+    #[cfg(feature = "cluster")]
     pub(crate) fn keep(&mut self, project: ProjectId, until: Position) {
         self.kept.insert(project, until);
         self.projects.entry(project).or_default().last = (until, until);
@@ -64,13 +65,13 @@ impl PositionMap {
 
     /// Returns the new position of the last event of a project up to a wanted position; 0 if there
     /// is none. A kept position is returned unchanged.
-    pub(crate) fn up_to(&self, project: ProjectId, position: Position) -> Position {
+    pub fn up_to(&self, project: ProjectId, position: Position) -> Position {
         self.found(project, position).map_or(0, |(new, _)| new)
     }
 
     /// Returns the new position of the event at a wanted position; `None` if there is no such
     /// event.
-    pub(crate) fn exactly(&self, project: ProjectId, position: Position) -> Option<Position> {
+    pub fn exactly(&self, project: ProjectId, position: Position) -> Option<Position> {
         self.found(project, position).filter(|(_, is_exact)| *is_exact).map(|(new, _)| new)
     }
 

@@ -14,8 +14,7 @@ pub use crate::extract::parameters::{
     documented,
 };
 pub use crate::extract::path::{
-    BuildRunPath, CompanyPath, CompanyProfilePath, KeyPath, MemberPath, PrivacyRequestPath, ProjectPath, SharePath, TokenPath,
-    WebhookPath, id_in_path,
+    CompanyPath, KeyPath, MemberPath, PrivacyRequestPath, ProjectPath, SharePath, TokenPath, id_in_path, path_parameters,
 };
 pub use crate::extract::query::{Calendar, NoParameters, QueryParameters, query_parameters};
 pub use crate::extract::question::{OrganizationQuestion, ProjectQuestion};

@@ -57,14 +57,17 @@ macro_rules! endpoints {
     (@destination $destination:ident $travel:ident) => {
         $crate::forward::travel::Destination::$destination($crate::forward::travel::Travel::$travel)
     };
-    ($($($module:ident)::+ => $handler:ident: $access:ident $(($scope:ident, $role:ident))? $(, $destination:ident $(($travel:ident))?)?;)*) => {{
+    (@destination $destination:ident $travel:ident $find:path) => {
+        $crate::forward::travel::Destination::$destination($crate::forward::travel::Travel::$travel, $find)
+    };
+    ($($($module:ident)::+ => $handler:ident: $access:ident $(($scope:ident, $role:ident))? $(, $destination:ident $(($travel:ident $(, $find:path)?))?)?;)*) => {{
         fn operations() -> Vec<$crate::endpoints::Operation> {
             use ::utoipa::Path as _;
             $crate::endpoints::pastey::paste! {
                 vec![$({
                     use $($module)::+::{[<__path_ $handler>] as Documented, $handler};
                     let access = $crate::endpoints!(@access $handler, $access $($scope $role)?);
-                    let destination = $crate::endpoints!(@destination $($destination $($travel)?)?);
+                    let destination = $crate::endpoints!(@destination $($destination $($travel $($find)?)?)?);
                     (Documented::path(), Documented::methods(), $crate::dispatch::Endpoint { access, destination })
                 }),*]
             }

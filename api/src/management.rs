@@ -4,8 +4,10 @@
 //! They need a token of role owner or admin with the scope `admin`, except for `POST
 //! /organizations`, which needs the root token.
 
+use std::sync::Arc;
+
 use actix_web::http::header;
-use headcount_actors::Engine;
+use headcount_actors::{Engine, Feature};
 use headcount_control::{Author, Registry, RegistryError, Role};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 
@@ -49,6 +51,26 @@ pub async fn on_engine<T: Send + 'static>(
 ) -> Result<T, ApiError> {
     let engine = state.engine.clone();
     Ok(blocking::run(move || work(&engine)).await??)
+}
+
+/// Returns a feature of the engine.
+///
+/// # Errors
+/// The engine was opened without it.
+pub fn feature<F: Feature>(state: &AppState) -> Result<Arc<F>, ApiError> {
+    state.engine.feature().ok_or_else(|| {
+        tracing::error!(feature = std::any::type_name::<F>(), "the engine was opened without this feature");
+        ApiError::internal()
+    })
+}
+
+/// Makes a change of a feature, on a thread that may wait for the disk.
+pub async fn on_feature<F: Feature, T: Send + 'static>(
+    state: &AppState,
+    work: impl FnOnce(&F) -> Result<T, RegistryError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let feature = feature(state)?;
+    Ok(blocking::run(move || work(&feature)).await??)
 }
 
 /// Returns 200 with `answer`, which must not be stored: it holds a secret.

@@ -1,4 +1,4 @@
-//! Sets of items stored as documents: company profiles, webhooks, privacy requests.
+//! Sets of items stored as documents, such as privacy requests.
 
 use std::fmt::Display;
 use std::marker::PhantomData;
@@ -18,7 +18,7 @@ use crate::documents::{DocumentChange, Documents, DocumentsError, Visited};
 const FOLLOWED_WITHIN: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// An item that is a document: a company profile, a webhook, a privacy request.
+/// An item that is a document, such as a privacy request.
 pub trait DocumentItem: Serialize + DeserializeOwned {
     /// The item's key.
     type Id: Display + FromStr;

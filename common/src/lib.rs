@@ -4,7 +4,7 @@
 //! # Code map
 //! - `control_log`: the log of control records, with an implementation on this machine's disk.
 //! - `documents`, `document_set`: small documents that every node has, and sets of items stored in
-//!   them. `checked_json` is their encoding.
+//!   them. `checked_json` is their encoding, and `stores` opens those of each kind.
 //! - `values`, `letters`: small values of a partition, for its next owner.
 //! - `published_files`: archives where all nodes can reach them.
 //! - `partitions`, `owners`: the 64 partitions, and the machine that owns each one.
@@ -30,6 +30,7 @@ mod partitions;
 mod program_version;
 mod published_files;
 pub mod secrets;
+mod stores;
 mod values;
 
 pub use control_error::ControlError;
@@ -43,4 +44,5 @@ pub use owners::{NOT_HERE, Owner, Owners};
 pub use partitions::{PARTITIONS, home_of, partition_of};
 pub use program_version::{answers_version, fold_version, is_next};
 pub use published_files::{DamagedObject, SharedArchive, SharedArchiveError};
+pub use stores::{DOCUMENT_KINDS, DocumentStores};
 pub use values::SharedValues;

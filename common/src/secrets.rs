@@ -1,9 +1,9 @@
 //! The installation's secret keys, in their own files (mode 0600), outside the store and outside
 //! copies of the data.
 //!
-//! - `hash.key` keys the records and fingerprints in the store. The secrets of webhooks are derived
-//!   from it. If it is lost, the state must be rebuilt from the log, and each webhook needs a new
-//!   secret.
+//! - `hash.key` keys the records and fingerprints in the store. The secrets that sign notifications
+//!   are derived from it. If it is lost, the state must be rebuilt from the log, and each receiver
+//!   needs a new secret.
 //! - `salts` holds the visitor salts of the days that are today or yesterday in UTC or some
 //!   timezone. Older ones are overwritten within a minute, so nobody can link older visitors, not
 //!   even the operator.

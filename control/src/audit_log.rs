@@ -1,5 +1,4 @@
-//! Operations on the audit log, and its entries about webhooks and company profiles, which are not
-//! in the control log.
+//! Operations on the audit log, and its entries about documents, which are not in the control log.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +8,8 @@ use headcount_domain::time::Instant;
 use super::audit_entry::Audited;
 use super::record::ControlRecord;
 use super::{
-    AuditAction, AuditPage, AuditQuery, AuditTarget, Author, CompanyProfileId, FieldChange, ORGANIZATION_NOT_FOUND, Registry,
-    RegistryError, TargetType, WebhookId,
+    AuditAction, AuditPage, AuditQuery, AuditTarget, Author, FieldChange, ORGANIZATION_NOT_FOUND, Registry, RegistryError,
+    TargetType,
 };
 
 impl Registry {
@@ -38,40 +37,23 @@ impl Registry {
         })
     }
 
-    /// Records in the audit log, durably, that a webhook is about to change.
+    /// Records in the audit log, durably, that a document is about to change.
     ///
     /// # Errors
     /// Returns [`RegistryError::Storage`].
-    pub fn note_webhook_change(
+    pub fn note_document_change(
         &self,
         organization: OrganizationId,
-        id: &WebhookId,
+        target: AuditTarget,
         action: AuditAction,
         changes: BTreeMap<String, FieldChange>,
         author: &Author,
     ) -> Result<(), RegistryError> {
-        let target = AuditTarget { kind: TargetType::Webhook, id: id.to_string() };
-        self.note_change(ControlRecord::WebhookChanging { organization }, Audited { action, target, changes }, author)
-    }
-
-    /// Records in the audit log, durably, that a company profile is about to change.
-    ///
-    /// # Errors
-    /// Returns [`RegistryError::Storage`].
-    pub fn note_profile_change(
-        &self,
-        organization: OrganizationId,
-        id: &CompanyProfileId,
-        action: AuditAction,
-        changes: BTreeMap<String, FieldChange>,
-        author: &Author,
-    ) -> Result<(), RegistryError> {
-        let target = AuditTarget { kind: TargetType::CompanyProfile, id: id.to_string() };
-        self.note_change(ControlRecord::CompanyProfileChanging { organization }, Audited { action, target, changes }, author)
-    }
-
-    fn note_change(&self, record: ControlRecord, audited: Audited, author: &Author) -> Result<(), RegistryError> {
-        let entry = audited.by(author)?;
+        let record = match target.kind {
+            TargetType::Webhook => ControlRecord::WebhookChanging { organization },
+            _ => ControlRecord::CompanyProfileChanging { organization },
+        };
+        let entry = Audited { action, target, changes }.by(author)?;
         self.change(Some(author), |change| change.record(record.clone(), std::slice::from_ref(&entry)))
     }
 }

@@ -103,7 +103,7 @@ pub use names::{ActionReason, ActorKind, AuditAction, Capability, Role, Scope, T
 pub use projects::RemovedAfter;
 pub use secret::{
     Authority, KEY_CHARACTERS, OPERATOR_FILE, OperatorToken, PUBLIC_KEY_PREFIX, ROOT_TOKEN_PREFIX, SESSION_PREFIX, SHARE_PREFIX,
-    SIGN_IN_CODE_PREFIX, Secret, TOKEN_PREFIX, WEBHOOK_SECRET_PREFIX,
+    SIGN_IN_CODE_PREFIX, Secret, TOKEN_PREFIX,
 };
 pub use share::{MAX_EMBED_ORIGINS, MAX_SHARES, MAX_SHARES_OF_PROJECT, NewShare, Share, ShareHolder};
 pub use sign_in_codes::{MAX_SIGN_IN_CODES, MAX_SIGN_IN_CODES_OF_TOKEN, SIGN_IN_CODE_SECONDS};

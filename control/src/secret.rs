@@ -18,8 +18,6 @@ pub const TOKEN_PREFIX: &str = "sk_";
 pub const PUBLIC_KEY_PREFIX: &str = "pk_";
 /// The prefix of root tokens.
 pub const ROOT_TOKEN_PREFIX: &str = "rk_";
-/// The prefix of the secrets that webhooks sign with.
-pub const WEBHOOK_SECRET_PREFIX: &str = "whsec_";
 /// The prefix of the secrets of shares.
 pub const SHARE_PREFIX: &str = "sh_";
 /// The prefix of the secrets of browser sessions. Only cookies hold them.

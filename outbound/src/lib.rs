@@ -1,4 +1,4 @@
-//! Requests to addresses that users choose, such as webhooks and the websites of companies.
+//! Requests to addresses that users choose: receivers of notifications, websites of companies.
 //!
 //! Without protection, a user who chooses a URL could read services that only this machine can
 //! reach: databases on the loopback interface, routers, the metadata service of a cloud. So

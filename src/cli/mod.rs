@@ -120,7 +120,7 @@ commands! {
     /// List, create, show and revoke API tokens
     Token(args: ManageArgs<headcount_organization::TokenCommand>), opens_data: true => manage::run(settings, &args);
     /// List, create, show, change and delete webhooks, with their deliveries and secrets
-    Webhook(args: ManageArgs<manage::WebhookCommand>), opens_data: true => manage::run(settings, &args);
+    Webhook(args: ManageArgs<headcount_webhooks::WebhookCommand>), opens_data: true => manage::run(settings, &args);
     /// Export and erase the data of people, opt them in again, and list the requests
     Privacy(args: ManageArgs<manage::PrivacyCommand>), opens_data: true => manage::run(settings, &args);
     /// List the changes of the organization and who made them, newest first

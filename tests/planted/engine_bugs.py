@@ -1,11 +1,11 @@
-"""The bugs that `run.py` plants in the engine, as `bugs.py` has those of the domain. The engine's own tests, of webhooks and builds, catch them."""
+"""The bugs that `run.py` plants in the engine, as `bugs.py` has those of the domain. Its own tests and those of its features catch them."""
 
-BUGS = [
+WEBHOOK_BUGS = [
     # Webhooks: order, and what counts as sent.
     ("notifications overtake one that failed", "DeliveryAttempt::Again(wait) => return Ok(NextTurn::After(wait)),", "DeliveryAttempt::Again(_) => {}"),
     ("a try is enough", "if attempt == DeliveryAttempt::Done {\n            held.progress.done", "if true {\n            held.progress.done"),
     ("a redirect is a delivery", "(200..300).contains(&status)", "(200..400).contains(&status)"),
-    ("no notification is given up", "Duration::from_millis(tried_ms) >= settings.give_up_after", "Duration::from_millis(tried_ms) > settings.give_up_after.saturating_mul(1_000_000)"),
+    ("no notification is given up", "Duration::from_millis(tried_ms) >= self.settings.give_up_after", "Duration::from_millis(tried_ms) > self.settings.give_up_after.saturating_mul(1_000_000)"),
     ("a notification that is given up stops the webhook", "delivery.status = DeliveryStatus::Dead;", "delivery.status = DeliveryStatus::Pending;\n            return DeliveryAttempt::Again(Duration::from_secs(1));"),
     ("old events notify", "<= MAX_AGE_MS).then_some(Self { shown, received: event.received })", "< i64::MAX).then_some(Self { shown, received: event.received })"),
     ("a webhook sends what was before it", "Self { done: webhook.created_after, ..Self::default() }", "{ let _ = webhook; Self::default() }"),
@@ -23,6 +23,9 @@ BUGS = [
     ("a former secret signs for ever", "former.valid_until > now", "former.valid_until > now || true"),
     ("each try has another id", "id: delivery_id(&webhook.id, *position),", "id: delivery_id(&webhook.id, std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos() as u64)),"),
     ("each try has other bytes", "created_at: self.received.to_string(),", 'created_at: format!("{:?}", std::time::SystemTime::now()),'),
+]
+
+BUILD_BUGS = [
     # Builds: what they cost.
     ("a refund is lost", "if is_failed { change.payment(&run, ActionReason::Refund, &author)? } else { None }", "if is_failed { None } else { None }"),
     ("what succeeds is refunded", "let is_failed = run.spent() < run.price;", "let is_failed = run.price > 0;"),

@@ -29,7 +29,7 @@ BUGS = [
     ("an explanation's cursor lives for ever", "(0..LIFE_MS).contains(&age_ms)", "(0..LIFE_MS).contains(&age_ms.min(0))"),
     ("an explanation's cursor outlives a start", "let is_known = place.state == state &&", "let is_known = place.state != state + 1 &&"),
     # Floors and the clock, which jumps in some of the histories.
-    ("a floor follows a clock that is years ahead", "let now = self.inner.clock_guard.now_for(days);", "let now = self.clock().now();"),
+    ("a floor follows a clock that is years ahead", "let now = self.clock_guard.now_for(days);", "let now = self.clock().now();"),
     ("a floor rises past a jump of days", "state.known.jump.filter(|jump| jump.holds(days)).map_or(now, |jump| jump.from.min(now))", "{ let _ = days; now }"),
 ]
 

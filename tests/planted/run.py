@@ -78,12 +78,17 @@ def try_domain(tree, name=""):
     return passed, output
 
 
-def try_engine(tree, name=""):
-    """Runs the tests of webhooks and builds."""
-    passed, output = run_tests(tree, "-p", "headcount-actors", "--test", "webhooks", "--test", "builds")
+def try_webhooks(tree, name=""):
+    """Runs the tests of webhooks."""
+    passed, output = run_tests(tree, "-p", "headcount-webhooks")
     if passed and name:
-        passed, output = run_tests(tree, "-p", "headcount-actors", "--lib", "--", "webhooks::")
+        passed, output = run_tests(tree, "-p", "headcount-common", "--lib", "--", "local::")
     return passed, output
+
+
+def try_builds(tree, name=""):
+    """Runs the tests of builds of company profiles."""
+    return run_tests(tree, "-p", "headcount-profiles", "--test", "builds")
 
 
 def try_states(tree, name=""):
@@ -197,7 +202,8 @@ ENGINE = ("common", "control", "actors")
 
 SUITES = [
     Suite(("domain",), bugs.BUGS, "domain", try_domain),
-    Suite(ENGINE, engine_bugs.BUGS, "actors", try_engine),
+    Suite((*ENGINE, "features/webhooks"), engine_bugs.WEBHOOK_BUGS, "features/webhooks", try_webhooks),
+    Suite((*ENGINE, "features/profiles"), engine_bugs.BUILD_BUGS, "features/profiles", try_builds),
     Suite(ENGINE, engine_bugs.STATE_BUGS, "actors", try_states),
     Suite(ENGINE, explain_bugs.BUGS, "actors", try_explain),
     Suite(("domain",), explain_bugs.DOMAIN_BUGS, "actors", try_explain),

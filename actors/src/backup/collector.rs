@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use headcount_archive::error::{ArchiveError, Damage};
 use headcount_archive::manifest::{MANIFEST_NAME, Manifest};
-use headcount_common::local::item_names;
+use headcount_common::local::{item_names, kind_dir};
 use headcount_domain::ids::ProjectId;
 use headcount_storage::backup::{BackupError, BackupTarget, BackupWriter};
 use headcount_storage::files::{File, create_private_dir, hard_link, list, remove_dir_all};
@@ -15,9 +15,6 @@ use headcount_storage::log::LogFile;
 use super::error::BackupFailure;
 use super::staging::Staging;
 use crate::intake_counts::{INTAKE_DIR, IntakeCounts};
-use crate::privacy::{PRIVACY_DIR, PrivacyRequest};
-use crate::profiles::{CompanyProfile, PROFILES_DIR};
-use crate::webhooks::{DeliveryProgress, WEBHOOKS_DIR, Webhook};
 
 const ARCHIVE_DIR: &str = "archive";
 /// The number of attempts to read a project's list while its files are being merged.
@@ -110,31 +107,11 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// Takes the privacy requests.
-    pub(super) fn take_privacy(&mut self) -> Result<(), BackupFailure> {
-        let dir = self.data_dir.join(PRIVACY_DIR);
-        for name in item_names::<PrivacyRequest>(&dir).map_err(BackupFailure::io("list", &dir))? {
-            self.take(&format!("{PRIVACY_DIR}/{name}"), None, None)?;
-        }
-        Ok(())
-    }
-
-    /// Takes the company profiles.
-    pub(super) fn take_profiles(&mut self) -> Result<(), BackupFailure> {
-        let dir = self.data_dir.join(PROFILES_DIR);
-        for name in item_names::<CompanyProfile>(&dir).map_err(BackupFailure::io("list", &dir))? {
-            self.take(&format!("{PROFILES_DIR}/{name}"), None, None)?;
-        }
-        Ok(())
-    }
-
-    /// Takes the webhooks, with their secrets.
-    pub(super) fn take_webhooks(&mut self) -> Result<(), BackupFailure> {
-        let dir = self.data_dir.join(WEBHOOKS_DIR);
-        let names = item_names::<Webhook>(&dir).and_then(|names| Ok((names, item_names::<DeliveryProgress>(&dir)?)));
-        let (webhooks, progress) = names.map_err(BackupFailure::io("list", &dir))?;
-        for name in webhooks.into_iter().chain(progress) {
-            self.take(&format!("{WEBHOOKS_DIR}/{name}"), None, None)?;
+    /// Takes the documents of a feature, with their values.
+    pub(super) fn take_documents(&mut self, kind: &str) -> Result<(), BackupFailure> {
+        let dir = kind_dir(self.data_dir, kind);
+        for name in item_names(&dir).map_err(BackupFailure::io("list", &dir))? {
+            self.take(&self.name_of(&dir.join(name)), None, None)?;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use headcount_common::local::{ReadItems, read_items, write_items};
+use headcount_common::local::{ReadItems, kind_dir, read_items, write_items};
 use headcount_control::{Erasure, ErasureEnd, Registry};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
@@ -17,7 +17,7 @@ use headcount_storage::format::Format;
 use headcount_storage::lock::DirLock;
 
 use super::error::RestoreFailure;
-use crate::privacy::{PRIVACY_DIR, PrivacyRequest};
+use crate::privacy::{PRIVACY_KIND, PrivacyRequest};
 
 const KEY_NAME: &str = "keys/hash.key";
 
@@ -113,7 +113,7 @@ impl LaterErasures {
     }
 
     fn take_requests(&self, restored: &Path, organizations: &BTreeSet<OrganizationId>) -> Result<u64, RestoreFailure> {
-        let (from, to) = (self.dir.join(PRIVACY_DIR), restored.join(PRIVACY_DIR));
+        let (from, to) = (kind_dir(&self.dir, PRIVACY_KIND), kind_dir(restored, PRIVACY_KIND));
         let ReadItems { mut items, damaged } = read_items::<PrivacyRequest>(&from).map_err(RestoreFailure::io("read", &from))?;
         if damaged > 0 {
             tracing::error!(path = %from.display(), damaged, "damaged files of privacy requests are left out");

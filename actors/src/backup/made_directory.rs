@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use headcount_common::DOCUMENT_KINDS;
 use headcount_control::Registry;
 use headcount_domain::intake::event::Position;
 use headcount_storage::backup::{BackupTarget, BackupWriter};
@@ -34,8 +35,8 @@ impl MadeDirectory {
         self.staging.dir()
     }
 
-    /// Writes everything except the log, which has events up to `last`: its control data, webhooks
-    /// and privacy requests, and the machine's key and company profiles.
+    /// Writes everything except the log, which has events up to `last`: its control data and
+    /// documents, and the machine's key.
     ///
     /// # Errors
     /// Returns [`BackupFailure::Control`], and errors of reading and writing.
@@ -48,11 +49,9 @@ impl MadeDirectory {
         let registry = Registry::open(self.path())?;
         let mut of_machine = Collector::new(machine, Some(&self.staging));
         of_machine.take("keys/hash.key", None, None)?;
-        of_machine.take_profiles()?;
         let mut made = Collector::new(self.path(), None);
         made.take("FORMAT", None, None)?;
-        made.take_privacy()?;
-        made.take_webhooks()?;
+        DOCUMENT_KINDS.iter().try_for_each(|kind| made.take_documents(kind))?;
         registry.hold_files(|files| made.take_log(files))??;
         of_machine.files.iter().chain(&made.files).try_for_each(|file| file.add_to(writer))?;
         writer.set_projects(projects(&registry, last)?);

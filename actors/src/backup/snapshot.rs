@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use headcount_common::DOCUMENT_KINDS;
 use headcount_control::Registry;
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
@@ -86,9 +87,7 @@ fn collect(collector: &mut Collector<'_>, log: Option<&LogHold>, registry: &Regi
     collector.copy("dead-letters.ndjson")?;
     collector.copy_imports()?;
     collector.take_intake()?;
-    collector.take_privacy()?;
-    collector.take_profiles()?;
-    collector.take_webhooks()?;
+    DOCUMENT_KINDS.iter().try_for_each(|kind| collector.take_documents(kind))?;
     collector.take_archive()?;
     let position = match log {
         Some(log) => {

@@ -19,8 +19,7 @@ impl Engine {
     /// start applies them, and their senders get the answer that the outcome is unknown.
     pub async fn close(&self) {
         self.inner.admission.close();
-        self.inner.webhooks.stop();
-        self.inner.profiles.builds.stop();
+        self.features().iter().for_each(|feature| feature.close());
         let until = tokio::time::Instant::now() + CLOSE_TIMEOUT;
         let group = Arc::clone(&self.inner.log);
         if !finished(until, move || group.close()).await {
@@ -39,8 +38,7 @@ impl Engine {
             let inner = &engine.inner;
             inner.close_intake();
             engine.keep_time();
-            inner.profiles.builds.wait();
-            inner.webhooks.save(inner.config.clock.now(), true);
+            inner.features().iter().for_each(|feature| feature.save());
         };
         if !finished(until.max(tokio::time::Instant::now() + JOIN_TIMEOUT), close_intake).await {
             tracing::warn!("the counts of dropped events take too long to write");
@@ -80,15 +78,14 @@ impl Drop for Inner {
         // Ends scans whose client has left.
         self.admission.close();
         self.log.close();
-        self.webhooks.stop();
-        self.profiles.builds.stop();
+        self.features().iter().for_each(|feature| feature.close());
         self.admission.health.stop();
         // A closed engine has released the directory, and its files may belong to another engine.
         let Some(threads) = self.threads.get_mut().take() else { return };
         // A node gave its partitions up together with their progress. A task must not wait for
         // brokers here.
         if self.config.owners.is_alone() {
-            self.webhooks.save(self.config.clock.now(), true);
+            self.features().iter().for_each(|feature| feature.save());
         }
         self.close_intake();
         threads.stop();

@@ -14,12 +14,11 @@ use headcount_domain::quota::Quotas;
 use headcount_storage::log::{GroupOptions, LogOptions};
 
 use crate::archiver::{ArchivePolicy, StepProbe};
+use crate::feature::InstallFeature;
 use crate::geo::GeoError;
 use crate::memory_budget::MemoryShares;
 use crate::opening_progress::Progress;
-use crate::profiles::ResearchSettings;
 use crate::shard::{CheckpointPolicy, Probe};
-use crate::webhooks::WebhookSettings;
 
 /// The configuration of an engine.
 #[derive(Clone)]
@@ -51,10 +50,8 @@ pub struct EngineConfig {
     pub apply_timeout: Duration,
     /// The maximum bytes of kept answers; 0 keeps none. Default: a sixteenth of the memory.
     pub view_bytes: Option<usize>,
-    /// The settings of webhooks. Without them, no webhook can be created or sent.
-    pub webhooks: Option<WebhookSettings>,
-    /// The settings of building company profiles. Without them, no build can begin.
-    pub research: Option<ResearchSettings>,
+    /// The features. Default: none.
+    pub features: Vec<InstallFeature>,
     /// The times at which checkpoints are due.
     pub checkpoints: CheckpointPolicy,
     /// The times at which events are sealed.
@@ -116,8 +113,7 @@ impl EngineConfig {
             question_timeout: Duration::from_secs(60),
             apply_timeout: Duration::from_secs(10),
             view_bytes: None,
-            webhooks: None,
-            research: None,
+            features: Vec::new(),
             checkpoints: CheckpointPolicy::default(),
             archive: ArchivePolicy::default(),
             log: LogOptions::default(),

@@ -2,9 +2,8 @@
 
 use std::net::IpAddr;
 use std::ops::Deref;
-use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 
 use headcount_common::SharedArchive;
 use headcount_common::secrets::Secrets;
@@ -24,16 +23,15 @@ use super::disk_guard::DiskGuard;
 use super::marks::{Mark, start_tracking};
 use super::membership::Membership;
 use super::open::{self, EventLog, Opened, SharedState};
-use super::parts::EngineParts;
 use super::threads::{Threads, sink, start_system};
 use super::verifications::Verifications;
 use crate::admission_gate::{Gate, Permit, Refused};
 use crate::archiver::{ArchiveSettings, Archiver, EngineSources, RemovalSources, Trimming};
 use crate::checkpoint_writer::CheckpointWriter;
-use crate::clock_guard::ClockGuard;
 use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
+use crate::feature::Feature;
 use crate::geo::GeoDatabase;
 use crate::history::{History, LoggedEvents, PartitionArchives, SealedEvents};
 use crate::ingest::{Gathering, Ticket, Tracker};
@@ -41,14 +39,13 @@ use crate::intake_counts::IntakeCounts;
 use crate::live::Watches;
 use crate::local_log::LocalLog;
 use crate::memory_budget::MemoryShares;
+use crate::parts::EngineParts;
 use crate::privacy::PrivacyRequests;
-use crate::profiles::CompanyProfiles;
 use crate::questions::Questions;
 use crate::scans::{ScanSettings, Scans};
 use crate::shard::{CheckpointProgress, MemoryUsage, PartitionHealth, QuotaTable, ShardClient, ShardMap};
 use crate::unknown_appends::UnknownAppends;
 use crate::verifier::DamageNote;
-use crate::webhooks::Webhooks;
 
 /// A running engine. Clones are handles to the same one.
 #[derive(Clone)]
@@ -86,19 +83,15 @@ pub(super) struct Inner {
     pub(super) deleted: Arc<DeletedProjects>,
     pub(super) erasures: Arc<Erasures>,
     pub(super) unknown: Arc<UnknownAppends>,
-    pub(super) clock_guard: ClockGuard,
     pub(super) intake: Arc<IntakeCounts>,
     pub(super) privacy: PrivacyRequests,
-    pub(super) profiles: CompanyProfiles,
     pub(super) watches: Watches,
-    pub(super) webhooks: Arc<Webhooks>,
+    pub(super) features: OnceLock<Vec<Arc<dyn Feature>>>,
     /// The log on this machine; `None` in a cluster.
     pub(super) local_log: Option<LocalLog>,
     /// The permit for a backup. Only one backup runs at a time.
     pub(super) backups: Arc<Semaphore>,
     pub(super) verifications: Verifications,
-    /// The position up to which all events were delivered to their shards.
-    pub(super) delivered: Arc<AtomicU64>,
     /// The last record of the control log, of any writer, whose consequences were applied.
     pub(super) followed: AtomicU64,
     pub(super) threads: Mutex<Option<Threads>>,
@@ -231,13 +224,12 @@ impl Engine {
         engine.start_retention();
         engine.start_intake();
         engine.start_privacy_requests();
-        engine.start_webhooks().map_err(not_started)?;
-        engine.start_builds().map_err(not_started)?;
+        engine.start_features()?;
         Ok(engine)
     }
 
     fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
-        let Opened { registry, intake, items, secrets, log, history, archive, logged, dead, state, incarnation, .. } = opened;
+        let Opened { registry, intake, privacy, secrets, log, history, archive, logged, dead, state, incarnation, .. } = opened;
         let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
         let (map, delivered, unknown) = (ShardMap::new(shards.len()), Arc::new(log.last_position().into()), Arc::default());
         let ((actors, addresses), (local_log, trimmer)) = (start_system(shards)?, log.local_parts(&config.data_dir).unzip());
@@ -249,16 +241,25 @@ impl Engine {
         let questions = Arc::new(questions(&config, (registry, secrets), starts, shards, (&shared, logged.clone())));
         let settings = scan_settings(&config);
         let scans = Scans::new(Arc::clone(&questions), reads, admission.closing(), &settings, &actors.system);
-        let (parts, backups) = (EngineParts { questions, scans }, Arc::new(Semaphore::new(1)));
+        let (parts, backups) = (
+            EngineParts {
+                data_dir: config.data_dir.clone(),
+                questions,
+                scans,
+                stores: opened.stores,
+                clock_guard: opened.clock_guard,
+            },
+            Arc::new(Semaphore::new(1)),
+        );
         let sources = EngineSources {
             settings: archive_settings(&config),
             logged,
             trimming: trimming(trimmer, archive.shared),
             dead: Arc::clone(&dead),
+            delivered: Arc::clone(&delivered),
             hasher: parts.hasher().clone(),
             registry: Arc::clone(&parts.questions.registry),
             shards: Arc::clone(&parts.questions.shards),
-            delivered: Arc::clone(&delivered),
             stop: Arc::default(),
             deleted: Arc::clone(&shared.deleted),
             removal: removal((&admission.gate, mark), (store, &writer, &log), &shared, (&backups, &parts)),
@@ -277,16 +278,13 @@ impl Engine {
             deleted: shared.deleted,
             erasures: shared.erasures,
             unknown,
-            clock_guard: opened.clock_guard,
             intake,
-            privacy: items.privacy,
-            profiles: items.profiles,
+            privacy,
             watches: Watches::new(shared.feeds),
-            webhooks: Arc::new(items.webhooks),
+            features: OnceLock::new(),
             local_log,
             backups,
             verifications: Verifications::default(),
-            delivered,
             followed: AtomicU64::new(0),
             threads: Mutex::new(Some(threads)),
             archiver,
@@ -297,12 +295,6 @@ impl Engine {
             config,
         };
         Ok(Self { inner: Arc::new(inner) })
-    }
-
-    /// The data directory.
-    #[must_use]
-    pub fn data_dir(&self) -> &Path {
-        &self.inner.config.data_dir
     }
 
     /// The country of an address; `None` if unknown, or without a database

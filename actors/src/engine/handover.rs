@@ -71,7 +71,7 @@ impl Engine {
         let (engine, times) = (self.clone(), self.inner.archives.times_given_up(partition));
         let adopted = tokio::task::spawn_blocking(move || {
             engine.inner.archives.begin_work(partition, times, || {
-                engine.inner.webhooks.take_over(partition, until);
+                engine.features().iter().for_each(|feature| feature.takes(partition, until));
                 engine.inner.privacy.give_up(partition);
                 engine.adopt_archive(partition)
             })
@@ -84,12 +84,11 @@ impl Engine {
         Ok(self.ask_about(partition, move |shard| shard.adopt(partition, until, copied)).await?)
     }
 
-    /// Resumes the background work of a partition that was taken over: webhooks, privacy requests
-    /// and builds.
+    /// Resumes the background work of a partition that was taken over: features and
+    /// privacy requests.
     pub fn resume(&self, partition: u16) {
-        self.inner.webhooks.wake_partition(partition);
+        self.features().iter().for_each(|feature| feature.took(partition));
         self.inner.privacy.made.notify_one();
-        self.inner.profiles.builds.work.notify_one();
     }
 
     /// Sets the dead letters of a partition, before [`Engine::adopt`].
@@ -150,7 +149,7 @@ impl Engine {
         let engine = self.clone();
         let ended = tokio::task::spawn_blocking(move || {
             engine.inner.archives.end_work(partition, || {
-                engine.inner.webhooks.give_up(partition);
+                engine.features().iter().for_each(|feature| feature.gave_up(partition));
                 engine.inner.privacy.give_up(partition);
                 engine.inner.archiver.release(partition);
             });
@@ -228,10 +227,9 @@ impl Engine {
         // A change of this machine may have applied changes of other machines.
         if self.inner.followed.swap(applied, Ordering::AcqRel) != applied {
             self.apply_changes_soon(self.inner.quotas.replace_own(self.registry().own_quotas()));
-            // A former home may have recorded an erasure without its request, and other nodes begin
-            // builds.
+            // A former home may have recorded an erasure without its request.
             self.inner.privacy.made.notify_one();
-            self.inner.profiles.builds.work.notify_one();
+            self.features().iter().for_each(|feature| feature.control_changed());
         }
         Ok(applied)
     }

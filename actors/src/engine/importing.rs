@@ -48,7 +48,7 @@ impl Engine {
             };
             let position = outcomes.last().map(|outcome| outcome.position);
             if notifies {
-                engine.inner.webhooks.wake(project);
+                engine.tell_of_notification(project);
             }
             batch.apply(outcomes, &places, &mut drops);
             engine.count_batch(project, &batch, &drops);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use headcount_domain::time::{Day, Instant};
+use headcount_domain::time::Day;
 
 use super::handle::Engine;
 use crate::clock_guard::{ClockState, ConfirmClockError};
@@ -16,7 +16,7 @@ impl Engine {
     /// The time of the clock, and the known time.
     #[must_use]
     pub fn clock_state(&self) -> ClockState {
-        self.inner.clock_guard.state()
+        self.clock_guard.state()
     }
 
     /// Confirms the clock although it is far ahead. `day` is the day that it shows, in any
@@ -27,14 +27,9 @@ impl Engine {
     /// # Errors
     /// See [`ConfirmClockError`]; nothing has changed then.
     pub fn confirm_clock(&self, day: Day) -> Result<(), ConfirmClockError> {
-        self.inner.clock_guard.confirm(day)?;
+        self.clock_guard.confirm(day)?;
         self.apply_changes_soon(Vec::new());
         Ok(())
-    }
-
-    /// The known time, as of which data may be removed.
-    pub(super) fn known_now(&self) -> Instant {
-        self.inner.clock_guard.now()
     }
 
     /// How far the clock is ahead of the known time, if it is not believed.
@@ -46,13 +41,13 @@ impl Engine {
 
     /// The number of projects whose floors wait for [`Self::confirm_clock`].
     pub(super) fn held_floors(&self) -> usize {
-        self.registry().retentions().iter().filter(|(_, days)| self.inner.clock_guard.holds(*days)).count()
+        self.registry().retentions().iter().filter(|(_, days)| self.clock_guard.holds(*days)).count()
     }
 
     /// Records how far the time has come.
     pub(super) fn keep_time(&self) {
         let shortest = self.registry().retentions().iter().map(|(_, days)| *days).min();
-        if let Err(error) = self.inner.clock_guard.keep(shortest) {
+        if let Err(error) = self.clock_guard.keep(shortest) {
             tracing::warn!(%error, "how far the time has come could not be written: will try again");
         }
     }

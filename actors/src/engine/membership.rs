@@ -4,13 +4,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use headcount_common::{Owners, SharedArchive, SharedLetters};
+use headcount_common::{DocumentStores, Owners, SharedArchive, SharedLetters};
 use headcount_control::Registry;
 use headcount_storage::format::Incarnation;
 use headcount_storage::log::{Commit, Outcome as LogOutcome, ReadLog};
 
 use super::config::OpenError;
-use super::documents::EngineDocuments;
 use crate::ingest::Ticket;
 
 /// Receives the outcomes of submissions to the log.
@@ -38,8 +37,8 @@ pub struct Membership {
     pub archive: Option<Arc<dyn SharedArchive>>,
     /// Stores the dead letters for all nodes.
     pub letters: Arc<dyn SharedLetters>,
-    /// Keeps the documents that all have.
-    pub documents: EngineDocuments,
+    /// Opens the documents that all have.
+    pub stores: Arc<dyn DocumentStores>,
     /// The partitions of this engine, and the owners of all others. It begins without partitions.
     pub owners: Arc<Owners>,
 }

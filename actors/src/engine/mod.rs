@@ -17,6 +17,7 @@ mod erasure_rounds;
 mod exporting;
 #[cfg(feature = "fault-injection")]
 mod fault_injection;
+mod features;
 mod handle;
 mod handover;
 mod importing;
@@ -29,10 +30,7 @@ mod membership;
 #[cfg(feature = "cluster")]
 mod nodes_backup;
 mod open;
-mod parts;
 mod privacy;
-mod profile_builder;
-mod profiles;
 mod quotas;
 mod readiness;
 mod reindexing;
@@ -52,13 +50,10 @@ mod verified_directory;
 mod verified_here;
 mod verifying;
 mod vitals;
-mod webhook_sender;
-mod webhooks;
 
 pub use crate::shard::AskError;
 pub(crate) use config::directory;
 pub use config::{EngineConfig, OpenError};
-pub use documents::EngineDocuments;
 pub use erasing::{ErasureError, ErasureState, ErasureSubject};
 pub use exporting::{Download, DownloadError};
 pub use handle::Engine;
@@ -67,7 +62,6 @@ pub use intake::ProjectIntake;
 pub use membership::{LogSink, Membership, OpenRegistry, StartCommit};
 #[cfg(feature = "cluster")]
 pub use nodes_backup::{NodesBackup, NodesBackupError};
-pub use parts::EngineParts;
 pub use reindexing::{ReindexError, Reindexed, reindex};
 pub use remains::RemainsError;
 pub use sealing::SealError;

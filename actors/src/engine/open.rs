@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::{JoinHandle, ScopedJoinHandle};
 
+use headcount_common::local::LocalStores;
 use headcount_common::secrets::{KEYS_DIR, Secrets};
-use headcount_common::{PARTITIONS, SharedArchive, SharedLetters};
+use headcount_common::{DocumentStores, PARTITIONS, SharedArchive, SharedLetters};
 use headcount_control::Registry;
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::intake::event::Position;
@@ -19,7 +20,7 @@ use headcount_storage::store::{Check, DiskStore, Store, StoreOptions};
 
 use super::config::{EngineConfig, OpenError, directory};
 use super::derived::Derived;
-use super::documents::{EngineDocuments, OpenedItems};
+use super::documents::open_privacy_requests;
 use super::membership::{Membership, StartCommit};
 use crate::backup::remove_left_over;
 use crate::checkpoint_writer::CheckpointWriter;
@@ -34,6 +35,7 @@ use crate::live::Feeds;
 use crate::local_log::LocalLog;
 use crate::local_remains::LocalRemains;
 use crate::memory_budget::MemoryShares;
+use crate::privacy::PrivacyRequests;
 use crate::recompute::remove_scratch;
 use crate::shard::{
     Applier, CheckpointProgress, Checkpoints, Evictor, Floors, MemoryUsage, PartitionContext, PartitionHealth, QuotaTable, Shard,
@@ -54,9 +56,9 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
     remove_scratch(&dir).map_err(directory)?;
     let shared_archive = membership.as_ref().and_then(|membership| membership.archive.clone());
     let shared_letters = membership.as_ref().map(|membership| Arc::clone(&membership.letters));
-    let documents = match membership.as_ref() {
-        Some(membership) => membership.documents.clone().copied_to(&dir)?,
-        None => EngineDocuments::local(&dir)?,
+    let stores: Arc<dyn DocumentStores> = match membership.as_ref() {
+        Some(membership) => Arc::clone(&membership.stores),
+        None => Arc::new(LocalStores::new(&dir)),
     };
     let (registry, log, logged) = open_log(config, membership)?;
     if shared.is_none() {
@@ -68,7 +70,7 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
         .map_err(|error| OpenError::Directory(format!("what is known of the clock can't be read: {error}")))?;
     let intake = IntakeCounts::open(&dir.join(INTAKE_DIR), config.clock.now(), clock_guard.now())
         .map_err(|error| OpenError::Directory(format!("the counts of dropped events can't be opened: {error}")))?;
-    let items = documents.open(config, (&registry, &secrets), clock_guard.now())?;
+    let privacy = open_privacy_requests(&*stores, (config, &registry), clock_guard.now())?;
     let dead = Arc::new(open_letters(&dir, shared_letters)?);
     let deleted = Arc::new(open_deleted(&dir, &registry, shared.is_some())?);
     let erasures = Arc::new(Erasures::open(secrets.hasher().clone(), &registry, &deleted.with_erased()));
@@ -94,9 +96,10 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
     let starts = starts(&log, &dir, incarnation)?;
     Ok(Opened {
         registry,
-        clock_guard,
+        clock_guard: Arc::new(clock_guard),
+        stores,
         intake: Arc::new(intake),
-        items,
+        privacy,
         secrets,
         log,
         history,
@@ -247,9 +250,10 @@ impl OpenedArchive {
 /// An open data directory.
 pub(crate) struct Opened {
     pub(crate) registry: Arc<Registry>,
-    pub(crate) clock_guard: ClockGuard,
+    pub(crate) clock_guard: Arc<ClockGuard>,
+    pub(crate) stores: Arc<dyn DocumentStores>,
     pub(crate) intake: Arc<IntakeCounts>,
-    pub(crate) items: OpenedItems,
+    pub(crate) privacy: PrivacyRequests,
     pub(crate) secrets: Secrets,
     pub(crate) log: EventLog,
     pub(crate) history: Arc<dyn History>,

@@ -42,7 +42,7 @@ impl Engine {
         let known = self.floor(project).await.map_err(|error| TrackError::Unavailable(error.to_string()))?;
         let Some(days) = config.retention_days else { return Ok(known) };
         // A clock that is far ahead raises no floor, because the data below a floor are lost.
-        let now = self.inner.clock_guard.now_for(days);
+        let now = self.clock_guard.now_for(days);
         let Window { start: day, .. } = Window::last_days(days, config.policy.timezone, now);
         if known.is_some_and(|known| known >= day) {
             return Ok(known);

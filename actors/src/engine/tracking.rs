@@ -189,7 +189,7 @@ impl Engine {
         let notifies = has_notification(&events);
         let outcomes = tracker.record(events, permit).await?;
         if notifies {
-            self.inner.webhooks.wake(project);
+            self.tell_of_notification(project);
         }
         let outcome = outcomes.first().ok_or(TrackError::OutcomeUnknown)?;
         Ok(Receipt::of(project, external_id.as_deref(), *outcome, clamped))
@@ -231,7 +231,7 @@ impl Engine {
         let notified = has_notification(&events).then(|| events.first().map(|event| event.project)).flatten();
         let outcomes = tracker.record(events, permit).await?;
         if let Some(project) = notified {
-            self.inner.webhooks.wake(project);
+            self.tell_of_notification(project);
         }
         receipt.apply(outcomes, &places, drops);
         Ok(receipt)

@@ -8,9 +8,7 @@ use headcount_domain::quota::Quota;
 
 use super::handle::Engine;
 use super::open::last_position;
-use crate::profiles::BuildFigures;
 use crate::scans::ViewFigures;
-use crate::webhooks::WebhookFigures;
 
 /// Figures about a running engine.
 #[derive(Debug, Clone, Copy)]
@@ -57,10 +55,6 @@ pub struct Vitals {
     pub seal_lag: Duration,
     /// Bytes that scans have written to temporary files since the start.
     pub scan_spilled_bytes: u64,
-    /// Figures about webhooks.
-    pub webhooks: WebhookFigures,
-    /// Figures about builds of company profiles.
-    pub builds: BuildFigures,
     /// Figures about kept answers.
     pub views: ViewFigures,
     /// Number of deleted projects whose data is not yet removed.
@@ -91,8 +85,6 @@ impl Engine {
             floors_held: self.held_floors(),
             seal_lag: Duration::from_millis(archive.lag_ms.load(Ordering::Relaxed)),
             scan_spilled_bytes: self.scans.scratch().written(),
-            webhooks: self.inner.webhooks.figures(self.known_now()),
-            builds: self.inner.profiles.builds.figures(),
             views: self.scans.view_figures(),
             projects_at_quota: self.inner.quotas.count(),
             quota_refusals: self.inner.quotas.refusals(),

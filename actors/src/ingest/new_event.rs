@@ -54,8 +54,8 @@ impl NewEvent {
         self.with(Field::ExternalId, external_id)
     }
 
-    /// Marks the event as a notification: it is sent to the project's webhooks, and shown to
-    /// watchers of the project.
+    /// Marks the event as a notification: features may send it, and watchers of the project see
+    /// it.
     #[must_use]
     pub fn notify(mut self) -> Self {
         self.notify = true;

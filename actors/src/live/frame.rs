@@ -77,13 +77,13 @@ pub struct LiveNotification {
 
 impl LiveNotification {
     /// The bytes of its texts.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         let texts = [&self.message, &self.channel].into_iter().flatten().map(String::len);
         self.event_id.len() + self.name.len() + texts.sum::<usize>()
     }
 
     /// Returns the notification of an event, if it has one.
-    pub(crate) fn of(position: Position, event: &Event) -> Option<Self> {
+    pub fn of(position: Position, event: &Event) -> Option<Self> {
         let text = |text: Option<&str>| text.map(str::to_owned);
         event.details.notify.filter(|notify| *notify)?;
         Some(Self {

@@ -1,69 +1,75 @@
-//! The data that move besides control data and events: company profiles, privacy requests and
-//! webhooks, as documents that the nodes share.
+//! The data that move besides control data and events: the documents of features.
 
+use std::io;
 use std::path::Path;
 
-use headcount_common::local::{ReadItems, read_items};
+use headcount_common::local::{ReadItems, kind_dir, read_items};
 use headcount_common::{DocumentItem, MAX_DOCUMENT_BYTES, checked_json};
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use super::error::MovingError;
-use crate::privacy::{PRIVACY_DIR, PrivacyRequest};
-use crate::profiles::{CompanyProfile, PROFILES_DIR};
-use crate::webhooks::MovedWebhook;
+use crate::feature::{MovedDocument, MovedDocuments, MovedKind, ReadDocuments};
+use crate::position_map::PositionMap;
+use crate::privacy::{PRIVACY_KIND, PrivacyRequest};
 
-/// A document.
-#[derive(Debug, PartialEq, Eq)]
-pub struct MovedDocument {
-    /// Its key.
-    pub key: String,
-    /// Its content.
-    pub content: Vec<u8>,
-}
+/// The privacy requests.
+const PRIVACY: MovedKind = MovedKind {
+    kind: PRIVACY_KIND,
+    name: "privacy_requests",
+    read: |from| plain_documents::<PrivacyRequest>(from, PRIVACY_KIND),
+};
 
 /// Data that do not move: unreadable documents, and dead letters.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LeftBehind {
-    /// The number of files of webhooks.
-    pub webhooks: usize,
-    /// The number of privacy requests.
-    pub privacy_requests: usize,
-    /// The number of company profiles.
-    pub company_profiles: usize,
+    /// The name of each kind of documents, and how many stay.
+    pub documents: Vec<(&'static str, usize)>,
     /// The number of dead letters.
     pub set_aside: usize,
 }
 
-/// The documents to move.
-pub(super) struct MovedItems {
-    pub(super) profiles: Vec<MovedDocument>,
-    pub(super) privacy: Vec<MovedDocument>,
-    pub(super) webhooks: Vec<MovedWebhook>,
-}
-
-impl MovedItems {
-    /// Reads everything. Also returns the unreadable documents and those that would be too large.
-    pub(super) fn read(from: &Path) -> Result<(Self, LeftBehind), MovingError> {
-        let mut left = LeftBehind::default();
-        let (profiles, unreadable) = documents::<CompanyProfile>(from, PROFILES_DIR)?;
-        left.company_profiles = unreadable;
-        let (privacy, unreadable) = documents::<PrivacyRequest>(from, PRIVACY_DIR)?;
-        left.privacy_requests = unreadable;
-        let (webhooks, unreadable) = MovedWebhook::read_all(from).map_err(MovingError::io("read the webhooks of", from))?;
-        left.webhooks = unreadable;
-        Ok((Self { profiles, privacy, webhooks }, left))
+impl Serialize for LeftBehind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        self.documents.iter().try_for_each(|(name, count)| map.serialize_entry(name, count))?;
+        map.serialize_entry("set_aside", &self.set_aside)?;
+        map.end()
     }
 }
 
-fn documents<T: DocumentItem>(from: &Path, dir: &str) -> Result<(Vec<MovedDocument>, usize), MovingError> {
-    let dir = from.join(dir);
-    let ReadItems { items, damaged: mut left } = read_items::<T>(&dir).map_err(MovingError::io("read", &dir))?;
+/// The documents to move, by kind.
+pub(super) type MovedKinds = Vec<(&'static str, Box<dyn MovedDocuments>)>;
+
+/// Reads all documents. Also returns the unreadable ones and those that would be too large.
+pub(super) fn read_documents(from: &Path, kinds: &[MovedKind]) -> Result<(MovedKinds, LeftBehind), MovingError> {
+    let (mut moved, mut left) = (Vec::new(), LeftBehind::default());
+    for MovedKind { kind, name, read } in kinds.iter().chain(&[PRIVACY]) {
+        let (documents, unreadable) = read(from).map_err(MovingError::io("read the documents of", from))?;
+        moved.push((*kind, documents));
+        left.documents.push((name, unreadable));
+    }
+    Ok((moved, left))
+}
+
+/// Reads documents without positions. One that is too large counts as unreadable.
+///
+/// # Errors
+/// Any error of the operating system.
+pub fn plain_documents<T: DocumentItem>(from: &Path, kind: &str) -> io::Result<ReadDocuments> {
+    let ReadItems { items, damaged: mut left } = read_items::<T>(&kind_dir(from, kind))?;
     let mut documents = Vec::with_capacity(items.len());
     for (id, item) in items {
-        let content = checked_json::encode(T::VERSION, &item).map_err(MovingError::io("encode a file of", &dir))?;
+        let content = checked_json::encode(T::VERSION, &item)?;
         match content.len() <= MAX_DOCUMENT_BYTES {
-            true => documents.push(MovedDocument { key: id.to_string(), content }),
+            true => documents.push(MovedDocument { key: id.to_string(), content, value: None }),
             false => left += 1,
         }
     }
-    Ok((documents, left))
+    Ok((Box::new(documents), left))
+}
+
+impl MovedDocuments for Vec<MovedDocument> {
+    fn documents(&self, _: &PositionMap, _: usize) -> io::Result<Vec<MovedDocument>> {
+        Ok(self.clone())
+    }
 }

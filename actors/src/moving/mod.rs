@@ -33,11 +33,11 @@ use crate::copied_records::copy_records;
 use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
+use crate::feature::{MovedDocument, MovedKind};
 use crate::history::{History as _, HistoryPiece, LoggedEvents, PartitionArchives, Past, SealedEvents, Wanted};
 use crate::position_map::PositionMap;
-use crate::webhooks::{MovedWebhook, WebhookDocuments};
-use documents::MovedItems;
-pub use documents::{LeftBehind, MovedDocument};
+pub use documents::{LeftBehind, plain_documents};
+use documents::{MovedKinds, read_documents};
 pub use error::MovingError;
 use retained::RetainedProjects;
 
@@ -72,7 +72,7 @@ pub struct MovingSource {
     past: Past,
     dead: DeadLetters,
     digest: String,
-    items: MovedItems,
+    documents: MovedKinds,
     left: LeftBehind,
     retained: RetainedProjects,
     scratch: PathBuf,
@@ -82,11 +82,12 @@ pub struct MovingSource {
 
 impl MovingSource {
     /// Opens a backup, checking all of its files, or a data directory that no process has open.
-    /// `scratch` must be an empty directory that exists as long as the result.
+    /// `scratch` must be an empty directory that exists as long as the result. `kinds` are those of
+    /// the features.
     ///
     /// # Errors
     /// Returns a [`MovingError`]. Nothing has been written, except to `scratch`.
-    pub fn open(from: &Path, scratch: &Path) -> Result<Self, MovingError> {
+    pub fn open(from: &Path, scratch: &Path, kinds: &[MovedKind]) -> Result<Self, MovingError> {
         let (lock, mut digest) = identify(from)?;
         copy_parts(from, scratch)?;
         Format::open(scratch)?;
@@ -99,14 +100,14 @@ impl MovingSource {
         digest.update(sealed.catalog().logged_after().to_le_bytes());
         let path = from.join("dead-letters.ndjson");
         let dead = DeadLetters::open(&path).map_err(MovingError::io("read", &path))?;
-        let (items, unreadable) = MovedItems::read(from)?;
+        let (documents, unreadable) = read_documents(from, kinds)?;
         let left = LeftBehind { set_aside: dead.count(), ..unreadable };
         // No erasure is unfinished, so nothing is hashed with this key.
         let erasures = Arc::new(Erasures::none(KeyHasher::new([0; 16])));
         let past = Past::new(Arc::new(PartitionArchives::new(Arc::new(sealed))), LoggedEvents::new(log.reader()), erasures);
         let digest = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         let (from, scratch) = (from.to_owned(), scratch.to_owned());
-        Ok(Self { from, registry, past, dead, digest, items, left, retained, scratch, _lock: lock })
+        Ok(Self { from, registry, past, dead, digest, documents, left, retained, scratch, _lock: lock })
     }
 
     /// Identifies the current contents of this backup or directory.
@@ -117,8 +118,8 @@ impl MovingSource {
 
     /// The data that do not move.
     #[must_use]
-    pub fn left_behind(&self) -> LeftBehind {
-        self.left
+    pub fn left_behind(&self) -> &LeftBehind {
+        &self.left
     }
 
     /// The numbers of organizations and projects.
@@ -181,35 +182,28 @@ impl MovingSource {
 }
 
 impl MovingSource {
-    /// The company profiles.
-    #[must_use]
-    pub fn profiles(&self) -> &[MovedDocument] {
-        &self.items.profiles
-    }
-
-    /// The privacy requests.
-    #[must_use]
-    pub fn privacy_requests(&self) -> &[MovedDocument] {
-        &self.items.privacy
-    }
-
-    /// Returns a map that collects the positions for [`Self::webhooks`] while events move.
+    /// Returns a map that collects the positions for [`Self::documents`] while events move.
     #[must_use]
     pub fn positions(&self) -> PositionMap {
         let mut positions = PositionMap::default();
         self.retained.all().for_each(|(project, until)| positions.keep(project, until));
-        self.items.webhooks.iter().for_each(|webhook| webhook.want(&mut positions));
+        self.documents.iter().for_each(|(_, documents)| documents.want(&mut positions));
         positions
     }
 
-    /// Returns the webhooks with the new positions of events. A value has at most `max_bytes`.
+    /// Returns the documents of each kind with the new positions of events. A value has at most
+    /// `max_bytes`.
     ///
     /// # Errors
     /// Returns [`MovingError::Io`].
-    pub fn webhooks(&self, positions: &PositionMap, max_bytes: usize) -> Result<Vec<WebhookDocuments>, MovingError> {
-        let documents = |webhook: &MovedWebhook| webhook.documents(positions, max_bytes);
-        let all: io::Result<Vec<_>> = self.items.webhooks.iter().map(documents).collect();
-        all.map_err(MovingError::io("encode the webhooks of", &self.from))
+    pub fn documents(
+        &self,
+        positions: &PositionMap,
+        max_bytes: usize,
+    ) -> Result<Vec<(&'static str, Vec<MovedDocument>)>, MovingError> {
+        let all = self.documents.iter().map(|(kind, documents)| Ok((*kind, documents.documents(positions, max_bytes)?)));
+        let all: io::Result<Vec<_>> = all.collect();
+        all.map_err(MovingError::io("encode the documents of", &self.from))
     }
 }
 

@@ -17,7 +17,7 @@ fn directory() -> (tempfile::TempDir, Registry, OrganizationId) {
 }
 
 fn open(dir: &Path) -> Result<MovingSource, MovingError> {
-    MovingSource::open(dir, tempfile::tempdir().unwrap().path())
+    MovingSource::open(dir, tempfile::tempdir().unwrap().path(), &[])
 }
 
 #[test]

@@ -5,10 +5,10 @@ use std::io;
 use std::path::Path;
 
 use headcount_common::ControlError;
-use headcount_common::local::write_items;
+use headcount_common::local::{kind_dir, write_items};
 use headcount_control::Erasure;
 
-use super::request::{PRIVACY_DIR, PrivacyKeys, PrivacyRequest, PrivacyRequestKind};
+use super::request::{PRIVACY_KIND, PrivacyKeys, PrivacyRequest, PrivacyRequestKind};
 use super::requests::PrivacyRequests;
 
 impl PrivacyRequests {
@@ -62,7 +62,7 @@ fn add<K: Ord>(keys: &mut Vec<K>, more: Vec<K>) {
 /// # Errors
 /// Any error of the operating system.
 pub(crate) fn write_backed_up(data_dir: &Path, requests: &[PrivacyRequest]) -> io::Result<()> {
-    write_items(&data_dir.join(PRIVACY_DIR), requests.iter().map(|request| (&request.id, request)))
+    write_items(&kind_dir(data_dir, PRIVACY_KIND), requests.iter().map(|request| (&request.id, request)))
 }
 
 #[cfg(test)]

@@ -27,5 +27,5 @@ pub(crate) use artifacts::{ArtifactWriter, EXPORTS_DIR};
 pub(crate) use backed_up::{fitted_to, write_backed_up};
 pub(crate) use export_state::{Artifact, ExportState};
 pub(crate) use recovery::AtStart;
-pub(crate) use request::{PRIVACY_DIR, PrivacyKeys, PrivacyOutcome};
+pub(crate) use request::{PRIVACY_KIND, PrivacyKeys, PrivacyOutcome};
 pub(crate) use requests::PrivacyRequests;

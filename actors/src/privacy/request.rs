@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::export_state::{Artifact, ArtifactGone, ExportState, PrivacyFailure};
 
-/// The directory of the requests in the data directory of one machine.
-pub(crate) const PRIVACY_DIR: &str = "control/privacy";
+/// The kind of documents that requests are.
+pub(crate) const PRIVACY_KIND: &str = "privacy";
 
 /// The most entries of a request's audit view. Of more, those after the first are left out.
 const MAX_AUDIT: usize = 100;

@@ -245,7 +245,7 @@ pub(super) mod tests {
         let requests = open(dir.path());
         assert_eq!((requests.open_ones().len(), requests.open_ones().first().map(|request| &request.id)), (1, Some(&kept)));
         assert!(path.with_extension("json.damaged").exists() && !path.exists() && !cut.exists());
-        assert_eq!(item_names::<PrivacyRequest>(dir.path()).unwrap(), [format!("{kept}.json")]);
+        assert_eq!(item_names(dir.path()).unwrap(), [format!("{kept}.json")]);
     }
 
     /// After a failure the request is as it was, here and after a restart, or, there, as it was to

@@ -10,12 +10,14 @@ use super::shared::Scans;
 use crate::shard::AskError;
 
 /// What was taken of the first events after a position.
-pub(crate) struct FirstEvents<T> {
-    pub(crate) taken: Vec<T>,
+#[derive(Debug)]
+pub struct FirstEvents<T> {
+    /// What was taken, in order.
+    pub taken: Vec<T>,
     /// Up to here, there are no others.
-    pub(crate) until: Position,
+    pub until: Position,
     /// Whether events follow that were not read.
-    pub(crate) has_more: bool,
+    pub has_more: bool,
 }
 
 impl Scans {
@@ -25,7 +27,7 @@ impl Scans {
     ///
     /// # Errors
     /// See [`AskError`].
-    pub(crate) async fn first_after<T: Send + 'static>(
+    pub async fn first_after<T: Send + 'static>(
         &self,
         project: ProjectId,
         after: Position,
@@ -54,11 +56,7 @@ impl Scans {
     ///
     /// # Errors
     /// See [`AskError`].
-    pub(crate) async fn existing(
-        &self,
-        project: ProjectId,
-        positions: BTreeSet<Position>,
-    ) -> Result<BTreeSet<Position>, AskError> {
+    pub async fn existing(&self, project: ProjectId, positions: BTreeSet<Position>) -> Result<BTreeSet<Position>, AskError> {
         self.scan(project, move |scan, _| {
             let mut found = BTreeSet::new();
             scan.find_events(&positions, &mut |position, _| {

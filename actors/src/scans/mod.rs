@@ -48,7 +48,7 @@ mod visits;
 pub(crate) use active_identities::{ACTIVE, ActiveQuestion};
 pub use explain::ExplainError;
 pub use export::ExportSink;
-pub(crate) use first_after::FirstEvents;
+pub use first_after::FirstEvents;
 pub use page::{EventsPage, PageOrder, PageQuestion, PagedEvent};
 pub(crate) use record_sort::{RecordSorter, SortedRecords};
 pub(crate) use shared::ScanSettings;

@@ -111,7 +111,12 @@ impl Scans {
     /// Checks that a scan goes on.
     pub(super) fn check_goes_on(&self, cancelled: &AtomicBool) -> Result<(), ScanError> {
         check(cancelled)?;
-        if self.closing.load(Ordering::Relaxed) { Err(AskError::NoAnswer.into()) } else { Ok(()) }
+        if self.is_closing() { Err(AskError::NoAnswer.into()) } else { Ok(()) }
+    }
+
+    /// Whether the engine is about to stop.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
     }
 
     /// Removes the kept answers about a project.

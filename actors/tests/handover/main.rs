@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use headcount_actors::domain::versions::Depends;
 use headcount_actors::ingest::{NewEvent, Status};
-use headcount_actors::{Adoption, AskError, CopiedState, Engine, EngineConfig, EngineDocuments, Membership};
+use headcount_actors::{Adoption, AskError, CopiedState, Engine, EngineConfig, Membership};
 use headcount_common::{Owners, partition_of};
 use headcount_control::Registry;
 use headcount_storage::boot_time::boot_time;
@@ -27,7 +27,7 @@ mod salts;
 mod support;
 mod verify;
 
-use member::{BASE_MS, CommonLetters, NoDocuments, Node, SharedCommit, SharedLog, origin};
+use member::{BASE_MS, CommonLetters, MemberStores, NoDocuments, Node, SharedCommit, SharedLog, origin};
 
 #[tokio::test]
 async fn each_event_counts_once_whoever_has_the_partition() {
@@ -161,12 +161,7 @@ async fn a_directory_of_other_events_is_refused() {
         commit: Box::new(move |sink| Arc::new(SharedCommit { log, sink })),
         archive: None,
         letters: Arc::<CommonLetters>::default(),
-        documents: EngineDocuments {
-            profiles: Arc::new(NoDocuments),
-            webhooks: Arc::new(NoDocuments),
-            deliveries: Arc::new(NoDocuments),
-            privacy: Arc::new(NoDocuments),
-        },
+        stores: Arc::new(MemberStores(Arc::new(NoDocuments))),
         owners: Arc::new(Owners::unknown()),
     };
     let error = Engine::open_member(EngineConfig::new(origin.path()), membership).unwrap_err();

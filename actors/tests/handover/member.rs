@@ -1,6 +1,7 @@
 //! A node's engine, and the log that the nodes share.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,10 +14,10 @@ use headcount_actors::domain::intake::event::Event;
 use headcount_actors::domain::queries::{RevenueMetricsQuery, UniqueUsersQuery};
 use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::ingest::{NewEvent, Status, Ticket};
-use headcount_actors::{Adoption, AskError, CopiedState, Engine, EngineConfig, EngineDocuments, LogSink, Membership};
+use headcount_actors::{Adoption, AskError, CopiedState, Engine, EngineConfig, LogSink, Membership};
 use headcount_common::{
-    ControlError, DocumentChange, DocumentVisitor, Documents, DocumentsError, Owners, SharedLetters, SharedLettersError,
-    SharedValues,
+    ControlError, DocumentChange, DocumentStores, DocumentVisitor, Documents, DocumentsError, Owners, SharedLetters,
+    SharedLettersError, SharedValues,
 };
 use headcount_control::Registry;
 use headcount_storage::TableFile;
@@ -210,21 +211,21 @@ impl Documents for CommonDocuments {
     }
 }
 
-impl SharedValues for NoDocuments {
-    fn read(&self, _: &str) -> Result<Option<(Vec<u8>, u64)>, DocumentsError> {
-        Ok(None)
+/// The stores of a member: the privacy requests, and nothing else.
+#[derive(Debug)]
+pub(crate) struct MemberStores(pub(crate) Arc<dyn Documents>);
+
+impl DocumentStores for MemberStores {
+    fn documents(&self, kind: &'static str) -> io::Result<Arc<dyn Documents>> {
+        Ok(if kind == "privacy" { Arc::clone(&self.0) } else { Arc::new(NoDocuments) })
     }
 
-    fn write(&self, _: &str, _: &[u8], _: u64) -> Result<u64, DocumentsError> {
-        Err(DocumentsError::Unavailable("there are none".to_owned()))
+    fn copied_documents(&self, kind: &'static str, _: &Path) -> io::Result<Arc<dyn Documents>> {
+        self.documents(kind)
     }
 
-    fn remove(&self, _: &str) -> Result<(), DocumentsError> {
-        Ok(())
-    }
-
-    fn max_bytes(&self) -> usize {
-        0
+    fn values(&self, _: &'static str) -> io::Result<Arc<dyn SharedValues>> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 }
 
@@ -285,12 +286,7 @@ impl Node {
             commit: Box::new(commit),
             archive: None,
             letters: Arc::<CommonLetters>::clone(letters),
-            documents: EngineDocuments {
-                profiles: Arc::new(NoDocuments),
-                webhooks: Arc::new(NoDocuments),
-                deliveries: Arc::new(NoDocuments),
-                privacy,
-            },
+            stores: Arc::new(MemberStores(privacy)),
             owners: Arc::clone(&owners),
         };
         let mut config = EngineConfig { shards: 2, min_free_bytes: 1 << 20, ..EngineConfig::new(dir.path()) };

@@ -4,6 +4,10 @@
 use std::sync::Arc;
 
 use headcount_actors::admission_gate::Holder;
+use headcount_domain::ids::ProjectId;
+
+use crate::app::AppState;
+use crate::request::HttpRequest;
 
 /// What an operation that travels does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +30,7 @@ impl Travel {
 }
 
 /// Where the requests of an endpoint are answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub enum Destination {
     /// By the node that they reach.
     Here,
@@ -34,8 +38,8 @@ pub enum Destination {
     ByHandler,
     /// By the owner of the project in the path.
     ProjectOwner(Travel),
-    /// By the owner of the project of the webhook in the path.
-    WebhookOwner(Travel),
+    /// By the owner of the project that the endpoint finds by the request.
+    OwnerOf(Travel, fn(&AppState, &HttpRequest) -> Option<ProjectId>),
     /// By the home of the caller's organization.
     Home(Travel),
 }
@@ -45,7 +49,7 @@ impl Destination {
     pub fn travel(self) -> Option<Travel> {
         match self {
             Self::Here | Self::ByHandler => None,
-            Self::ProjectOwner(travel) | Self::WebhookOwner(travel) | Self::Home(travel) => Some(travel),
+            Self::ProjectOwner(travel) | Self::OwnerOf(travel, _) | Self::Home(travel) => Some(travel),
         }
     }
 }

@@ -46,9 +46,8 @@ pub(crate) fn way_of(state: &AppState, request: &HttpRequest, destination: Desti
                 way => way,
             }
         }
-        Destination::WebhookOwner(_) => {
-            let project = named("webhook_id").parse().ok().and_then(|id| state.engine.project_of_webhook(&id));
-            match project.filter(|project| auth::is_visible(state, request, *project)) {
+        Destination::OwnerOf(_, find) => {
+            match find(state, request).filter(|project| auth::is_visible(state, request, *project)) {
                 Some(project) => way(state, request, project),
                 None => Ok(None),
             }

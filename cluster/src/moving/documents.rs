@@ -18,22 +18,17 @@ pub(super) fn record(
     positions: &PositionMap,
     (runtime, connection, replicas): (&Handle, &Connection, usize),
 ) -> Result<usize, MoveError> {
-    let stream = |kind| DocumentStream::new(runtime, connection, kind, replicas);
-    let mut count = write(&stream("profiles"), "profiles", source.profiles())?;
-    count += write(&stream("privacy"), "privacy", source.privacy_requests())?;
     let cursors = Cursors::new(runtime, connection, replicas);
-    let webhooks = source.webhooks(positions, cursors.max_bytes())?;
-    if webhooks.is_empty() {
-        return Ok(count);
+    let mut count = 0;
+    for (kind, documents) in source.documents(positions, cursors.max_bytes())? {
+        // Written first. Without them, all notifications would be sent again.
+        for MovedDocument { key, value, .. } in &documents {
+            let written = value.as_ref().map(|value| write_cursor(&cursors, key, value));
+            written.transpose().map_err(failed(kind, key))?;
+        }
+        count += write(&DocumentStream::new(runtime, connection, kind, replicas), kind, &documents)?;
     }
-    let mut documents = Vec::with_capacity(webhooks.len());
-    for webhook in webhooks {
-        let key = webhook.key;
-        // Written first. Without it, all notifications would be sent again.
-        write_cursor(&cursors, &key, &webhook.cursor).map_err(failed("webhooks", &key))?;
-        documents.push(MovedDocument { key, content: webhook.webhook });
-    }
-    Ok(count + write(&stream("webhooks"), "webhooks", &documents)?)
+    Ok(count)
 }
 
 fn failed(stream: &'static str, key: &str) -> impl FnOnce(DocumentsError) -> MoveError {
@@ -54,7 +49,7 @@ fn write(stream: &DocumentStream, name: &'static str, documents: &[MovedDocument
         })
     };
     let mut last = follow()?;
-    for MovedDocument { key, content } in documents {
+    for MovedDocument { key, content, .. } in documents {
         if there.get(key).is_some_and(|there| there == content) {
             continue;
         }

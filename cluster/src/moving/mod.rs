@@ -5,8 +5,7 @@
 //! - Then the control data are appended to the control log, and the events to the streams of their
 //!   partitions, in an epoch of this attempt. The messages of an earlier attempt are read again,
 //!   with their chain, and compared. New messages follow them.
-//! - Documents come last, because the progress of webhooks is stored as the new positions of
-//!   events.
+//! - Documents come last, because they may have the new positions of events.
 //!
 //! A project that has lost events by its retention moves with the files of its archive, which are
 //! published as those of a node (`files`). The stream of its partition begins after the positions
@@ -52,7 +51,7 @@ pub struct Moved {
     pub projects_with_files: usize,
     /// The number of these events that an earlier attempt had recorded.
     pub recorded_before: u64,
-    /// The number of company profiles, privacy requests and webhooks.
+    /// The number of documents of features, such as privacy requests.
     pub documents: usize,
     /// The data that was left behind.
     pub left_behind: LeftBehind,
@@ -136,7 +135,7 @@ impl<'s> Load<'s> {
         positions.finish();
         let documents = documents::record(self.source, &positions, (runtime, connection, record.replicas))?;
         let (organizations, projects) = self.source.counts()?;
-        let (bytes, left_behind) = (self.sizes.all_bytes(), self.source.left_behind());
+        let (bytes, left_behind) = (self.sizes.all_bytes(), self.source.left_behind().clone());
         let projects_with_files = self.source.projects_with_files().count();
         let events = total;
         Ok(Moved { organizations, projects, events, bytes, projects_with_files, recorded_before, documents, left_behind })

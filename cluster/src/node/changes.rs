@@ -32,40 +32,33 @@ const SUBJECT: &str = "hc.changed";
 /// How often a node asks for changes that it was not notified of.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// The last changes that a node has recorded.
+/// The kinds of documents whose changes nodes wait for, in the order of announcements.
+pub(super) const KINDS: [&str; 2] = ["profiles", "webhooks"];
+
+/// The last changes that a node has recorded: the position of the last control record, and the
+/// number of the last change of each kind of documents.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Made {
-    /// The position of the last control record.
-    pub(super) control: u64,
-    /// The number of the last change of a company profile.
-    pub(super) profiles: u64,
-    /// The number of the last change of a webhook.
-    pub(super) webhooks: u64,
-}
+pub(super) struct Made(pub(super) [u64; 1 + KINDS.len()]);
 
 impl Made {
     fn to_bytes(self) -> Vec<u8> {
-        [self.control, self.profiles, self.webhooks].map(u64::to_le_bytes).concat()
+        self.0.map(u64::to_le_bytes).concat()
     }
 
     /// Decodes an announcement. A node of an earlier version sends the position alone.
     fn of_bytes(bytes: &[u8]) -> Self {
         let mut numbers = bytes.chunks_exact(8).map(|number| number.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes)));
-        let mut next = || numbers.next().unwrap_or(0);
-        Self { control: next(), profiles: next(), webhooks: next() }
+        Self([(); 1 + KINDS.len()].map(|()| numbers.next().unwrap_or(0)))
     }
 
     /// Whether these changes include all of `made`.
     fn has(self, made: Self) -> bool {
-        self.control >= made.control && self.profiles >= made.profiles && self.webhooks >= made.webhooks
+        self.0.iter().zip(made.0).all(|(own, made)| *own >= made)
     }
 
-    fn with(self, made: Self) -> Self {
-        Self {
-            control: self.control.max(made.control),
-            profiles: self.profiles.max(made.profiles),
-            webhooks: self.webhooks.max(made.webhooks),
-        }
+    fn with(mut self, made: Self) -> Self {
+        self.0.iter_mut().zip(made.0).for_each(|(own, made)| *own = made.max(*own));
+        self
     }
 }
 
@@ -100,8 +93,11 @@ impl Follower {
     pub(super) async fn follow(&self) -> Result<(), NodeError> {
         let (engine, began) = (self.engine.clone(), boot_time());
         let follow = move || {
-            let (control, (profiles, webhooks)) = (engine.follow()?, engine.follow_documents()?);
-            Ok::<_, RegistryError>(Made { control, profiles, webhooks })
+            let mut made = Made([engine.follow()?; 1 + KINDS.len()]);
+            for (number, kind) in made.0.iter_mut().skip(1).zip(KINDS) {
+                *number = engine.follow_documents(kind)?;
+            }
+            Ok::<_, RegistryError>(made)
         };
         let followed = tokio::task::spawn_blocking(follow).await.map_err(NodeError::unavailable)?;
         if !followed.map_err(NodeError::unavailable)?.has(self.made) {

@@ -1,10 +1,13 @@
 //! The parts that an engine needs to be a member of a cluster.
 
+use std::io;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use headcount_actors::ingest::Ticket;
-use headcount_actors::{EngineDocuments, LogSink, Membership, OpenError, OpenRegistry};
-use headcount_common::{Owners, SharedArchive};
+use headcount_actors::{LogSink, Membership, OpenError, OpenRegistry};
+use headcount_common::local::{CopiedDocuments, kind_dir};
+use headcount_common::{DocumentStores, Documents, Owners, SharedArchive, SharedValues};
 use headcount_storage::log::Commit;
 use tokio::runtime::Handle;
 
@@ -54,13 +57,8 @@ impl MemberLog {
         let letters = Arc::<LetterLists>::clone(letters);
         let (with, connection, record) = (runtime.clone(), connection.clone(), record.clone());
         let (incarnation, answers) = (record.incarnation, record.answers());
-        let documents = |kind| Arc::new(DocumentStream::new(runtime, &connection, kind, record.replicas));
-        let documents = EngineDocuments {
-            profiles: documents("profiles"),
-            webhooks: documents("webhooks"),
-            deliveries: Arc::new(Cursors::new(runtime, &connection, record.replicas)),
-            privacy: documents("privacy"),
-        };
+        let stores = ClusterStores { runtime: runtime.clone(), connection: connection.clone(), replicas: record.replicas };
+        let stores = Arc::new(stores);
         let registry: OpenRegistry = Box::new(move |dir| {
             let registry = open_registry(&with, &connection, &record, dir).map_err(|error| match error {
                 OpenRegistryError::Registry(error) => error.into(),
@@ -79,6 +77,29 @@ impl MemberLog {
         let (log, owners) = (Arc::clone(&self.log), Arc::clone(&self.owners));
         let archive = self.files.clone().map(|files| files as Arc<dyn SharedArchive>);
         let commit = Box::new(start);
-        Membership { incarnation, answers, registry, log, commit, archive, letters, documents, owners }
+        Membership { incarnation, answers, registry, log, commit, archive, letters, stores, owners }
+    }
+}
+
+/// The documents and values of a cluster.
+#[derive(Debug)]
+struct ClusterStores {
+    runtime: Handle,
+    connection: Connection,
+    replicas: usize,
+}
+
+impl DocumentStores for ClusterStores {
+    fn documents(&self, kind: &'static str) -> io::Result<Arc<dyn Documents>> {
+        Ok(Arc::new(DocumentStream::new(&self.runtime, &self.connection, kind, self.replicas)))
+    }
+
+    fn copied_documents(&self, kind: &'static str, data_dir: &Path) -> io::Result<Arc<dyn Documents>> {
+        Ok(Arc::new(CopiedDocuments::new(self.documents(kind)?, &kind_dir(data_dir, kind))?))
+    }
+
+    /// Only one kind has values.
+    fn values(&self, _: &'static str) -> io::Result<Arc<dyn SharedValues>> {
+        Ok(Arc::new(Cursors::new(&self.runtime, &self.connection, self.replicas)))
     }
 }

@@ -35,7 +35,7 @@ use crate::levels::Levels;
 use crate::log::StreamCommit;
 use crate::record::BUCKET;
 use ailment::Ailment;
-use changes::{Follower, Made, Propagating};
+use changes::{Follower, KINDS, Made, Propagating};
 use figures::NodeFigures;
 use hints::Hints;
 use liveness::Liveness;
@@ -191,8 +191,7 @@ async fn join(tasks: Vec<JoinHandle<()>>) {
     }
 }
 
-/// Makes each change of the control data, company profiles and webhooks wait until all nodes have
-/// applied it.
+/// Makes each change of the control data and of documents wait until all nodes have applied it.
 fn propagate_changes(runtime: &Handle, connection: &Connection, engine: &Engine, announcing: &Announcing) {
     let propagating = Propagating {
         client: connection.client.clone(),
@@ -200,13 +199,18 @@ fn propagate_changes(runtime: &Handle, connection: &Connection, engine: &Engine,
         node: announcing.node.clone(),
         timing: announcing.timing,
     };
-    let wait_for = |made: fn(u64) -> Made| {
+    let wait_for = |place: usize| {
         let (asking, propagating) = (runtime.clone(), propagating.clone());
-        move |number| asking.block_on(propagating.propagate(made(number)))
+        move |number| {
+            let mut made = Made::default();
+            made.0[place] = number;
+            asking.block_on(propagating.propagate(made));
+        }
     };
-    engine.registry().propagate_with(wait_for(|control| Made { control, ..Made::default() }));
-    engine.propagate_company_profiles_with(wait_for(|profiles| Made { profiles, ..Made::default() }));
-    engine.propagate_webhooks_with(wait_for(|webhooks| Made { webhooks, ..Made::default() }));
+    engine.registry().propagate_with(wait_for(0));
+    for (place, kind) in (1..).zip(KINDS) {
+        engine.propagate_documents_with(kind, Box::new(wait_for(place)));
+    }
 }
 
 /// Reports the figures of the node in `/metrics`.

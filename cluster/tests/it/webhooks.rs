@@ -8,12 +8,12 @@ use headcount_actors::EngineConfig;
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::time::Instant as Moment;
 use headcount_actors::ingest::{Field, NewEvent};
-use headcount_actors::webhooks::{
-    Deliver, DeliveryFailure, DeliveryQuery, NewWebhook, SignedRequest, Webhook, WebhookPatch, WebhookQuery, WebhookSettings,
-    WebhookStatus,
-};
 use headcount_common::{PARTITIONS, partition_of};
 use headcount_control::{RegistryError, WebhookId};
+use headcount_webhooks::{
+    DeliveryQuery, NewWebhook, SignedRequest, Webhook, WebhookPatch, WebhookQuery, WebhookSettings, WebhookStatus, Webhooks,
+    install,
+};
 use hmac::{Hmac, Mac};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -42,12 +42,19 @@ fn is_signed(secret: &str, request: &SignedRequest) -> bool {
     signatures.split(',').any(|signature| signature.strip_prefix("v1=") == Some(&expected))
 }
 
-impl Deliver for Receiver {
-    fn check(&self, url: &str) -> Result<String, String> {
-        Ok(url.to_owned())
+impl Receiver {
+    /// The configuration of a node that sends to it.
+    fn configure(self: &Arc<Self>) -> impl Fn(&mut EngineConfig) + use<> {
+        let receiver = Arc::clone(self);
+        move |config| {
+            let receiver = Arc::clone(&receiver);
+            let settings =
+                WebhookSettings::new(Arc::new(|url| Ok(url.to_owned())), Arc::new(move |request| receiver.take(request)));
+            config.features = vec![install(WebhookSettings { waits: vec![Duration::from_millis(50)], ..settings })];
+        }
     }
 
-    fn send(&self, request: &SignedRequest) -> Result<u16, DeliveryFailure> {
+    fn take(&self, request: &SignedRequest) -> Result<u16, &'static str> {
         std::thread::sleep(Duration::from_millis(5));
         if !self.secrets.lock().iter().any(|secret| is_signed(secret, request)) {
             return Ok(401);
@@ -80,15 +87,19 @@ fn notify(nodes: &[ClusterNode], project: ProjectId, messages: std::ops::Range<u
     }
 }
 
+fn of(node: &ClusterNode) -> Arc<Webhooks> {
+    node.engine.feature().unwrap()
+}
+
 fn webhooks(node: &ClusterNode) -> Vec<Webhook> {
     let organization = node.engine.registry().organizations()[0].id;
-    node.engine.webhooks(organization, &WebhookQuery { limit: 100, starting_after: None }).unwrap().webhooks
+    of(node).page(organization, &WebhookQuery { limit: 100, starting_after: None }).unwrap().webhooks
 }
 
 fn delivered(node: &ClusterNode, id: &WebhookId) -> Option<usize> {
     let organization = node.engine.registry().organizations()[0].id;
     let query = DeliveryQuery { limit: 1000, ..DeliveryQuery::default() };
-    node.engine.webhook_deliveries(organization, id, &query).ok().map(|page| page.deliveries.len())
+    of(node).deliveries(organization, id, &query).ok().map(|page| page.deliveries.len())
 }
 
 /// Checks that each notification has one id, and that they came in order, except repetitions.
@@ -115,12 +126,7 @@ fn check_order(receiver: &Receiver) -> BTreeMap<usize, String> {
 fn each_notification_comes_at_least_once_whoever_has_the_project() {
     let Some(cluster) = Cluster::start() else { return };
     let receiver = Arc::<Receiver>::default();
-    let join = |name: &str| {
-        let transport = Arc::clone(&receiver) as Arc<dyn Deliver>;
-        let waits = vec![Duration::from_millis(50)];
-        let settings = WebhookSettings { waits, ..WebhookSettings::new(transport) };
-        cluster.join_with(name, |config: &mut EngineConfig| config.webhooks = Some(settings))
-    };
+    let join = |name: &str| cluster.join_with(name, receiver.configure());
     let mut nodes: Vec<ClusterNode> = ["a", "b", "c"].map(join).into();
     wait_until("all are served", || nodes.iter().map(ClusterNode::serves).sum::<usize>() == usize::from(PARTITIONS));
     let project = cluster.projects[0];
@@ -129,9 +135,9 @@ fn each_notification_comes_at_least_once_whoever_has_the_project() {
     notify(&nodes, project, 1000..1003);
     let new = || NewWebhook { project, url: "https://receiver.example/".to_owned(), events: None };
     let elsewhere = nodes.iter().find(|node| !node.engine.owners().is_here(partition_of(project))).unwrap();
-    let refused = elsewhere.engine.create_webhook(organization, new(), NOW);
+    let refused = of(elsewhere).create(organization, new(), NOW);
     assert!(matches!(refused, Err(RegistryError::Storage(_))), "only the owner knows where it begins");
-    let (webhook, secret) = at_owner(&nodes, project, |node| node.engine.create_webhook(organization, new(), NOW).ok());
+    let (webhook, secret) = at_owner(&nodes, project, |node| of(node).create(organization, new(), NOW).ok());
     receiver.secrets.lock().push(secret.expose().to_owned());
     assert!(nodes.iter().all(|node| webhooks(node) == [webhook.clone()]));
     assert!(!cluster.brokers.have_on_disk(secret.expose()), "brokers can't sign");
@@ -146,11 +152,11 @@ fn each_notification_comes_at_least_once_whoever_has_the_project() {
     // new secret, too.
     let pause = |node: &ClusterNode, status| {
         let patch = WebhookPatch { status: Some(status), ..WebhookPatch::default() };
-        node.engine.change_webhook(organization, &webhook.id, patch, NOW).unwrap();
+        of(node).change(organization, &webhook.id, patch, NOW).unwrap();
     };
     pause(&nodes[0], WebhookStatus::Paused);
     notify(&nodes, project, 150..160);
-    let rotation = nodes[1].engine.rotate_webhook_secret(organization, &webhook.id, NOW).unwrap();
+    let rotation = of(&nodes[1]).rotate_secret(organization, &webhook.id, NOW).unwrap();
     *receiver.secrets.lock() = vec![rotation.secret.expose().to_owned()];
     pause(&nodes[1], WebhookStatus::Active);
     notify(&nodes, project, 160..170);
@@ -173,11 +179,11 @@ fn each_notification_comes_at_least_once_whoever_has_the_project() {
     assert!(delivered(&nodes[0], &webhook.id).unwrap() >= 199, "{:?}", delivered(&nodes[0], &webhook.id));
     // A replay sends all again, with the same ids.
     receiver.got.lock().clear();
-    let replayed = nodes[0].engine.replay_webhook(organization, &webhook.id, 0, NOW).unwrap();
+    let replayed = of(&nodes[0]).replay(organization, &webhook.id, 0, NOW).unwrap();
     assert!(replayed.from > 1 && replayed.to > replayed.from, "{replayed:?}");
     wait_until("all came again", || all(200));
     assert!(receiver.got.lock().iter().all(|(id, message)| ids[message] == *id));
-    nodes[0].engine.remove_webhook(organization, &webhook.id, NOW).unwrap();
+    of(&nodes[0]).remove(organization, &webhook.id, NOW).unwrap();
     assert!(webhooks(&nodes[0]).is_empty());
     nodes.into_iter().for_each(ClusterNode::stop);
 }
@@ -186,34 +192,31 @@ fn each_notification_comes_at_least_once_whoever_has_the_project() {
 fn a_webhook_is_notified_of_events_that_have_positions_of_lost_ones() {
     let Some(mut cluster) = Cluster::start() else { return };
     let receiver = Arc::<Receiver>::default();
-    let configure = |config: &mut EngineConfig| {
-        let transport = Arc::clone(&receiver) as Arc<dyn Deliver>;
-        config.webhooks = Some(WebhookSettings { waits: vec![Duration::from_millis(50)], ..WebhookSettings::new(transport) });
-    };
+    let configure = || receiver.configure();
     let came = |messages: std::ops::Range<usize>| {
         let got = receiver.got.lock();
         messages.into_iter().all(|message| got.iter().any(|(_, found)| *found == message))
     };
     let project = cluster.projects[0];
-    let nodes = [cluster.join_with("a", configure)];
+    let nodes = [cluster.join_with("a", configure())];
     wait_until_served(&nodes[0]);
     let organization = nodes[0].engine.registry().organizations()[0].id;
     let new = NewWebhook { project, url: "https://receiver.example/".to_owned(), events: None };
-    let (_, secret) = nodes[0].engine.create_webhook(organization, new, NOW).unwrap();
+    let (_, secret) = of(&nodes[0]).create(organization, new, NOW).unwrap();
     receiver.secrets.lock().push(secret.expose().to_owned());
     notify(&nodes, project, 0..3);
     wait_until("all came", || came(0..3));
     let [node] = nodes;
     let dir = node.leave();
     let earlier = cluster.restart_brokers_after(|brokers| brokers.copy(0));
-    let nodes = [cluster.rejoin("a", dir, configure)];
+    let nodes = [cluster.rejoin("a", dir, configure())];
     wait_until_served(&nodes[0]);
     notify(&nodes, project, 3..20);
     wait_until("all came", || came(3..20));
     nodes.into_iter().for_each(ClusterNode::stop);
     lose_events(&mut cluster, &earlier);
     // Fewer than were lost.
-    let nodes = [cluster.join_with("b", configure)];
+    let nodes = [cluster.join_with("b", configure())];
     wait_until_served(&nodes[0]);
     notify(&nodes, project, 20..30);
     wait_until("all came", || came(20..30));

@@ -1,11 +1,11 @@
 //! Items that are files of a directory, read and written where no engine has the directory open.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use headcount_storage::files::{PRIVATE_FILE, create_private_dir, write_atomically};
 
-use super::Files;
+use super::{Files, VALUE_SUFFIX};
 use crate::checked_json;
 use crate::document_set::DocumentItem;
 
@@ -24,7 +24,7 @@ pub struct ReadItems<T: DocumentItem> {
 pub fn read_items<T: DocumentItem>(dir: &Path) -> io::Result<ReadItems<T>> {
     let files = Files { dir: dir.to_owned(), suffix: T::SUFFIX };
     let (mut items, mut damaged) = (Vec::new(), 0);
-    for (key, _) in list_items::<T>(&files)? {
+    for (key, _) in listed(&files)? {
         let (Ok(id), Some(bytes)) = (key.parse::<T::Id>(), files.read(&key)?) else { continue };
         match checked_json::decode(T::VERSION, &bytes).filter(|item: &T| item.is_of(&id)) {
             Some(item) => items.push((id, item)),
@@ -46,23 +46,26 @@ pub fn write_items<'i, T: DocumentItem + 'i>(dir: &Path, items: impl IntoIterato
     })
 }
 
-/// Returns the names of the files in `dir` that a backup needs. Each file is only ever replaced as
-/// a whole.
+/// Returns the names of the files in `dir` that a backup needs: documents and values. Each file is
+/// only ever replaced as a whole.
 ///
 /// # Errors
 /// The directory can't be read.
-pub fn item_names<T: DocumentItem>(dir: &Path) -> io::Result<Vec<String>> {
-    let files = Files { dir: dir.to_owned(), suffix: T::SUFFIX };
-    Ok(list_items::<T>(&files)?.into_iter().map(|(key, _)| format!("{key}{}", T::SUFFIX)).collect())
+pub fn item_names(dir: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for suffix in [".json", VALUE_SUFFIX] {
+        let files = Files { dir: dir.to_owned(), suffix };
+        names.extend(listed(&files)?.into_iter().map(|(key, _)| format!("{key}{suffix}")));
+    }
+    Ok(names)
 }
 
-fn list_items<T: DocumentItem>(files: &Files) -> io::Result<Vec<(String, std::path::PathBuf)>> {
-    let mut listed = match files.list("") {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        listed => listed?,
-    };
-    listed.retain(|(key, _)| key.parse::<T::Id>().is_ok());
-    Ok(listed)
+/// The files of a directory; none if it does not exist.
+fn listed(files: &Files) -> io::Result<Vec<(String, PathBuf)>> {
+    match files.list("") {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        listed => listed,
+    }
 }
 
 #[cfg(test)]
@@ -89,20 +92,20 @@ mod tests {
     fn intact_items_are_read_and_damaged_ones_are_counted() {
         let home = tempfile::tempdir().unwrap();
         let dir = home.path().join("items");
-        assert_eq!(item_names::<Item>(&dir).unwrap(), [""; 0], "there is no directory yet");
+        assert_eq!(item_names(&dir).unwrap(), [""; 0], "there is no directory yet");
         let items: Vec<Item> = (1..=3).map(|id| Item(id, format!("text {id}"))).collect();
         write_items(&dir, items.iter().map(|item| (&item.0, item))).unwrap();
         let path = |name: &str| dir.join(name);
         let changed = std::fs::read_to_string(path("2.item.json")).unwrap().replace("text", "next");
         std::fs::write(path("2.item.json"), changed).unwrap();
         std::fs::copy(path("1.item.json"), path("3.item.json")).unwrap();
-        for other in ["1.item.json.tmp", "1.json", "1.json.tmp", "x.item.json", "5.item.json.damaged"] {
+        for other in ["1.item.json.tmp", "1.json", "1.json.tmp", "x.item.json", "5.item.json.damaged", "2.progress.json"] {
             std::fs::write(path(other), "{").unwrap();
         }
         let ReadItems { items: read, damaged } = read_items::<Item>(&dir).unwrap();
         assert_eq!((read.len(), damaged, &read[0].1), (1, 2, &items[0]));
-        assert_eq!(item_names::<Item>(&dir).unwrap(), ["1.item.json", "2.item.json", "3.item.json"]);
-        assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 8, "nothing is changed");
+        assert_eq!(item_names(&dir).unwrap(), ["1.json", "2.progress.json"], "documents and values");
+        assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 9, "nothing is changed");
     }
 
     #[test]

@@ -34,7 +34,7 @@ impl Things {
 type ChangeBy = fn(&Registry, &Things, Author) -> Result<(), RegistryError>;
 
 /// The changes of one author, one for each operation.
-const CHANGES: [(&str, ChangeBy); 19] = [
+const CHANGES: [(&str, ChangeBy); 18] = [
     ("create_token", |r, t, by| r.create_token(t.organization, token("t", &[Scope::Admin]), by).map(drop)),
     ("update_token", |r, t, by| {
         let patch = TokenPatch { name: Some("renamed".into()), rate_limit: RateLimitPatch::default() };
@@ -74,12 +74,9 @@ const CHANGES: [(&str, ChangeBy); 19] = [
         let (organization, website) = (t.organization, Website::parse("acme.com").unwrap());
         r.start_build(NewBuild { organization, website, profile: None, price: 0 }, &by).map(drop)
     }),
-    ("note_webhook_change", |r, t, by| {
-        r.note_webhook_change(t.organization, &WebhookId::random()?, AuditAction::WebhookCreated, BTreeMap::new(), &by)
-    }),
-    ("note_profile_change", |r, t, by| {
-        let (id, action) = (CompanyProfileId::random()?, AuditAction::CompanyProfileCreated);
-        r.note_profile_change(t.organization, &id, action, BTreeMap::new(), &by)
+    ("note_document_change", |r, t, by| {
+        let target = AuditTarget { kind: TargetType::Webhook, id: WebhookId::random()?.to_string() };
+        r.note_document_change(t.organization, target, AuditAction::WebhookCreated, BTreeMap::new(), &by)
     }),
     ("note_privacy_request", |r, t, by| {
         r.note_privacy_request(t.organization, &MadeFor { id: PrivacyRequestId::random()?, kind: "export", author: by })

@@ -112,7 +112,7 @@ fn make(settings: &dyn CommandSettings, dir: &Path, brokers: &DemoBrokers) -> Re
     })?;
     std::fs::create_dir(&scratch)?;
     std::fs::create_dir(files_of(dir))?;
-    let source = MovingSource::open(&origin, &scratch).map_err(MoveError::from)?;
+    let source = MovingSource::open(&origin, &scratch, &[]).map_err(MoveError::from)?;
     let first = dir.join(NODES[0]);
     let options = InitOptions {
         brokers: brokers.addresses.clone(),

@@ -14,6 +14,8 @@ use headcount_cluster::moving::{MoveError, Moved};
 use serde::Serialize;
 use tokio::runtime::Handle;
 
+use crate::features;
+
 /// The interval of progress reports.
 const PROGRESS_EVERY: Duration = Duration::from_secs(5);
 
@@ -28,7 +30,7 @@ struct MovedIn {
 pub(super) fn run(runtime: &Handle, options: &InitOptions, from: &Path, json: bool) -> Result<ExitCode, Failure> {
     // Copies of the files that opening would change.
     let scratch = tempfile::Builder::new().prefix("headcount-moving-").tempdir()?;
-    let source = MovingSource::open(from, scratch.path()).map_err(MoveError::from)?;
+    let source = MovingSource::open(from, scratch.path(), &features::MOVED).map_err(MoveError::from)?;
     let mut said = Instant::now();
     let mut progress = |recorded, total| {
         if said.elapsed() >= PROGRESS_EVERY {
@@ -68,13 +70,8 @@ fn text(MovedIn { cluster, moved }: &MovedIn, data_dir: &Path) -> String {
 
 /// A line that lists the data that did not move.
 fn stayed(left: &LeftBehind) -> Option<String> {
-    let LeftBehind { webhooks, privacy_requests, company_profiles, set_aside } = *left;
-    let all = [
-        (webhooks, "webhooks"),
-        (privacy_requests, "privacy requests"),
-        (company_profiles, "company profiles"),
-        (set_aside, "events that were set aside"),
-    ];
-    let there: Vec<String> = all.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    let documents = left.documents.iter().map(|(name, count)| (name.replace('_', " "), *count));
+    let all = documents.chain([("events that were set aside".to_owned(), left.set_aside)]);
+    let there: Vec<String> = all.filter(|(_, count)| *count > 0).map(|(what, count)| format!("{count} {what}")).collect();
     (!there.is_empty()).then(|| format!("not moved, because it is unreadable or counted nowhere: {}", there.join(", ")))
 }

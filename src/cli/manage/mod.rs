@@ -1,5 +1,4 @@
-//! The management commands: `organization`, `member`, `project`, `key`, `share`, `token`,
-//! `webhook`, `privacy` and `audit-log`.
+//! The management commands, such as `project` and `privacy`.
 //!
 //! Each command is one request of the management API, with the same checks and answers. The request
 //! goes to the server of `--url`, else to the server on the data directory. If no server runs
@@ -7,7 +6,6 @@
 
 mod managed_server;
 mod privacy;
-mod webhooks;
 
 use std::process::ExitCode;
 
@@ -17,7 +15,6 @@ use headcount_api::command::{CommonFlags, ManageArgs, ManagementCommand};
 
 use crate::config::Settings;
 pub(crate) use privacy::PrivacyCommand;
-pub(crate) use webhooks::WebhookCommand;
 
 /// Runs a command with subcommands.
 pub(crate) fn run<C: Subcommand + ManagementCommand>(settings: &Settings, args: &ManageArgs<C>) -> Result<ExitCode, Failure> {

@@ -5,11 +5,9 @@ use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use actix_web::http::header;
-use headcount_actors::Vitals;
+use headcount_actors::{FeatureFigure, Vitals};
 use headcount_api::endpoint::*;
 use headcount_api::extract::auth::MinRole;
-use headcount_api::request_metrics::RequestMetrics;
-use headcount_common::NodeVitals;
 use headcount_control::Scope;
 use prometheus::{Gauge, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder};
 
@@ -42,8 +40,7 @@ pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall) -> Result<H
         auth::organization_wide(&state, &request, Scope::Admin, MinRole::Member)?;
     }
     NoParameters::check(&request)?;
-    let node = state.engine.owners().node_vitals();
-    let text = exposition(&state.request_metrics, &state.engine.vitals(), node.as_ref()).map_err(|error| {
+    let text = exposition(&state).map_err(|error| {
         tracing::error!(%error, "the figures can't be written");
         ApiError::internal()
     })?;
@@ -83,9 +80,9 @@ fn started() -> f64 {
 }
 
 /// All figures in the text format.
-fn exposition(metrics: &RequestMetrics, vitals: &Vitals, node: Option<&NodeVitals>) -> prometheus::Result<String> {
-    let registry = Registry::new();
-    metrics.collectors().into_iter().try_for_each(|counters| registry.register(counters))?;
+fn exposition(state: &AppState) -> prometheus::Result<String> {
+    let (registry, vitals) = (Registry::new(), &state.engine.vitals());
+    state.request_metrics.collectors().into_iter().try_for_each(|counters| registry.register(counters))?;
     let build = Opts::new("headcount_build_info", "The version that runs.");
     let build = IntGauge::with_opts(build.const_label("version", env!("CARGO_PKG_VERSION")))?;
     build.set(1);
@@ -100,17 +97,22 @@ fn exposition(metrics: &RequestMetrics, vitals: &Vitals, node: Option<&NodeVital
         refusals.with_label_values(&[quota.name()]).inc_by(count);
     }
     registry.register(Box::new(refusals))?;
-    for (name, help, value) in scan_counters(vitals) {
+    let of_features = state.engine.features().iter().flat_map(|feature| feature.figures());
+    let of_features = of_features.map(|FeatureFigure { name, help, value }| (name, help, value));
+    let (counters, others): (Vec<_>, Vec<_>) = of_features.partition(|(name, ..)| name.ends_with("_total"));
+    for (name, help, value) in scan_counters(vitals).into_iter().chain(counters) {
         let counter = IntCounter::new(name, help)?;
         counter.inc_by(value);
         registry.register(Box::new(counter))?;
     }
-    for (name, help, value) in gauges(vitals).into_iter().chain(clock_gauges(vitals)) {
+    let others = others.into_iter().map(|(name, help, value)| (name, help, as_i64(value)));
+    for (name, help, value) in gauges(vitals).into_iter().chain(clock_gauges(vitals)).chain(others) {
         let gauge = IntGauge::new(name, help)?;
         gauge.set(value);
         registry.register(Box::new(gauge))?;
     }
-    node.map(|node| node_metrics::register(&registry, node)).transpose()?;
+    let node = state.engine.owners().node_vitals();
+    node.map(|node| node_metrics::register(&registry, &node)).transpose()?;
     let start = Gauge::new("process_start_time_seconds", "When the process began to serve, in seconds since 1970.")?;
     start.set(started());
     registry.register(Box::new(start))?;
@@ -118,31 +120,19 @@ fn exposition(metrics: &RequestMetrics, vitals: &Vitals, node: Option<&NodeVital
 }
 
 /// The counters of scans and kept answers: name, meaning and value.
-fn scan_counters(vitals: &Vitals) -> [(&'static str, &'static str, u64); 9] {
+fn scan_counters(vitals: &Vitals) -> [(&'static str, &'static str, u64); 4] {
     let spilled = "Bytes that scans wrote to temporary files, since they did not fit into their memory.";
     [
         ("headcount_scan_spilled_bytes_total", spilled, vitals.scan_spilled_bytes),
         ("headcount_view_hits_total", "Questions that a kept answer spared a whole scan.", vitals.views.hits),
         ("headcount_view_misses_total", "Questions that needed a whole scan.", vitals.views.misses),
         ("headcount_view_evictions_total", "Kept answers that were removed: idle, or for room.", vitals.views.evictions),
-        ("headcount_webhook_delivered_total", "Notifications that the receiver of a webhook took.", vitals.webhooks.delivered),
-        ("headcount_webhook_failed_tries_total", "Tries to send a notification that failed.", vitals.webhooks.failed),
-        ("headcount_webhook_dead_total", "Notifications that were given up.", vitals.webhooks.dead),
-        ("headcount_profile_builds_succeeded_total", "Builds of company profiles that succeeded.", vitals.builds.succeeded),
-        ("headcount_profile_builds_failed_total", "Builds of company profiles that failed.", vitals.builds.failed),
     ]
 }
 
 /// The figures of the engine that rise and fall: name, meaning and value.
-fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 24] {
+fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 21] {
     [
-        ("headcount_profile_builds_running", "Websites that are being read for company profiles.", as_i64(vitals.builds.running)),
-        ("headcount_webhooks_failing", "Webhooks whose last try failed.", as_i64(vitals.webhooks.failing)),
-        (
-            "headcount_webhook_lag_seconds",
-            "Age of the oldest notification that is tried again.",
-            as_i64(vitals.webhooks.lag.as_secs()),
-        ),
         ("headcount_log_position", "Position of the last durable event.", as_i64(vitals.log_position)),
         ("headcount_admitted_bytes", "Bytes of events under way.", as_i64(vitals.admitted_bytes)),
         ("headcount_admission_limit_bytes", "How many bytes of events may be under way.", as_i64(vitals.admission_limit_bytes)),

@@ -17,7 +17,7 @@ pub struct Crate {
 }
 
 /// The crates of the product.
-pub const CRATES: [Crate; 17] = [
+pub const CRATES: [Crate; 19] = [
     Crate { src: "allocator/src/", root: "lib.rs" },
     Crate { src: "scheduling/src/", root: "lib.rs" },
     Crate { src: "suffixes/src/", root: "lib.rs" },
@@ -34,6 +34,8 @@ pub const CRATES: [Crate; 17] = [
     Crate { src: "features/organization/src/", root: "lib.rs" },
     Crate { src: "features/questions/src/", root: "lib.rs" },
     Crate { src: "features/upkeep/src/", root: "lib.rs" },
+    Crate { src: "features/profiles/src/", root: "lib.rs" },
+    Crate { src: "features/webhooks/src/", root: "lib.rs" },
     Crate { src: "src/", root: "lib.rs" },
 ];
 

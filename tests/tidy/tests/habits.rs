@@ -136,7 +136,7 @@ fn imports_go_one_way() {
         ("common/src", &["headcount_control", "headcount_actors", "actix", "tokio"]),
         ("control/src", &["headcount_archive", "headcount_actors", "actix"]),
         ("actors/src", &["actix_web"]),
-        ("api/src", &["headcount_cluster", "headcount_research", "headcount::"]),
+        ("api/src", &["headcount_cluster", "headcount::"]),
         ("cluster/src", &["headcount_api", "headcount::"]),
         ("benches/load", &["headcount::", "headcount_"]),
         ("tests/model", &["headcount_domain", "headcount_storage", "headcount_actors"]),

@@ -17,7 +17,7 @@ use super::questions::{PartitionEnd, PartitionEndQuestion};
 use crate::backup::{BackupFailure, MadeDirectory};
 use crate::engine::exporting::asked_patiently;
 use crate::engine::handle::Engine;
-use crate::webhooks::MovedWebhook;
+use crate::feature::MovedDocuments;
 
 /// The number of partitions asked for their ends at once. A partition that moves takes a while, and
 /// an owner answers one question after the other.
@@ -35,7 +35,8 @@ pub struct NodesBackup {
     pub(super) copied: BTreeSet<ProjectId>,
     /// The end of each partition with projects.
     pub(super) ends: BTreeMap<u16, Position>,
-    pub(super) webhooks: Vec<MovedWebhook>,
+    /// The documents of features.
+    pub(super) documents: Vec<Box<dyn MovedDocuments>>,
     pub(super) directory: MadeDirectory,
     /// Keeps events of the projects that are read from being removed.
     _held: FirstBasesHold,
@@ -73,7 +74,8 @@ impl Engine {
         let mut projects = before.projects();
         let directory = MadeDirectory::create(self.data_dir())?;
         // Read before the ends are known, so that notifications sent by now are before the ends.
-        let webhooks = self.inner.webhooks.for_backup(|project| projects.contains(&project))?;
+        let documents = self.features().iter().map(|feature| feature.for_backup(&|project| projects.contains(&project)));
+        let documents = documents.collect::<Result<_, _>>()?;
         let partitions: BTreeSet<u16> = projects.iter().map(|project| partition_of(*project)).collect();
         let held = self.hold_bases_of(partitions.clone());
         let ends = self.partition_ends(partitions, before.applied, &|| self.inner.admission.is_closing())?;
@@ -89,7 +91,7 @@ impl Engine {
         projects.retain(|project| left.contains(project));
         copied.retain(|project| projects.contains(project));
         let (engine, _permit, _held) = (self.clone(), permit, held);
-        let backup = NodesBackup { engine, moment, projects, copied, ends, webhooks, directory, _held, _permit };
+        let backup = NodesBackup { engine, moment, projects, copied, ends, documents, directory, _held, _permit };
         // Finds data that can't be expressed before events are written.
         backup.control_records(&backup.moment, 0, &BTreeMap::new())?;
         Ok(backup)

@@ -13,10 +13,10 @@ use super::questions::{PartitionEvents, PartitionEventsQuestion, PartitionRecord
 use crate::backup::NewLog;
 use crate::engine::exporting::ask_patiently;
 use crate::event_codec::{self, LogRecord};
+use crate::feature::MovedDocuments;
 use crate::position_map::PositionMap;
 use crate::privacy;
 use crate::shard::AskError;
-use crate::webhooks;
 
 /// Receives events, and writes them to the backup.
 struct Receiver<'w, 't, T> {
@@ -46,8 +46,6 @@ impl NodesBackup {
         // Read before the control data, which then have all erasures of the requests.
         let requests = self.engine.inner.privacy.now()?;
         let later = self.engine.registry().moment()?;
-        // Read after the control data. The profiles then have all paid builds.
-        self.engine.inner.profiles.follow()?;
         let dir = self.directory.path();
         let erasures: Vec<Erasure> = later.erasures().cloned().collect();
         let mut requests = privacy::fitted_to(requests, &erasures);
@@ -55,14 +53,16 @@ impl NodesBackup {
         let written = privacy::write_backed_up(dir, &requests);
         written.map_err(NodesBackupError::io("write the privacy requests to", dir))?;
         let left = later.projects();
-        let webhooks = self.webhooks.iter().filter(|webhook| left.contains(&webhook.project()));
-        webhooks::write_moved(dir, webhooks, &positions).map_err(NodesBackupError::io("write the webhooks to", dir))?;
+        // After the control data, which features may have to agree with.
+        let write = |documents: &dyn MovedDocuments| documents.write(dir, &|project| left.contains(&project), &positions);
+        let written = self.documents.iter().try_for_each(|documents| write(&**documents));
+        written.map_err(NodesBackupError::io("write the documents of features to", dir))?;
         drop(Registry::create_from(dir, &self.control_records(&later, last, &copied.until)?)?);
         self.directory.pass_on(self.engine.data_dir(), last, &mut writer)?;
         Ok(writer.finish()?)
     }
 
-    /// Writes the log. Returns its last position, and the new positions for webhooks.
+    /// Writes the log. Returns its last position, and the new positions for documents.
     fn write_events<T: BackupTarget>(
         &self,
         writer: &mut BackupWriter<'_, T>,
@@ -72,7 +72,7 @@ impl NodesBackup {
         let log = NewLog::create(self.directory.path(), copied.first_logged(), writer)?;
         let mut receiver = Receiver { backup: self, is_over, writer, log, positions: PositionMap::default() };
         copied.until.iter().for_each(|(project, until)| receiver.positions.keep(*project, *until));
-        self.webhooks.iter().for_each(|webhook| webhook.want(&mut receiver.positions));
+        self.documents.iter().for_each(|documents| documents.want(&mut receiver.positions));
         for (partition, end) in &self.ends {
             receiver.receive(*partition, *end)?;
             self.check_has_all(*partition, is_over)?;

@@ -1,0 +1,371 @@
+//! `/company-profiles`.
+
+use std::collections::BTreeMap;
+
+use headcount_api::endpoint::*;
+use headcount_api::management::{self, on_feature};
+use headcount_control::{BuildError, BuildRunId, Capability, CompanyProfileId, Website};
+use headcount_domain::company::normalise_domain;
+use headcount_domain::ids::PublicCompany;
+use headcount_domain::names::NamedValues;
+use headcount_domain::time::Timezone;
+use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
+
+use crate::builder::Profiles;
+use crate::builds::{BuildRequest, ProfileBuild};
+use crate::profile::{CompanyProfile, NewCompanyProfile, ProfileKind, ProfilePatch, ProfileSource};
+use crate::research::ProfileFields;
+use crate::store::ProfileQuery;
+
+path_parameters! {
+    BuildRunPath "run_id" "^run_[0-9A-Za-z]{16}$" "The run's id.";
+    CompanyProfilePath "profile_id" "^cp_[0-9A-Za-z]{16}$" "The company profile's id.";
+}
+
+json_body! {
+    /// The fields of a company profile: absent fields stay unchanged, empty ones are removed.
+    #[schema(example = json!({"label": "Acme", "website": "acme.com", "industry": "Anvils"}))]
+    pub(crate) struct CompanyProfileShape {
+        /// What the organization calls the company. Of a new profile the default is the host of `website`.
+        #[schema(max_length = 200)]
+        label: Option<String> = optional("a string"),
+        /// The website: a URL, or a host. Its origin is kept. No two profiles have the same host and port; `www.` makes no difference.
+        #[schema(max_length = 2048)]
+        website: Option<String> = optional("a string"),
+        /// The company's name.
+        #[schema(max_length = 200)]
+        name: Option<String> = optional("a string"),
+        /// What it does.
+        #[schema(max_length = 5000)]
+        description: Option<String> = optional("a string"),
+        /// Its industry.
+        #[schema(max_length = 200)]
+        industry: Option<String> = optional("a string"),
+        /// The URL of its logo.
+        #[schema(max_length = 2048)]
+        logo_url: Option<String> = optional("a string"),
+        /// Its pages elsewhere, by the name of the site. Replaces all.
+        social: Option<BTreeMap<String, String>> = optional("an object of strings"),
+        /// Its e-mail addresses. Replaces all.
+        #[schema(max_items = 50)]
+        emails: Option<Vec<String>> = optional("a list of strings"),
+        /// The technologies of its website. Replaces all.
+        #[schema(max_items = 50)]
+        technologies: Option<Vec<String>> = optional("a list of strings"),
+    }
+}
+
+impl From<CompanyProfileShape> for ProfilePatch {
+    fn from(shape: CompanyProfileShape) -> Self {
+        let CompanyProfileShape { label, website, name, description, industry, logo_url, social, emails, technologies } = shape;
+        Self { label, website, name, description, industry, logo_url, social, emails, technologies }
+    }
+}
+
+query_parameters! {
+    /// The company profiles to list.
+    pub(crate) struct CompanyProfileParameters {
+        /// The most profiles to return.
+        limit: ListLimit,
+        /// Only profiles older than this one of the list: `cp_…`.
+        starting_after: Option<Text<64>>,
+    }
+}
+
+fn kinds() -> Object {
+    let names = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(ProfileKind::names()));
+    names.description(Some("`self`: the organization's own profile; `account`: a target account's.")).build()
+}
+
+/// A page that was fetched for a profile.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ProfileSourceAnswer {
+    /// Its URL.
+    url: String,
+    /// When it was fetched.
+    fetched_at: Timestamp,
+    /// The status of the answer; null if there was none.
+    #[schema(required)]
+    status: Option<u16>,
+    /// What went wrong; null for nothing.
+    #[schema(required)]
+    error: Option<String>,
+}
+
+/// A company profile.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CompanyProfileAnswer {
+    /// The profile's id.
+    id: String,
+    /// Whose profile it is.
+    #[schema(schema_with = kinds)]
+    kind: ProfileKind,
+    /// What the organization calls the company.
+    label: String,
+    /// The origin of the website; null for none.
+    #[schema(required)]
+    website: Option<String>,
+    /// The id of the company with the website's domain, recorded or not; null without a domain.
+    #[schema(required)]
+    company_id: Option<String>,
+    /// The company's name; null if unknown, as are the next three.
+    #[schema(required)]
+    name: Option<String>,
+    /// What it does.
+    #[schema(required)]
+    description: Option<String>,
+    /// Its industry.
+    #[schema(required)]
+    industry: Option<String>,
+    /// The URL of its logo.
+    #[schema(required)]
+    logo_url: Option<String>,
+    /// Its pages elsewhere, by the name of the site.
+    social: BTreeMap<String, String>,
+    /// Its e-mail addresses.
+    emails: Vec<String>,
+    /// The technologies of its website.
+    technologies: Vec<String>,
+    /// The pages that were fetched for it.
+    sources: Vec<ProfileSourceAnswer>,
+    /// When the profile was made.
+    created_at: Timestamp,
+    /// When it was last changed.
+    updated_at: Timestamp,
+}
+
+/// A part of the company profiles.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CompanyProfilesAnswer {
+    /// The profiles, newest first.
+    company_profiles: Vec<CompanyProfileAnswer>,
+    /// Whether older ones follow.
+    truncated: bool,
+}
+
+impl From<ProfileSource> for ProfileSourceAnswer {
+    fn from(source: ProfileSource) -> Self {
+        let ProfileSource { url, fetched_at, status, error } = source;
+        Self { url, fetched_at: fetched_at.into(), status, error }
+    }
+}
+
+impl From<CompanyProfile> for CompanyProfileAnswer {
+    fn from(profile: CompanyProfile) -> Self {
+        let CompanyProfile { id, organization, kind, label, website, fields, sources, created_at, updated_at } = profile;
+        let ProfileFields { name, description, industry, logo_url, social, emails, technologies } = fields;
+        let domain = website.as_ref().and_then(Website::domain).and_then(normalise_domain);
+        Self {
+            id: id.into(),
+            kind,
+            label,
+            company_id: domain.map(|domain| PublicCompany::of(&domain).to_id(organization)),
+            website: website.map(Into::into),
+            name,
+            description,
+            industry,
+            logo_url,
+            social,
+            emails,
+            technologies,
+            sources: sources.into_iter().map(Into::into).collect(),
+            created_at: created_at.into(),
+            updated_at: updated_at.into(),
+        }
+    }
+}
+
+/// The id in the path.
+fn profile_id(request: &HttpRequest) -> Result<CompanyProfileId, ApiError> {
+    request.parameter("profile_id").parse().map_err(|_| ApiError::not_found("company profile"))
+}
+
+/// The company profiles of the organization.
+#[utoipa::path(
+    get, path = "/company-profiles", tag = "profiles", operation_id = "list_company_profiles",
+    params(CompanyProfileParameters),
+    responses(
+        (status = 200, description = "The profiles, newest first.", body = CompanyProfilesAnswer),
+        NotModified, UnavailableErrors,
+    ),
+)]
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let CompanyProfileParameters { limit, starting_after } =
+        CompanyProfileParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
+    let id = |Text(id): Text<64>| -> Result<CompanyProfileId, ApiError> {
+        id.parse().map_err(|error| ApiError::parameter("starting_after", format!("{error}")))
+    };
+    let query = ProfileQuery { limit: limit.rows(), starting_after: starting_after.map(id).transpose()? };
+    let organization = caller.organization();
+    let page = on_feature(&state, move |profiles: &Profiles| profiles.store().page(organization, &query)).await?;
+    let company_profiles = page.profiles.into_iter().map(Into::into).collect();
+    etag::json(&request, &CompanyProfilesAnswer { company_profiles, truncated: page.truncated })
+}
+
+/// Makes a profile of a target account. The organization needs the capability `target_accounts`.
+#[utoipa::path(
+    post, path = "/company-profiles", tag = "profiles", operation_id = "create_company_profile",
+    request_body = CompanyProfileShape,
+    responses((status = 201, description = "The profile.", body = CompanyProfileAnswer), ConflictErrors),
+)]
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    auth::capable(&state, &caller, Capability::TargetAccounts)?;
+    let body: CompanyProfileShape = json::read(&state, &request, payload).await?;
+    let (organization, author, new) = (caller.organization(), caller.author(&state, &request), NewCompanyProfile(body.into()));
+    let make = move |profiles: &Profiles| profiles.store().create(organization, new, author);
+    Ok(management::created(&CompanyProfileAnswer::from(on_feature(&state, make).await?)))
+}
+
+/// One company profile.
+#[utoipa::path(
+    get, path = "/company-profiles/{profile_id}", tag = "profiles", operation_id = "get_company_profile",
+    params(CompanyProfilePath),
+    responses((status = 200, description = "The profile.", body = CompanyProfileAnswer), NotModified, UnavailableErrors),
+)]
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
+    let (organization, id) = (caller.organization(), profile_id(&request)?);
+    let profile = on_feature(&state, move |profiles: &Profiles| profiles.store().get(organization, &id)).await?;
+    etag::json(&request, &CompanyProfileAnswer::from(profile))
+}
+
+/// Changes a company profile: all fields of the body, or none.
+#[utoipa::path(
+    patch, path = "/company-profiles/{profile_id}", tag = "profiles", operation_id = "update_company_profile",
+    params(CompanyProfilePath), request_body = CompanyProfileShape,
+    responses((status = 200, description = "The profile as it is now.", body = CompanyProfileAnswer), ConflictErrors),
+)]
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
+    let id = profile_id(&request)?;
+    let body: CompanyProfileShape = json::read(&state, &request, payload).await?;
+    let (organization, author) = (caller.organization(), caller.author(&state, &request));
+    let change = move |profiles: &Profiles| profiles.store().change(organization, &id, &body.into(), author);
+    let profile = on_feature(&state, change).await?;
+    Ok(HttpResponse::Ok().json(CompanyProfileAnswer::from(profile)))
+}
+
+/// Removes a company profile.
+#[utoipa::path(
+    delete, path = "/company-profiles/{profile_id}", tag = "profiles", operation_id = "delete_company_profile",
+    params(CompanyProfilePath),
+    responses((status = 204, description = "The profile is removed.")),
+)]
+pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
+    let id = profile_id(&request)?;
+    let (organization, author) = (caller.organization(), caller.author(&state, &request));
+    let remove = move |profiles: &Profiles| profiles.store().remove(organization, &id, author);
+    on_feature(&state, remove).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+json_body! {
+    /// The website to read, and the profile to fill.
+    #[schema(example = json!({"website": "acme.com"}))]
+    pub(crate) struct BuildShape {
+        /// The website: a URL, or a host. Its home page is read, and up to four pages about the company.
+        #[schema(max_length = 2048)]
+        website: String = required("a string"),
+        /// The profile to fill: `cp_…`. The default is the one with this website, else the organization's own, which is made if it is missing.
+        #[schema(pattern = "^cp_[0-9A-Za-z]{16}$")]
+        profile_id: Option<String> = optional("a string"),
+    }
+}
+
+/// A run that began, or that is under way for the profile.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct BuildStartedAnswer {
+    /// The run's id.
+    run_id: String,
+}
+
+fn statuses() -> Object {
+    let names = ["queued", "running", "succeeded", "failed"];
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).description(Some("How far the run is.")).build()
+}
+
+/// Why a run failed.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct BuildErrorAnswer {
+    /// A stable code: `blocked_address`, `dns_failed`, `connect_failed`, `tls_failed`, `timeout`, `too_many_redirects`, `robots_disallowed`, `http_status`,
+    /// `not_html`, `too_large`, `invalid_url`, `profile_deleted`, `profile_damaged`, `website_mismatch`, `website_taken`, `given_up`, `internal_error`.
+    code: String,
+    /// The reason in words.
+    message: String,
+    /// The URL that could not be read; null if that is not the reason.
+    #[schema(required)]
+    url: Option<String>,
+}
+
+/// A run.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ProfileBuildAnswer {
+    /// The run's id.
+    run_id: String,
+    /// How far the run is.
+    #[schema(schema_with = statuses)]
+    status: &'static str,
+    /// Why it failed; null if it did not.
+    #[schema(required)]
+    error: Option<BuildErrorAnswer>,
+    /// The profile as it is now; null until the run succeeded, and if the profile was removed since.
+    #[schema(required)]
+    profile: Option<CompanyProfileAnswer>,
+    /// How many Actions it took. None if it failed: they were given back.
+    #[schema(minimum = 0)]
+    actions_spent: u64,
+}
+
+impl From<ProfileBuild> for ProfileBuildAnswer {
+    fn from(build: ProfileBuild) -> Self {
+        let ProfileBuild { run, is_running, profile } = build;
+        let actions_spent = run.spent();
+        let result = run.outcome.map(|outcome| outcome.result);
+        let status = match &result {
+            Some(Ok(_)) => "succeeded",
+            Some(Err(_)) => "failed",
+            None if is_running => "running",
+            None => "queued",
+        };
+        let error = result.and_then(Result::err);
+        let error = error.map(|BuildError { code, message, url }| BuildErrorAnswer { code, message, url });
+        Self { run_id: run.id.into(), status, error, profile: profile.map(Into::into), actions_spent }
+    }
+}
+
+/// Builds a company profile from its website, in the background. It fills only the fields that are empty. The first profile of an organization is free; others
+/// cost one Action, which is given back if the build fails. While a run for the profile is under way, its id is returned, and nothing is taken.
+#[utoipa::path(
+    post, path = "/company-profiles/build", tag = "profiles", operation_id = "build_company_profile",
+    request_body = BuildShape,
+    responses(
+        (status = 202, description = "The run. Ask for it every few seconds.", body = BuildStartedAnswer), NotFoundErrors, ConflictErrors,
+    ),
+)]
+pub(crate) async fn build(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let BuildShape { website, profile_id } = json::read(&state, &request, payload).await?;
+    let profile = match profile_id {
+        Some(id) => Some(id.parse().map_err(|_| ApiError::not_found("company profile"))?),
+        None => None,
+    };
+    let (organization, author) = (caller.organization(), caller.author(&state, &request));
+    let asked = BuildRequest { website, profile };
+    let begin = move |profiles: &Profiles| profiles.begin_build(organization, &asked, author);
+    let run = on_feature(&state, begin).await?;
+    Ok(HttpResponse::Accepted().json(BuildStartedAnswer { run_id: run.id.into() }))
+}
+
+/// A run that builds a company profile, for 30 days after its end.
+#[utoipa::path(
+    get, path = "/company-profiles/builds/{run_id}", tag = "profiles", operation_id = "get_company_profile_build",
+    params(BuildRunPath),
+    responses((status = 200, description = "The run.", body = ProfileBuildAnswer), NotModified, UnavailableErrors),
+)]
+pub(crate) async fn show_build(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
+    let id: BuildRunId = request.parameter("run_id").parse().map_err(|_| ApiError::not_found("build run"))?;
+    let organization = caller.organization();
+    let build = on_feature(&state, move |profiles: &Profiles| profiles.build(organization, &id)).await?;
+    etag::json(&request, &ProfileBuildAnswer::from(build))
+}

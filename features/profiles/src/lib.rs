@@ -1,0 +1,43 @@
+//! Company profiles: an organization's description of itself and of other companies.
+//!
+//! A profile is a document, which is only ever replaced as a whole. Memory holds the index to find
+//! it: its website and its age. A build fills a profile with what its website tells (`research`).
+
+#![forbid(unsafe_code)]
+
+mod build_queue;
+mod builder;
+mod builds;
+mod http;
+mod profile;
+mod reader;
+mod research;
+mod store;
+
+use headcount_actors::{MovedKind, plain_documents};
+use headcount_api::endpoints;
+use headcount_api::endpoints::Endpoints;
+use profile::KIND;
+
+pub use builder::{Profiles, install};
+pub use builds::{BuildRequest, ProfileBuild};
+pub use headcount_control::Website;
+pub use profile::{CompanyProfile, NewCompanyProfile, ProfileKind, ProfilePatch, ProfileSource};
+pub use reader::{BuildSettings, ReadWebsite, SiteFindings};
+pub use research::{Outcome, ProfileFields, Research};
+pub use store::{CompanyProfiles, MAX_COMPANY_PROFILES, ProfilePage, ProfileQuery};
+
+/// The profiles of an installation that moves into a cluster.
+pub const MOVED: MovedKind =
+    MovedKind { kind: KIND, name: "company_profiles", read: |from| plain_documents::<CompanyProfile>(from, KIND) };
+
+/// The endpoints.
+pub const ENDPOINTS: Endpoints = endpoints! {
+    http => build: Organization(CompaniesWrite, Admin);
+    http => show_build: Organization(CompaniesRead, Admin);
+    http => list: Organization(CompaniesRead, Admin);
+    http => create: Organization(CompaniesWrite, Admin);
+    http => show: Organization(CompaniesRead, Admin);
+    http => change: Organization(CompaniesWrite, Admin);
+    http => remove: Organization(CompaniesWrite, Admin);
+};

@@ -1,0 +1,199 @@
+//! A webhook, as stored and as shown.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use headcount_common::DocumentItem;
+use headcount_control::{AuditAction, FieldChange, RegistryError, Secret, WebhookId};
+use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::intake::event::Position;
+use headcount_domain::named_values;
+use headcount_domain::time::Instant;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// The kind of documents that webhooks are.
+pub(crate) const KIND: &str = "webhooks";
+/// The maximum length of a URL, in bytes.
+const MAX_URL_BYTES: usize = 2_048;
+/// The prefix of the secrets that webhooks sign with.
+pub(crate) const SECRET_PREFIX: &str = "whsec_";
+/// How long the former secret signs beside a new one.
+pub(crate) const BOTH_SIGN_MS: i64 = 24 * 60 * 60 * 1_000;
+
+named_values! {
+    /// A kind of event that a webhook sends.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum WebhookEvent by as_str {
+        /// An event with `notify: true`.
+        Notification = "notification",
+    }
+}
+
+named_values! {
+    /// The status of a webhook.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum WebhookStatus by as_str {
+        /// It sends events.
+        Active = "active",
+        /// It waits. Events in between are sent when it is active again.
+        Paused = "paused",
+    }
+}
+
+/// A secret that signs requests. Debug output does not show it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct SigningSecret(String);
+
+impl SigningSecret {
+    /// Returns the signing form of a secret.
+    pub(crate) fn of(secret: &Secret) -> Self {
+        Self(secret.expose().to_owned())
+    }
+
+    /// Generates a number for a secret.
+    pub(crate) fn random() -> Result<Self, RegistryError> {
+        Ok(Self::of(&Secret::random(SECRET_PREFIX)?))
+    }
+
+    /// The key of the signature: the whole secret.
+    pub(crate) fn key(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+impl fmt::Debug for SigningSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SigningSecret(redacted)")
+    }
+}
+
+/// The secret before the current one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FormerSecret {
+    pub(crate) secret: SigningSecret,
+    pub(crate) valid_until: Instant,
+}
+
+/// A webhook.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Webhook {
+    /// The id of the webhook.
+    pub id: WebhookId,
+    /// The organization that owns it.
+    pub organization: OrganizationId,
+    /// The project whose notifications it sends.
+    pub project: ProjectId,
+    /// The URL that gets them.
+    pub url: String,
+    /// The kinds of events that it sends.
+    pub events: Vec<WebhookEvent>,
+    /// The status.
+    pub status: WebhookStatus,
+    /// The time of creation.
+    pub created_at: Instant,
+    /// The project's last position at that time. Only later notifications are sent.
+    pub(crate) created_after: Position,
+    pub(crate) secret: SigningSecret,
+    pub(crate) former: Option<FormerSecret>,
+}
+
+impl DocumentItem for Webhook {
+    type Id = WebhookId;
+    const WHAT: &'static str = "webhook";
+
+    fn is_of(&self, id: &WebhookId) -> bool {
+        self.id == *id
+    }
+}
+
+/// The settings of a new webhook.
+#[derive(Debug, Clone)]
+pub struct NewWebhook {
+    /// The project.
+    pub project: ProjectId,
+    /// The URL.
+    pub url: String,
+    /// The kinds of events to send; `None` for notifications.
+    pub events: Option<Vec<WebhookEvent>>,
+}
+
+/// A change of a webhook. Fields that are `None` stay.
+#[derive(Debug, Clone, Default)]
+pub struct WebhookPatch {
+    /// The URL.
+    pub url: Option<String>,
+    /// The kinds of events to send.
+    pub events: Option<Vec<WebhookEvent>>,
+    /// The status.
+    pub status: Option<WebhookStatus>,
+}
+
+impl Webhook {
+    /// The secrets that sign at `now`, the current one first.
+    pub(crate) fn secrets(&self, now: Instant) -> Vec<SigningSecret> {
+        let former = self.former.iter().filter(|former| former.valid_until > now).map(|former| former.secret.clone());
+        std::iter::once(self.secret.clone()).chain(former).collect()
+    }
+
+    /// Returns the fields that differ between two states, for the audit log.
+    pub(crate) fn differences(before: Option<&Self>, after: Option<&Self>) -> BTreeMap<String, FieldChange> {
+        let fields = |webhook: &Self| {
+            let Self { project, url, events, status, .. } = webhook;
+            let events: Vec<_> = events.iter().map(|event| event.as_str()).collect();
+            [
+                ("project_id", json!(project.to_string())),
+                ("url", json!(url)),
+                ("events", json!(events)),
+                ("status", json!(status.as_str())),
+            ]
+        };
+        let (before, after) = (before.map(fields), after.map(fields));
+        let value = |fields: &Option<[(&str, Value); 4]>, at: usize| fields.as_ref().map_or(Value::Null, |f| f[at].1.clone());
+        let names = before.as_ref().or(after.as_ref()).map(|fields| fields.each_ref().map(|(name, _)| (*name).to_owned()));
+        let changes = names.into_iter().flatten().enumerate();
+        let changes = changes.map(|(at, name)| (name, FieldChange { from: value(&before, at), to: value(&after, at) }));
+        changes.filter(|(_, change)| change.from != change.to).collect()
+    }
+}
+
+/// Checks the kinds of events of a webhook.
+pub(crate) fn check_events(events: Option<Vec<WebhookEvent>>) -> Result<Option<Vec<WebhookEvent>>, RegistryError> {
+    match events {
+        Some(events) if events.is_empty() => Err(RegistryError::invalid("events", "must name at least one event")),
+        Some(_) => Ok(Some(vec![WebhookEvent::Notification])),
+        None => Ok(None),
+    }
+}
+
+/// Checks a URL as far as possible without a connection. `check` knows the allowed hosts.
+pub(crate) fn check_url(url: &str, check: impl FnOnce(&str) -> Result<String, String>) -> Result<String, RegistryError> {
+    if url.len() > MAX_URL_BYTES {
+        return Err(RegistryError::invalid("url", format!("must have at most {MAX_URL_BYTES} bytes")));
+    }
+    check(url).map_err(|message| RegistryError::invalid("url", message))
+}
+
+/// A change of a webhook.
+pub(crate) struct PlannedWebhook {
+    pub(crate) id: WebhookId,
+    pub(crate) organization: OrganizationId,
+    /// The new value; `None` to remove the webhook.
+    pub(crate) webhook: Option<Webhook>,
+    pub(crate) action: AuditAction,
+    pub(crate) changes: BTreeMap<String, FieldChange>,
+}
+
+impl PlannedWebhook {
+    /// Plans to create a webhook, or to change `current`.
+    pub(crate) fn of(action: AuditAction, current: Option<&Webhook>, webhook: Webhook) -> Self {
+        let changes = Webhook::differences(current, Some(&webhook));
+        let (id, organization) = (webhook.id.clone(), webhook.organization);
+        Self { id, organization, webhook: Some(webhook), action, changes }
+    }
+}
