@@ -80,7 +80,7 @@ impl Engine {
     }
 
     fn verified_range(&self, partitions: Range<u16>) -> VerifiedRange {
-        let (archives, owners) = (Arc::clone(&self.inner.archives), Arc::clone(&self.inner.config.owners));
+        let (archives, owners) = (Arc::clone(&self.inner.archives), Arc::clone(&self.questions.owners));
         let given_up: Vec<u64> = partitions.clone().map(|number| archives.times_given_up(number)).collect();
         // A lease may expire for a moment before it is renewed. Work that checked it in that moment
         // has stopped.

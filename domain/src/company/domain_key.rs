@@ -45,13 +45,6 @@ pub fn normalise_domain(text: &str) -> Option<String> {
     reads_as_domain(domain).then(|| domain.to_owned())
 }
 
-/// Normalizes the domain of a query like [`normalise_domain`]. An e-mail address stands for its
-/// domain.
-#[must_use]
-pub fn normalise_lookup_domain(text: &str) -> Option<String> {
-    normalise_domain(text).or_else(|| domain_of_email(text))
-}
-
 /// Whether a normalized text is a domain.
 fn reads_as_domain(text: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
@@ -288,9 +281,6 @@ mod tests {
         }
         assert_eq!(domain_of_email("Ann@WWW.acme.com").as_deref(), Some("acme.com"));
         assert_eq!(domain_of_email("ann@münchen.de"), None);
-        assert_eq!(normalise_lookup_domain("ann@acme.com").as_deref(), Some("acme.com"));
-        assert_eq!(normalise_lookup_domain("http://www.acme.com").as_deref(), Some("acme.com"));
-        assert_eq!(normalise_lookup_domain("acme"), None);
     }
 
     proptest! {

@@ -5,4 +5,4 @@ mod domain_key;
 pub mod group;
 
 pub use account::{Account, AccountSlot};
-pub use domain_key::{CompanyKey, domain_of_email, is_free_mail, normalise_domain, normalise_email, normalise_lookup_domain};
+pub use domain_key::{CompanyKey, domain_of_email, is_free_mail, normalise_domain, normalise_email};

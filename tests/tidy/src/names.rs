@@ -42,7 +42,8 @@ pub fn unused(sources: &[Source], production: bool) -> Vec<(String, String)> {
             continue;
         }
         if production {
-            source.items().iter().for_each(|item| count(item.to_token_stream(), &mut counts));
+            let items = source.items();
+            items.iter().filter(|item| !is_reexport(item)).for_each(|item| count(item.to_token_stream(), &mut counts));
         } else {
             count(TokenStream::from_str(&source.text).unwrap(), &mut counts);
         }
@@ -56,6 +57,11 @@ pub fn unused(sources: &[Source], production: bool) -> Vec<(String, String)> {
     }
     let unused = public.into_iter().filter(|(name, (times, _))| counts.get(name).is_none_or(|count| count <= times));
     unused.flat_map(|(name, (_, files))| files.into_iter().map(move |file| (file, name.clone()))).collect()
+}
+
+/// Whether an item only gives others a second way to a name.
+fn is_reexport(item: &Item) -> bool {
+    matches!(item, Item::Use(item) if is_public(&item.vis))
 }
 
 fn is_public(visibility: &Visibility) -> bool {

@@ -19,9 +19,9 @@ const MAX_FUNCTION_LINES: usize = 70;
 /// The most characters of a line with a comment. Tables and code in comments may be wider.
 const MAX_COMMENT_WIDTH: usize = 100;
 /// The budget of `just lines`. It only shrinks.
-const MAX_PRODUCTION_LINES: usize = 96_400;
+const MAX_PRODUCTION_LINES: usize = 96_100;
 /// The budget of a build without the feature `cluster`.
-const MAX_DEFAULT_LINES: usize = 88_000;
+const MAX_DEFAULT_LINES: usize = 85_600;
 
 /// Files that are longer, each with its reason.
 const LONG_FILES: &[&str] = &[];
@@ -198,13 +198,7 @@ const FOR_TESTS: &[(&str, &str)] = &[
     ("initialize", "programs that embed the engine create their first project with it"),
     ("rearm", "part of the fault switch, which is built for tests only"),
     ("failed_paths", "part of the fault switch, which is built for tests only"),
-    ("spend_actions", "building company profiles will spend Actions; the balance is stored and managed already"),
-    ("erase", "privacy requests will erase with it, and programs that embed the engine do"),
-    ("erasure", "privacy requests will show its state, and programs that embed the engine ask for it"),
-    ("opt_in", "privacy requests will lift erasures with it, and programs that embed the engine do"),
-    ("verify_all", "what the tests of the log check it with"),
     ("for_each_row", "what the tests of the archive read it with"),
-    ("has_column", "what the tests of the archive check a file with"),
 ];
 
 fn excepted(list: &[(&str, &str)], name: &str) -> bool {
@@ -228,9 +222,13 @@ fn what_is_public_is_used() {
 
 #[test]
 fn what_production_defines_it_uses() {
-    let found = names::unused(&tree(), true).into_iter().filter(|(_, name)| !excepted(FOR_TESTS, name));
+    let unused = names::unused(&tree(), true);
+    let found = unused.iter().filter(|(_, name)| !excepted(FOR_TESTS, name));
     let found: Vec<_> = found.map(|(file, name)| format!("{file}: {name}")).collect();
     assert!(found.is_empty(), "only tests use:\n{}", found.join("\n"));
+    for (name, _) in FOR_TESTS {
+        assert!(unused.iter().any(|(_, unused)| unused == name), "{name} is no exception any more");
+    }
 }
 
 /// What is dead is removed.
