@@ -72,8 +72,8 @@ impl LocalRemains {
         Ok(remains)
     }
 
-    /// Forgets the deletions and erasures that have ended, on the machine that owned every partition
-    /// then.
+    /// Forgets the deletions and erasures that have ended, on the machine that owned every
+    /// partition then.
     ///
     /// # Errors
     /// Returns a [`RegistryError`].

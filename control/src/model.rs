@@ -391,8 +391,8 @@ pub struct Erasure {
     /// same person.
     #[serde(default)]
     pub emails: Vec<RecordKey>,
-    /// The ends of the identity in the projects that know it. Until it begins, it has none, and only
-    /// suppresses its ids.
+    /// The ends of the identity in the projects that know it. Until it begins, it has none, and
+    /// only suppresses its ids.
     pub ends: Vec<ErasureEnd>,
     /// Whether it is done: no data of the identity are left.
     pub is_done: bool,

@@ -1,8 +1,9 @@
-//! Removes the recorded data of erased identities on the owner of their partitions (ADR 12, ADR 27).
+//! Removes the recorded data of erased identities on the owner of their partitions (ADR 12, ADR
+//! 27).
 //!
-//! An erasure is durable before any data are removed, and readers skip the rest. So each step can be
-//! repeated, and an interrupted attempt is repeated. First the owner removes its own data and the
-//! shared data: states, files and bases, the published state. A record confirms this for each
+//! An erasure is durable before any data are removed, and readers skip the rest. So each step can
+//! be repeated, and an interrupted attempt is repeated. First the owner removes its own data and
+//! the shared data: states, files and bases, the published state. A record confirms this for each
 //! project. From then on, only the log has the identity. When the log has lost it, too, a second
 //! record ends the erasure in the project. A new owner continues after the last record. Other
 //! machines remove the data on their own disks (`engine/remains.rs`).
@@ -52,6 +53,8 @@ pub(super) struct ErasureSteps {
 impl ErasureSteps {
     /// Removes the data that can be removed now.
     pub(super) fn step(&mut self, sources: &Sources) {
+        // Whoever recorded a change may have failed to follow it.
+        sources.removal.erasures.follow(&sources.registry);
         give_up_interrupted(sources);
         if self.not_before.is_some_and(|at| Stopwatch::now() < at) {
             return;

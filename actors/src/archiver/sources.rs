@@ -56,8 +56,8 @@ pub(crate) struct RemovalSources {
     pub(crate) admitted: Gate,
     pub(crate) store: Arc<DiskStore>,
     pub(crate) writer: CheckpointWriter,
-    /// Ends the current segment of the log if it has events up to a position. Returns `false` if the
-    /// log has no segments.
+    /// Ends the current segment of the log if it has events up to a position. Returns `false` if
+    /// the log has no segments.
     pub(crate) end_segment: Box<dyn Fn(Position) -> bool + Send + Sync>,
     /// Writes a record that changes nothing to the log of a project's partition, as a message of
     /// its own. Returns whether it is recorded. Blocks.

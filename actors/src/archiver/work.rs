@@ -177,8 +177,8 @@ impl ArchiveWork {
         self.sources.needs_room()
     }
 
-    /// Publishes merged and other files to all nodes of a cluster, and removes sealed events from the
-    /// log that could not leave it before. They are published first.
+    /// Publishes merged and other files to all nodes of a cluster, and removes sealed events from
+    /// the log that could not leave it before. They are published first.
     fn publish(&mut self) {
         let pause = if self.is_unpublished { PUBLISH_INTERVAL } else { TRIM_INTERVAL };
         if self.published_at.is_some_and(|at| at.elapsed() < pause) {

@@ -44,8 +44,7 @@ impl Engine {
     /// Whether a project is deleted whose configuration was found before. All of its data may
     /// already be removed.
     pub(super) fn is_deleted(&self, project: ProjectId) -> bool {
-        let is_unknown = || self.registry().deletions_applied() > 0 && self.registry().policy(project).is_none();
-        self.inner.deleted.contains(project) || is_unknown()
+        self.inner.deleted.contains(project) || self.registry().policy(project).is_none()
     }
 
     fn end_what_deleted_projects_have(&self) {

@@ -61,3 +61,31 @@ async fn an_erasure_waits_for_a_backup_that_is_being_made() {
     rig.engine.close().await;
     assert_gone(&restored, "zanzibar", "restored");
 }
+
+/// An erasure that has begun goes on, although its client got an error.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_erasure_ends_although_it_could_not_be_noted() {
+    let home = tempfile::tempdir().unwrap();
+    let base = home.path().join("base");
+    let made = half_sealed(&base).await;
+    let mut begun = 0;
+    for at in 1..=10 {
+        let data = home.path().join(at.to_string());
+        copy(&base, &data);
+        let rig = made.open(&data);
+        let switch = Switch::arm(&data.join("deletions.json.tmp"), Plan { at, ..Plan::default() });
+        if rig.erase(ErasureSubject::User("zanzibar".into())).await.is_err() {
+            begun += u32::from(rig.engine.registry().erasures()[0].has_begun());
+        }
+        drop(switch);
+        if !rig.engine.registry().erasures()[0].has_begun() {
+            assert_eq!(status(&rig, "zanzibar", 90).await, Status::Recorded, "given up after a failure at {at}");
+            rig.erase(ErasureSubject::User("zanzibar".into())).await.unwrap();
+        }
+        let last = rig.engine.registry().erasures().last().unwrap().number;
+        rig.finish(last, &format!("after a failure at {at}")).await;
+        rig.engine.close().await;
+        assert_gone(&data, "zanzibar", &format!("after a failure at {at}"));
+    }
+    assert!(begun > 0, "none had begun");
+}
