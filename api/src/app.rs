@@ -5,7 +5,6 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix_web::http::header::{self, HeaderName};
-use actix_web::{HttpMessage, HttpRequest};
 use headcount_actors::Engine;
 use headcount_control::{OperatorToken, normal_origin};
 use headcount_domain::intake::country::Country;
@@ -14,6 +13,7 @@ use ipnet::IpNet;
 use crate::extra_paths::ExtraPaths;
 use crate::first_node::FirstNode;
 use crate::proxied;
+use crate::request::HttpRequest;
 use crate::request_metrics::RequestMetrics;
 use crate::respond::error::ApiError;
 use crate::respond::kept::KeptAnswers;
@@ -21,6 +21,9 @@ use crate::turns::WaitingQuestions;
 
 /// The state of a feature, which its handlers share.
 pub type FeatureState = Box<dyn Any + Send + Sync>;
+
+/// The host of a request that names none.
+const DEFAULT_HOST: &str = "localhost:8080";
 
 /// The state that every handler has.
 #[derive(Debug)]
@@ -47,6 +50,8 @@ pub struct AppState {
     pub request_metrics: RequestMetrics,
     /// The states of the features.
     pub features: Vec<FeatureState>,
+    /// Returns the OpenAPI document, as JSON.
+    pub document: fn() -> &'static str,
 }
 
 impl AppState {
@@ -61,11 +66,6 @@ impl AppState {
         })
     }
 
-    /// Returns what the node that the client reached passed on with the request. `None`: this is that node.
-    pub(crate) fn first_node(&self, request: &HttpRequest) -> Option<FirstNode> {
-        request.extensions().get().copied()
-    }
-
     /// Returns what this node passes on with a request.
     pub(crate) fn as_first_node(&self, request: &HttpRequest) -> FirstNode {
         FirstNode {
@@ -78,7 +78,7 @@ impl AppState {
     /// Returns the address of the client: the peer's, or, behind a trusted proxy, the last one in `X-Forwarded-For`, or else in
     /// `Forwarded`, that is not a trusted proxy.
     pub fn client_address(&self, request: &HttpRequest) -> Option<IpAddr> {
-        if let Some(first) = self.first_node(request) {
+        if let Some(first) = request.first_node() {
             return first.address;
         }
         let peer = peer(request)?;
@@ -98,11 +98,11 @@ impl AppState {
         }
         let text = |name: &HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
         let is_trusted = peer(request).is_some_and(|peer| self.is_trusted(&peer));
-        let is_secure = match self.first_node(request) {
+        let is_secure = match request.first_node() {
             Some(first) => first.is_https,
             None => is_trusted && proxied::is_https(request.headers()),
         };
-        let host = text(&header::HOST).unwrap_or(request.app_config().host());
+        let host = text(&header::HOST).unwrap_or(DEFAULT_HOST);
         format!("{}://{host}", if is_secure { "https" } else { "http" })
     }
 
@@ -112,7 +112,7 @@ impl AppState {
     }
 
     fn proxied_country(&self, request: &HttpRequest) -> Option<Country> {
-        if let Some(first) = self.first_node(request) {
+        if let Some(first) = request.first_node() {
             return first.country;
         }
         let name = self.geo_header.as_ref()?;
@@ -133,7 +133,7 @@ impl AppState {
     }
 
     fn is_proxied_https(&self, request: &HttpRequest) -> bool {
-        if let Some(first) = self.first_node(request) {
+        if let Some(first) = request.first_node() {
             return first.is_https;
         }
         proxied::is_https(request.headers()) && peer(request).is_some_and(|peer| self.is_trusted(&peer))

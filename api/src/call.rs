@@ -1,19 +1,48 @@
 //! A request on its way to its handler.
 
 use std::future::ready;
+use std::ops::Deref;
+use std::rc::Rc;
+use std::sync::Arc;
 
-use actix_web::dev::{Payload, ServiceRequest};
-use actix_web::web::Data;
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::HttpResponse;
+use actix_web::dev::Payload;
 use futures_util::future::LocalBoxFuture;
+use headcount_actors::Tracker;
 
 use crate::app::AppState;
+use crate::forward::Peers;
+use crate::request::HttpRequest;
 use crate::respond::error::ApiError;
+
+/// What the handlers of a worker share: the state of the server, and what its thread alone has.
+pub struct Worker {
+    state: Arc<AppState>,
+    /// The way of events to the engine.
+    pub tracker: Tracker,
+    /// The connections to other nodes.
+    pub(crate) peers: Peers,
+}
+
+impl Worker {
+    /// A worker of a server.
+    pub fn new(state: Arc<AppState>, tracker: Tracker) -> Self {
+        Self { state, tracker, peers: Peers::default() }
+    }
+}
+
+impl Deref for Worker {
+    type Target = AppState;
+
+    fn deref(&self) -> &AppState {
+        &self.state
+    }
+}
 
 /// A request as handlers take it.
 pub struct ApiCall {
     /// What handlers share.
-    pub state: Data<AppState>,
+    pub state: Rc<Worker>,
     /// Its head.
     pub request: HttpRequest,
     /// The body, unread.
@@ -25,14 +54,6 @@ pub type Answer = LocalBoxFuture<'static, Result<HttpResponse, ApiError>>;
 
 /// What answers the requests of an endpoint.
 pub type Handler = fn(ApiCall) -> Answer;
-
-impl ApiCall {
-    /// The request that the framework received.
-    pub fn new(state: &Data<AppState>, request: ServiceRequest) -> Self {
-        let (request, payload) = request.into_parts();
-        Self { state: state.clone(), request, payload }
-    }
-}
 
 /// Returns an answer that is known already.
 pub fn at_once(answer: Result<HttpResponse, ApiError>) -> Answer {

@@ -8,9 +8,9 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use actix_web::HttpRequest;
 use tokio::sync::Notify;
 
+use crate::request::HttpRequest;
 use crate::respond::code::ErrorCode;
 use crate::respond::error::ApiError;
 

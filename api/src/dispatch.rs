@@ -1,28 +1,33 @@
-//! The dispatcher: from the path and the method of a request to its handler, through the gates in
-//! between.
+//! The dispatcher: from a request to its handler, through the gates in between, and from what the
+//! handler returns to the answer.
 //!
-//! All endpoints are one type for the framework: its code exists once, and requests pass few
-//! layers.
+//! It stands directly on the connections of the framework, for all endpoints: its code exists once,
+//! and requests pass few layers.
 
-use std::pin::Pin;
+use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::sync::Arc;
+use std::time::Instant;
 
-use actix_service::fn_service;
-use actix_web::dev::{AppService, HttpServiceFactory, ResourceDef, ServiceRequest, ServiceResponse};
+use actix_web::HttpResponse;
+use actix_web::dev::Payload;
 use actix_web::http::Method;
-use actix_web::web::Data;
-use actix_web::{Error, HttpRequest, HttpResponse};
+use actix_web::http::header::{HeaderName, HeaderValue};
+use futures_util::FutureExt;
 use headcount_control::Scope;
 
-use crate::app::AppState;
-use crate::call::{Answer, ApiCall, Handler, at_once};
+use crate::call::{Answer, ApiCall, Handler, Worker, at_once};
 use crate::client_end::while_client_waits;
+use crate::error_reader::ErrorReader;
 use crate::extract::auth::{self, Asker, Caller, MinRole, ProjectCaller};
 use crate::forward::travel::Destination;
-use crate::forward::{Upload, forward, way_of};
-use crate::min_position;
-use crate::respond::error::ApiError;
+use crate::forward::{PassedOn, Upload, forward, way_of};
+use crate::query_cors::Page;
+use crate::rate_limit::{TokenLimiter, headers};
+use crate::request::HttpRequest;
+use crate::respond::error::{ApiError, REQUEST_ID};
+use crate::routes::Routes;
+use crate::{min_position, page_policy};
 
 /// Who may ask, and what answers.
 #[derive(Clone, Copy)]
@@ -94,11 +99,11 @@ fn waits(destination: Destination, request: &HttpRequest) -> bool {
 }
 
 /// The endpoints of one path. Other methods are answered with 405, or by `otherwise`.
+#[derive(Default)]
 pub(crate) struct PathEndpoints {
     pub(crate) path: String,
     pub(crate) endpoints: Vec<(Method, Endpoint)>,
     pub(crate) otherwise: Option<Handler>,
-    pub(crate) state: Data<AppState>,
 }
 
 impl PathEndpoints {
@@ -115,36 +120,74 @@ impl PathEndpoints {
             }
         }
     }
+}
 
-    /// Returns the service that the framework calls.
-    pub(crate) fn service(self) -> impl Fn(ServiceRequest) -> Answering + Clone {
-        let path = Rc::new(self);
-        move |request| {
-            let call = ApiCall::new(&path.state, request);
-            Answering { request: Some(call.request.clone()), answer: path.answer(call) }
+/// The dispatcher of a worker.
+pub struct Dispatcher {
+    worker: Rc<Worker>,
+    routes: Arc<Routes>,
+}
+
+impl Dispatcher {
+    /// A dispatcher of these routes.
+    pub fn new(worker: Worker, routes: Arc<Routes>) -> Self {
+        Self { worker: Rc::new(worker), routes }
+    }
+
+    /// Answers a request. Whatever becomes of it, there is an answer with the id of the request.
+    pub async fn answer(&self, request: actix_http::Request) -> (HttpRequest, HttpResponse) {
+        let began = Instant::now();
+        let worker = &self.worker;
+        let (path, parameters) = self.routes.find(request.uri());
+        let (request, payload) = HttpRequest::receive(request, parameters, Some(worker.engine.node_token()));
+        let page = Page::of(worker, &request);
+        let mut response = match page.as_ref().and_then(|page| page.preflight(&request)) {
+            Some(preflight) => preflight,
+            None => self.handled(path, &request, payload).await.unwrap_or_else(|error| refused(path, &request, error)),
+        };
+        worker.request_metrics.count(response.status(), began.elapsed());
+        let is_passed_on = response.extensions().contains::<PassedOn>();
+        let headers = response.headers_mut();
+        if let Some(limits) = limits(&request) {
+            limits.into_iter().for_each(|(name, value)| drop(headers.insert(name, value)));
         }
+        if let Some(page) = page.filter(|_| !is_passed_on) {
+            page.allow(headers);
+        }
+        page_policy::apply(worker, &request, headers);
+        headers.insert(REQUEST_ID, request.id().0.clone());
+        (request, response)
+    }
+
+    /// Has a handler answer, and catches its panics.
+    async fn handled(&self, path: &PathEndpoints, request: &HttpRequest, payload: Payload) -> Result<HttpResponse, ApiError> {
+        if !self.worker.engine.owners().is_live() && needs_control_data(request.path()) {
+            return Err(ApiError::overloaded("the server has lost its cluster, and does not know what changed there"));
+        }
+        let call = ApiCall { state: Rc::clone(&self.worker), request: request.clone(), payload };
+        // Handlers begin within the call, which may panic, too.
+        AssertUnwindSafe(async { path.answer(call).await }).catch_unwind().await.unwrap_or_else(|_| {
+            tracing::error!(request_id = request.id().as_str(), "a handler panicked");
+            Err(ApiError::internal())
+        })
     }
 }
 
-impl HttpServiceFactory for PathEndpoints {
-    fn register(self, config: &mut AppService) {
-        let path = ResourceDef::new(self.path.as_str());
-        config.register_service(path, None, fn_service(self.service()), None);
-    }
+/// Returns the answer to a request that was refused, as its sender reads errors.
+fn refused(path: &PathEndpoints, request: &HttpRequest, error: ApiError) -> HttpResponse {
+    let error = ErrorReader::of(request).readable(error);
+    error.log(request.id().as_str(), request.method(), Some(path.path.as_str()).filter(|path| !path.is_empty()));
+    error.respond(request.id().as_str())
 }
 
-/// An answer under way.
-pub(crate) struct Answering {
-    request: Option<HttpRequest>,
-    answer: Answer,
+/// The headers that report what is left of the limit of the request's token.
+fn limits(request: &HttpRequest) -> Option<[(HeaderName, HeaderValue); 3]> {
+    let extensions = request.extensions();
+    let TokenLimiter(limiter) = extensions.get()?;
+    headers([&**limiter].into_iter())
 }
 
-impl Future for Answering {
-    type Output = Result<ServiceResponse, Error>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let answer = ready!(self.answer.as_mut().poll(cx)).unwrap_or_else(HttpResponse::from_error);
-        let answered = |request| Ok(ServiceResponse::new(request, answer));
-        self.request.take().map_or(Poll::Pending, |request| Poll::Ready(answered(request)))
-    }
+/// Whether an answer depends on organizations, projects and tokens. Those of probes and static files don't.
+fn needs_control_data(path: &str) -> bool {
+    !["/healthz", "/readyz", "/version", "/metrics", "/openapi.json", "/docs", "/hc.js"].contains(&path)
 }

@@ -1,7 +1,7 @@
 //! What the files of endpoints import: the request and its caller, parameters and bodies, answers
 //! and errors, and their documentation.
 
-pub use actix_web::{HttpRequest, HttpResponse};
+pub use actix_web::HttpResponse;
 pub use serde::Serialize;
 pub use utoipa::ToSchema;
 
@@ -25,6 +25,7 @@ pub use crate::openapi::responses::{
     BodyErrors, ConflictErrors, DownloadErrors, GoneErrors, NotFoundErrors, NotModified, PixelErrors, PublicEventErrors,
     SegmentErrors, SegmentNotFoundErrors, ServerEventErrors, SignInErrors, UnavailableErrors,
 };
+pub use crate::request::HttpRequest;
 pub use crate::respond::answer::{Decimal, Timestamp, answer};
 pub use crate::respond::code::ErrorCode;
 pub use crate::respond::error::ApiError;

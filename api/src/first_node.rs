@@ -7,12 +7,12 @@
 use std::fmt::Write;
 use std::net::IpAddr;
 
-use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use headcount_common::NodeToken;
 use headcount_domain::intake::country::Country;
 
 /// The header, which never goes to clients.
-pub const FORWARDED: HeaderName = HeaderName::from_static("headcount-forwarded");
+pub(crate) const FORWARDED: HeaderName = HeaderName::from_static("headcount-forwarded");
 
 /// What the node that the sender reached found out about the sender.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -23,6 +23,13 @@ pub(crate) struct FirstNode {
     pub country: Option<Country>,
     /// Whether a trusted proxy reported that the sender speaks https.
     pub is_https: bool,
+}
+
+/// Takes it out of the headers, which handlers read and errors may show. From anybody but a node it says nothing.
+pub(crate) fn take(headers: &mut HeaderMap, nodes: Option<&NodeToken>) -> Option<FirstNode> {
+    let passed: Vec<HeaderValue> = headers.remove(&FORWARDED).collect();
+    let [value] = &passed[..] else { return None };
+    FirstNode::read(value, nodes?)
 }
 
 impl FirstNode {

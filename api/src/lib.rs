@@ -4,8 +4,8 @@
 //! the file of an endpoint imports.
 //!
 //! `dispatch` brings a request to its handler: `forward` sends it to the node that owns its
-//! project, and `extract/auth.rs` decides 401 and 403. `middleware` surrounds every request. Each
-//! feature has a table of endpoints (`endpoints!`), and the program passes all to `routes`.
+//! project, and `extract/auth.rs` decides 401 and 403. Each feature has a table of endpoints
+//! (`endpoints!`), and the program passes all to `routes`.
 //!
 //! `command` has the client of a server, and how management commands send their requests and print
 //! the answers.
@@ -20,13 +20,13 @@ pub mod command;
 pub mod dispatch;
 pub mod endpoint;
 pub mod endpoints;
+mod error_reader;
 pub mod event_answer;
 pub mod extra_paths;
 pub mod extract;
-pub mod first_node;
+pub(crate) mod first_node;
 pub mod forward;
 pub mod management;
-pub mod middleware;
 pub mod min_position;
 pub mod node;
 pub mod node_client;
@@ -34,7 +34,9 @@ pub mod open_files;
 pub mod openapi;
 pub mod page_policy;
 pub mod proxied;
+mod query_cors;
 pub mod rate_limit;
+pub mod request;
 pub mod request_id;
 pub mod request_metrics;
 pub mod respond;

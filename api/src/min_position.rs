@@ -7,12 +7,12 @@
 
 use std::time::Duration;
 
-use actix_web::HttpRequest;
 use actix_web::http::header::HeaderName;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 
 use crate::app::AppState;
 use crate::extract::auth;
+use crate::request::HttpRequest;
 use crate::respond::error::ApiError;
 
 const MIN_POSITION: HeaderName = HeaderName::from_static("headcount-min-position");
@@ -49,7 +49,7 @@ pub(crate) fn is_named(request: &HttpRequest) -> bool {
 
 /// Has a question about the project in the path wait for the position that it names.
 pub async fn reach(state: &AppState, request: &HttpRequest) -> Result<(), ApiError> {
-    if let Ok(project) = request.match_info().query("project_id").parse()
+    if let Ok(project) = request.parameter("project_id").parse()
         // To whom the project does not exist, nothing is said of its positions.
         && auth::is_visible(state, request, project)
         && let Some(organization) = auth::organization_of(state, request)

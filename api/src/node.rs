@@ -44,7 +44,7 @@ pub async fn ask(ApiCall { state, request, payload }: ApiCall) -> Result<HttpRes
     let Ok(permit) = BODIES.take_for([None, None], body::FIRST_BYTES) else {
         return Ok(no_answer(&AskNodeError::Busy));
     };
-    let (question, _permit) = body::read(&request, payload, permit, MAX_REQUEST_BYTES).await?;
+    let (question, _permit) = body::read(&state, &request, payload, permit, MAX_REQUEST_BYTES).await?;
     Ok(match state.engine.answer_remote(&question).await {
         Ok(answer) => HttpResponse::Ok().content_type("application/octet-stream").body(answer),
         Err(error) => no_answer(&error),

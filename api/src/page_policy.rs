@@ -1,11 +1,11 @@
 //! What a page of this server may do: the header `Content-Security-Policy` of every answer in HTML.
 
-use actix_web::dev::ServiceResponse;
 use actix_web::http::Method;
-use actix_web::http::header::{self, HeaderValue};
+use actix_web::http::header::{self, HeaderMap, HeaderValue};
 use headcount_control::ShareId;
 
 use crate::app::AppState;
+use crate::request::HttpRequest;
 
 /// Where the page of a share begins, before the share's id. Its origins may show it in a frame.
 pub const SHARE_PATH: &str = "/ui/share/";
@@ -15,17 +15,16 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
                       base-uri 'none'; form-action 'none'; frame-ancestors ";
 
 /// Adds the headers of a page to an answer that is one.
-pub fn apply<B>(state: &AppState, response: &mut ServiceResponse<B>) {
+pub(crate) fn apply(state: &AppState, request: &HttpRequest, headers: &mut HeaderMap) {
     // Most answers are those to events, which are sent with POST.
-    if ![Method::GET, Method::HEAD].contains(response.request().method()) {
+    if ![Method::GET, Method::HEAD].contains(request.method()) {
         return;
     }
     let is_html = |value: &HeaderValue| value.as_bytes().starts_with(b"text/html");
-    if !response.headers().get(header::CONTENT_TYPE).is_some_and(is_html) {
+    if !headers.get(header::CONTENT_TYPE).is_some_and(is_html) {
         return;
     }
-    let policy = format!("{POLICY}{}", frame_ancestors(state, response.request().path()));
-    let headers = response.headers_mut();
+    let policy = format!("{POLICY}{}", frame_ancestors(state, request.path()));
     if let Ok(policy) = HeaderValue::from_str(&policy) {
         headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     }

@@ -48,10 +48,11 @@ mod tests {
     use actix_web::test::TestRequest;
 
     use super::*;
+    use crate::request::HttpRequest;
 
     fn hops_of(headers: &[(&str, &str)]) -> Vec<String> {
         let request = headers.iter().fold(TestRequest::default(), |request, header| request.append_header(*header));
-        let found = hops(request.to_http_request().headers());
+        let found = hops(HttpRequest::from(request.to_request()).headers());
         found.into_iter().map(|hop| hop.map_or("-".to_owned(), |hop| hop.to_string())).collect()
     }
 
@@ -89,7 +90,7 @@ mod tests {
             ("forwarded", "for=1.1.1.1;proto=http, for=10.0.0.1; Proto=\"https\"", true),
             ("forwarded", "for=1.1.1.1;proto=https, for=10.0.0.1", false),
         ] {
-            let request = TestRequest::default().insert_header((name, value)).to_http_request();
+            let request = HttpRequest::from(TestRequest::default().insert_header((name, value)).to_request());
             assert_eq!(is_https(request.headers()), expected, "{name}: {value}");
         }
     }

@@ -1,7 +1,6 @@
 //! The id of a request: the client's own, or a new one.
 
-use actix_web::dev::ServiceRequest;
-use actix_web::http::header::HeaderValue;
+use actix_web::http::header::{HeaderMap, HeaderValue};
 
 use crate::respond::error::REQUEST_ID;
 
@@ -12,14 +11,14 @@ const MAX_REQUEST_ID_BYTES: usize = 128;
 pub struct RequestId(pub HeaderValue);
 
 impl RequestId {
-    /// Returns the request's own id if it is valid, or a new one.
-    pub fn of(request: &ServiceRequest) -> Self {
+    /// Returns the id in the headers of a request if it is valid, or a new one.
+    pub fn of(headers: &HeaderMap) -> Self {
         let sane = |value: &&HeaderValue| {
             let bytes = value.as_bytes();
             let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
             !bytes.is_empty() && bytes.len() <= MAX_REQUEST_ID_BYTES && bytes.iter().all(allowed)
         };
-        match request.headers().get(&REQUEST_ID).filter(sane) {
+        match headers.get(&REQUEST_ID).filter(sane) {
             Some(value) => Self(value.clone()),
             None => Self(next()),
         }

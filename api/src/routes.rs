@@ -1,38 +1,28 @@
 //! Routes: the endpoints of each path by method. Other methods of a path are answered with 405.
 
-use actix_service::fn_service;
-use actix_web::http::Method;
-use actix_web::web::Data;
-use actix_web::{Scope, web};
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use actix_web::dev::Url;
+use actix_web::http::{Method, Uri};
 use utoipa::openapi::HttpMethod;
 
-use crate::app::AppState;
 use crate::call::Handler;
 use crate::dispatch::{Access, Endpoint, PathEndpoints};
 use crate::forward::travel::Destination;
-
-/// What the paths of a project begin with. The framework tries one path after another, and those with a parameter by a regular
-/// expression: below this one, most paths have none.
-const PROJECT: &str = "/projects/{project_id}";
-
-/// What the paths of Segment's API begin with. They are many, and most requests are for others.
-const SEGMENT: &str = "/v1";
+use crate::request::PathParameters;
 
 /// Paths where GET records an event. HEAD must change nothing, so that it is not answered there.
 const RECORDING_PATHS: [&str; 1] = ["/i"];
 
 /// The routes of a server.
+#[derive(Default)]
 pub struct Router {
-    state: Data<AppState>,
     paths: Vec<PathEndpoints>,
 }
 
 impl Router {
-    /// Returns a router without routes.
-    pub fn new(state: &Data<AppState>) -> Self {
-        Self { state: state.clone(), paths: Vec::new() }
-    }
-
     /// Adds a documented operation. One for GET answers HEAD, too, except on [`RECORDING_PATHS`].
     pub fn operation(&mut self, path: &str, methods: &[HttpMethod], endpoint: Endpoint) {
         for method in methods.iter().map(method) {
@@ -57,40 +47,61 @@ impl Router {
     fn path(&mut self, path: &str) -> &mut PathEndpoints {
         let index = self.paths.iter().position(|known| known.path == path).unwrap_or(self.paths.len());
         if index == self.paths.len() {
-            let (path, state) = (path.to_owned(), self.state.clone());
-            self.paths.push(PathEndpoints { path, endpoints: Vec::new(), otherwise: None, state });
+            self.paths.push(PathEndpoints { path: path.to_owned(), ..PathEndpoints::default() });
         }
         &mut self.paths[index]
     }
 
-    /// Registers the routes: those of a project and of Segment's API below one scope each, the others in the order in which their paths were added. `unknown`
-    /// answers all other paths.
-    pub fn register(self, config: &mut web::ServiceConfig, unknown: Handler) {
-        let (of_project, others): (Vec<_>, Vec<_>) = self.paths.into_iter().partition(|path| path.is_below(PROJECT));
-        let (of_segment, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|path| path.is_below(SEGMENT));
-        // Events are not in the scope, and static paths are compared fast.
-        let (fixed, rest): (Vec<_>, Vec<_>) = others.into_iter().partition(|path| !path.path.contains('{'));
-        config.service(fixed).service(below(PROJECT, of_project)).service(below(SEGMENT, of_segment)).service(rest);
-        let state = self.state;
-        let unknown = PathEndpoints { path: String::new(), endpoints: Vec::new(), otherwise: Some(unknown), state };
-        config.default_service(fn_service(unknown.service()));
+    /// Returns the routes. `unknown` answers all other paths.
+    ///
+    /// # Errors
+    /// Two patterns have the same paths.
+    pub fn routes(self, unknown: Handler) -> io::Result<Routes> {
+        let (mut fixed, mut patterns) = (HashMap::new(), matchit::Router::new());
+        for path in self.paths {
+            if path.path.contains('{') {
+                let names = parameters(&path.path).map(Arc::from).collect();
+                patterns.insert(path.path.clone(), (path, names)).map_err(io::Error::other)?;
+            } else {
+                fixed.insert(path.path.clone(), path);
+            }
+        }
+        Ok(Routes { fixed, patterns, unknown: PathEndpoints { otherwise: Some(unknown), ..PathEndpoints::default() } })
     }
 }
 
-/// Returns the scope of paths that begin with `prefix`.
-fn below(prefix: &str, mut paths: Vec<PathEndpoints>) -> Scope {
-    for path in &mut paths {
-        path.path.drain(..prefix.len());
-    }
-    // Parameters are compared last.
-    paths.sort_by_key(|path| path.path.contains('{'));
-    web::scope(prefix).service(paths)
+/// Where paths lead.
+pub struct Routes {
+    /// The endpoints of paths without parameters.
+    fixed: HashMap<String, PathEndpoints>,
+    /// The others by their patterns, with the names of the parameters.
+    patterns: matchit::Router<(PathEndpoints, Vec<Arc<str>>)>,
+    /// What answers all other paths.
+    unknown: PathEndpoints,
 }
 
-impl PathEndpoints {
-    fn is_below(&self, prefix: &str) -> bool {
-        self.path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+impl Routes {
+    /// Returns where a path leads, and the values of its parameters.
+    pub(crate) fn find(&self, uri: &Uri) -> (&PathEndpoints, PathParameters) {
+        let decoded = uri.path().contains('%').then(|| Url::new(uri.clone()));
+        let path = decoded.as_ref().map_or(uri.path(), Url::path);
+        if let Some(endpoints) = self.fixed.get(path) {
+            return (endpoints, PathParameters::new());
+        }
+        match self.patterns.at(path) {
+            Ok(matched) => {
+                let (endpoints, names) = matched.value;
+                let values = matched.params.iter().map(|(_, value)| value.to_owned());
+                (endpoints, names.iter().cloned().zip(values).collect())
+            }
+            Err(_) => (&self.unknown, PathParameters::new()),
+        }
     }
+}
+
+/// The names of the parameters in a pattern, in their order.
+fn parameters(pattern: &str) -> impl Iterator<Item = &str> {
+    pattern.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0.trim_start_matches('*')))
 }
 
 fn method(documented: &HttpMethod) -> Method {

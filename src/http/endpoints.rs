@@ -1,12 +1,11 @@
 //! The endpoints of the interface: their routes and the OpenAPI document, which both follow from
 //! the tables of the features.
 
+use std::io;
 use std::sync::LazyLock;
 
 use actix_web::HttpResponse;
 use actix_web::http::Method;
-use actix_web::web::{Data, ServiceConfig};
-use headcount_api::app::AppState;
 use headcount_api::call::{ApiCall, at_once};
 use headcount_api::extra_paths::ExtraPaths;
 use headcount_api::extract::auth;
@@ -15,12 +14,11 @@ use headcount_api::openapi::modifiers::{Closed, Credentials, RateLimits};
 use headcount_api::openapi::responses::{ImpliedErrors, SharedResponses};
 use headcount_api::respond::code::CodeTable;
 use headcount_api::respond::error::{ApiError, ErrorBody, SegmentErrorBody};
-use headcount_api::routes::Router;
+use headcount_api::routes::{Router, Routes};
 use utoipa::{Modify, OpenApi};
 
 use crate::http::features::ENDPOINTS;
 use crate::http::resources;
-use crate::http::resources::docs::DocumentJson;
 use crate::http::resources::events::cors;
 use crate::http::resources::{docs, health, metrics, page};
 
@@ -61,11 +59,10 @@ fn document() -> utoipa::openapi::OpenApi {
 /// What paths begin with that the server keeps for itself, besides those of the document.
 const RESERVED: [&str; 5] = ["v1", "ui", "assets", "session", "node"];
 
-/// Registers every endpoint, and the further names of some.
-pub(crate) fn routes(config: &mut ServiceConfig, state: &Data<AppState>) {
+/// Returns the routes of every endpoint, and of the further names of some.
+pub(crate) fn routes(extra: &ExtraPaths) -> io::Result<Routes> {
     metrics::start();
-    let extra = &state.extra_paths;
-    let mut router = Router::new(state);
+    let mut router = Router::default();
     for (path, methods, endpoint) in ENDPOINTS.iter().flat_map(|endpoints| (endpoints.operations)()) {
         router.operation(&path, &methods, endpoint);
     }
@@ -86,8 +83,7 @@ pub(crate) fn routes(config: &mut ServiceConfig, state: &Data<AppState>) {
     page::add_page(&mut router);
     // For other nodes: any other request finds nothing there, whatever its method.
     router.on_all(node::ASK_PATH, |call| Box::pin(node::ask(call)));
-    router.register(config, |call| at_once(not_found(&call)));
-    config.app_data(Data::new(DocumentJson(json())));
+    router.routes(|call| at_once(not_found(&call)))
 }
 
 fn not_found(call: &ApiCall) -> Result<HttpResponse, ApiError> {

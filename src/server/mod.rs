@@ -7,41 +7,37 @@ mod nodes_tests;
 mod starting;
 mod thread;
 
+use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use actix_http::HttpService;
 use actix_http::error::DispatchError;
+use actix_http::{HttpService, Request};
 use actix_server::ServerBuilder;
-use actix_service::{IntoServiceFactory, ServiceFactoryExt, fn_service, map_config};
-use actix_web::body::{BodySize, BoxBody, EitherBody, MessageBody};
-use actix_web::dev::{AppConfig, ServiceRequest, ServiceResponse};
+use actix_service::{ServiceFactoryExt, fn_service};
+use actix_web::HttpResponse;
 use actix_web::http::ConnectionType;
-use actix_web::http::header::{self, AcceptEncoding, ContentEncoding, Encoding, Header, HeaderName, HeaderValue};
-use actix_web::middleware::{Next, from_fn};
+use actix_web::http::header::HeaderName;
 use actix_web::rt::net::TcpStream;
-use actix_web::web::{self, Bytes};
-use actix_web::{App, Error, HttpRequest, ResponseError};
 use headcount_actors::{Engine, Progress, thread_name};
 use headcount_api::app::AppState;
+use headcount_api::call::Worker;
+use headcount_api::dispatch::Dispatcher;
 pub use headcount_api::extra_paths::ExtraPaths;
-use headcount_api::forward::{PassedOn, Peers};
-use headcount_api::middleware;
-use headcount_api::middleware::slices::LargeAnswers;
 use headcount_api::open_files;
 use headcount_api::request_metrics::RequestMetrics;
-use headcount_api::respond::error::ApiError;
 use headcount_api::respond::kept::KeptAnswers;
+use headcount_api::respond::sent::sent;
+use headcount_api::respond::slices::LargeAnswers;
 use headcount_api::turns::WaitingQuestions;
 use headcount_control::OperatorToken;
 use ipnet::IpNet;
-use parking_lot::Mutex;
 
-use crate::http::endpoints::{self, routes};
-use crate::http::features;
+use crate::http::{endpoints, features};
 use connection::{BoundedConnection, HeadBytes, LastRequest};
 use starting::StartingServer;
 use thread::ServerThread;
@@ -59,14 +55,6 @@ const BACKLOG: i32 = 4_096;
 const MAX_UNSENT: u32 = 64 << 10;
 /// How long requests in flight may take when the server stops, in seconds.
 const SHUTDOWN_TIMEOUT_S: u64 = 5;
-/// The minimum size to compress. Below it, compression saves less than its headers cost.
-const COMPRESS_FROM_BYTES: u64 = 1_024;
-/// The maximum size to compress. A larger answer would delay the worker's other requests.
-const COMPRESS_UP_TO_BYTES: u64 = 4 << 20;
-
-/// The number of cached encoded documents: two documents in three encodings, and the tracker in
-/// two.
-const MAX_ENCODED_DOCUMENTS: usize = 8;
 
 /// The configuration of the HTTP server.
 #[derive(Debug, Clone)]
@@ -248,7 +236,8 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
     if geo_header.is_some() && trusted_proxies.is_empty() {
         tracing::warn!("geo_header has no effect: trusted_proxies is empty");
     }
-    let state = web::Data::new(AppState {
+    let routes = Arc::new(endpoints::routes(&extra_paths)?);
+    let state = Arc::new(AppState {
         engine: engine.clone(),
         trusted_proxies,
         geo_header,
@@ -260,6 +249,7 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
         request_metrics: RequestMetrics::new().map_err(io::Error::other)?,
         operator: operator_token(&engine),
         features: features::states(&engine),
+        document: endpoints::json,
     });
     let (heads, answers) = (HeadBytes::default(), LargeAnswers::default());
     // Each connection may need another one to another node.
@@ -273,18 +263,15 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
     let named = Arc::new(AtomicUsize::new(0));
     for (place, listener) in listeners.into_iter().enumerate() {
         let (engine, state, heads, answers, stop) = (engine.clone(), state.clone(), heads.clone(), answers.clone(), stop.clone());
-        let named = Arc::clone(&named);
+        let (named, routes) = (Arc::clone(&named), Arc::clone(&routes));
         builder = builder.listen("http", listener, move || {
             if place == 0 {
                 thread_name::name_current(&format!("http-{}", named.fetch_add(1, Ordering::Relaxed)));
             }
             // Runs on each worker's own thread, so that answers wake only that thread.
-            let tracker = web::Data::new(engine.local_tracker());
-            let (own_state, answers) = (state.clone(), web::Data::new(answers.clone()));
-            let application =
-                App::new().app_data(own_state).app_data(tracker).app_data(answers).app_data(web::Data::new(Peers::default()));
-            let application = application.wrap(from_fn(around)).configure(|config| routes(config, &state));
-            let application = application.into_factory().map_err(|error: Error| error.error_response());
+            let worker = Worker::new(Arc::clone(&state), engine.local_tracker());
+            let (dispatcher, answers) = (Rc::new(Dispatcher::new(worker, Arc::clone(&routes))), answers.clone());
+            let answer = move |request| answer(Rc::clone(&dispatcher), request, answers.clone());
             let (heads, stop) = (heads.clone(), stop.clone());
             let connection = fn_service(move |socket: TcpStream| {
                 let heads = heads.clone();
@@ -303,11 +290,20 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
                 .client_request_timeout(HEAD_TIMEOUT)
                 .client_disconnect_timeout(DISCONNECT_TIMEOUT)
                 .on_connect_ext(BoundedConnection::share)
-                .h1(map_config(application, |()| AppConfig::default()));
+                .h1(fn_service(answer));
             connection.and_then(http)
         })?;
     }
     Ok(builder.run())
+}
+
+/// Answers a request on a connection.
+async fn answer(dispatcher: Rc<Dispatcher>, request: Request, answers: LargeAnswers) -> Result<HttpResponse, Infallible> {
+    let (request, mut response) = dispatcher.answer(request).await;
+    if request.conn_data().is_some_and(LastRequest::get) {
+        response.head_mut().set_connection_type(ConnectionType::Close);
+    }
+    Ok(sent(&request, response, &answers).await)
 }
 
 /// Creates the operator token of this server. If it can't be written, such as on a full disk, the
@@ -316,148 +312,6 @@ fn operator_token(engine: &Engine) -> Option<OperatorToken> {
     let failed =
         |error| tracing::error!(%error, "the operator token could not be written: /admin/* refuses all requests until a restart");
     OperatorToken::create(engine.data_dir()).map_err(failed).ok()
-}
-
-/// The middleware of every request: the envelope, with the compression around it. It is one
-/// function, since every layer costs each request time.
-async fn around<B: MessageBody + 'static>(
-    request: ServiceRequest,
-    next: Next<B>,
-) -> Result<ServiceResponse<EitherBody<EitherBody<B, BoxBody>, BoxBody>>, Error> {
-    let mut response = middleware::handle(request, next).await?;
-    if response.request().conn_data().is_some_and(LastRequest::get) {
-        response.response_mut().head_mut().set_connection_type(ConnectionType::Close);
-    }
-    if response.response().extensions().contains::<PassedOn>() {
-        return Ok(response.map_into_left_body());
-    }
-    // Most answers are for events and too small to compress, so don't parse what the client
-    // accepts.
-    let wanted = if is_worth_it(&response) { wanted(response.request()) } else { None };
-    let response = match wanted {
-        Some(encoding) => compress(response, encoding).await?,
-        None => response.map_into_left_body(),
-    };
-    if !is_file(&response) && LargeAnswers::is_large(response.response().body().size()) {
-        in_slices(response).await
-    } else {
-        Ok(response)
-    }
-}
-
-/// Whether the body is streamed from a file and supports ranges.
-fn is_file<B>(response: &ServiceResponse<B>) -> bool {
-    response.headers().contains_key(header::ACCEPT_RANGES)
-}
-
-/// Returns the same answer, sent in slices.
-async fn in_slices<L: MessageBody + 'static>(
-    response: ServiceResponse<EitherBody<L, BoxBody>>,
-) -> Result<ServiceResponse<EitherBody<L, BoxBody>>, Error> {
-    let (request, response) = response.into_parts();
-    let (head, body) = response.into_parts();
-    let bytes = actix_web::body::to_bytes(body).await.map_err(|_| io::Error::other("the answer could not be read"))?;
-    let answers = request.app_data::<web::Data<LargeAnswers>>().cloned().unwrap_or_default();
-    let response = match answers.slices(bytes) {
-        Some(slices) => head.set_body(BoxBody::new(slices)),
-        None => {
-            let id = head.headers().get(headcount_api::respond::error::REQUEST_ID).cloned();
-            let id = id.as_ref().and_then(|id| id.to_str().ok()).unwrap_or_default();
-            ApiError::overloaded("too many large answers are being read slowly").of_request(id).error_response()
-        }
-    };
-    Ok(ServiceResponse::new(request, response.map_into_right_body()))
-}
-
-/// Returns the encoding that the client prefers among the supported ones.
-fn wanted(request: &HttpRequest) -> Option<ContentEncoding> {
-    if !request.headers().contains_key(header::ACCEPT_ENCODING) {
-        return None;
-    }
-    let ours = [Encoding::brotli(), Encoding::zstd(), Encoding::gzip(), Encoding::identity()];
-    let accepted = AcceptEncoding::parse(request).ok()?;
-    match accepted.negotiate(ours.iter())? {
-        Encoding::Known(ContentEncoding::Identity) | Encoding::Unknown(_) => None,
-        Encoding::Known(encoding) => Some(encoding),
-    }
-}
-
-fn is_worth_it<B: MessageBody>(response: &ServiceResponse<B>) -> bool {
-    let is_sized = matches!(response.response().body().size(), BodySize::Sized(COMPRESS_FROM_BYTES..=COMPRESS_UP_TO_BYTES));
-    // Ranges refer to the uncompressed bytes.
-    is_sized && !response.headers().contains_key(header::CONTENT_ENCODING) && !is_file(response)
-}
-
-async fn compress<B: MessageBody + 'static>(
-    response: ServiceResponse<B>,
-    encoding: ContentEncoding,
-) -> Result<ServiceResponse<EitherBody<B, BoxBody>>, Error> {
-    let (request, response) = response.into_parts();
-    let (mut head, body) = response.into_parts();
-    let body = actix_web::body::to_bytes(body).await.map_err(|_| io::Error::other("the answer could not be read"))?;
-    // Only static documents share their bytes.
-    let document = head.headers().get(header::ETAG).filter(|_| !body.is_unique());
-    let encoded = match document {
-        Some(tag) => encode_once(tag, &body, encoding),
-        None => encode(&body, encoding).map(|(name, bytes)| (name, bytes.into())),
-    };
-    let (name, bytes) = match encoded {
-        Ok(encoded) => encoded,
-        Err(error) => {
-            tracing::warn!(%error, "an answer could not be compressed");
-            let plain = head.set_body(BoxBody::new(body)).map_into_right_body();
-            return Ok(ServiceResponse::new(request, plain));
-        }
-    };
-    head.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static(name));
-    head.headers_mut().append(header::VARY, HeaderValue::from_static("accept-encoding"));
-    // The bytes differ, so the tag becomes weak (RFC 9110, 8.8.1).
-    if let Some(tag) = head.headers().get(header::ETAG).and_then(|tag| tag.to_str().ok()).filter(|tag| tag.starts_with('"'))
-        && let Ok(weak) = HeaderValue::from_str(&format!("W/{tag}"))
-    {
-        head.headers_mut().insert(header::ETAG, weak);
-    }
-    Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(bytes)).map_into_right_body()))
-}
-
-/// Encodes a document and caches it by its tag. Anyone may request it, so repeated requests must be
-/// cheap.
-fn encode_once(tag: &HeaderValue, body: &[u8], encoding: ContentEncoding) -> io::Result<(&'static str, Bytes)> {
-    type Encoded = (HeaderValue, ContentEncoding, &'static str, Bytes);
-    static KNOWN: Mutex<Vec<Encoded>> = Mutex::new(Vec::new());
-    let mut known = KNOWN.lock();
-    if let Some((.., name, bytes)) = known.iter().find(|(of, by, ..)| of == tag && *by == encoding) {
-        return Ok((name, bytes.clone()));
-    }
-    let (name, bytes) = encode(body, encoding)?;
-    let bytes = Bytes::from(bytes);
-    if known.len() < MAX_ENCODED_DOCUMENTS {
-        known.push((tag.clone(), encoding, name, bytes.clone()));
-    }
-    Ok((name, bytes))
-}
-
-/// Encodes an answer, at low levels: speed matters more than size.
-fn encode(body: &[u8], encoding: ContentEncoding) -> io::Result<(&'static str, Vec<u8>)> {
-    use std::io::Write;
-    match encoding {
-        ContentEncoding::Brotli => {
-            let mut encoded = Vec::with_capacity(body.len() / 3);
-            {
-                let mut writer = brotli::CompressorWriter::new(&mut encoded, 1 << 16, 3, 20);
-                writer.write_all(body)?;
-                writer.flush()?;
-            }
-            Ok(("br", encoded))
-        }
-        ContentEncoding::Zstd => Ok(("zstd", zstd::bulk::compress(body, 1)?)),
-        ContentEncoding::Gzip => {
-            let mut writer = flate2::write::GzEncoder::new(Vec::with_capacity(body.len() / 3), flate2::Compression::fast());
-            writer.write_all(body)?;
-            Ok(("gzip", writer.finish()?))
-        }
-        other => Err(io::Error::other(format!("no such encoding: {other:?}"))),
-    }
 }
 
 #[cfg(test)]
@@ -471,20 +325,5 @@ mod tests {
         let _client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (connection, _) = listener.accept().unwrap();
         assert_eq!(socket2::SockRef::from(&connection).tcp_notsent_lowat().unwrap(), MAX_UNSENT);
-    }
-
-    #[test]
-    fn documents_are_encoded_once() {
-        let encoded =
-            |tag: &'static str, text: &[u8], encoding| encode_once(&HeaderValue::from_static(tag), text, encoding).unwrap().1;
-        let (one, other) = ([b'a'; 5_000], [b'b'; 5_000]);
-        let first = encoded("\"one\"", &one, ContentEncoding::Gzip);
-        assert_eq!(first.as_ptr(), encoded("\"one\"", &one, ContentEncoding::Gzip).as_ptr(), "the same bytes");
-        assert_ne!(first, encoded("\"other\"", &other, ContentEncoding::Gzip));
-        assert_ne!(first, encoded("\"one\"", &one, ContentEncoding::Zstd));
-        for i in 0..100 {
-            let tag = HeaderValue::from_str(&format!("\"{i}\"")).unwrap();
-            assert_eq!(encode_once(&tag, &one, ContentEncoding::Gzip).unwrap().1, first, "also where no more are kept");
-        }
     }
 }

@@ -4,17 +4,19 @@
 //! It shares its sockets with the real server, so no connection is refused in between. It ends
 //! before the real server is announced.
 
+use std::convert::Infallible;
+use std::future::ready;
 use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actix_service::fn_service;
 use actix_web::http::{KeepAlive, Method};
-use actix_web::middleware::from_fn;
-use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use actix_web::{HttpResponse, HttpServer};
 use headcount_actors::Progress;
-use headcount_api::middleware;
-use headcount_api::respond::error::ApiError;
+use headcount_api::request::HttpRequest;
+use headcount_api::respond::error::{ApiError, REQUEST_ID};
 
 use crate::http::resources::health;
 use crate::server::thread::ServerThread;
@@ -48,10 +50,11 @@ impl StartingServer {
 }
 
 fn build(listeners: Vec<TcpListener>, progress: Arc<Progress>) -> io::Result<actix_web::dev::Server> {
-    let progress = web::Data::from(progress);
-    let application =
-        move || App::new().app_data(progress.clone()).wrap(from_fn(middleware::handle)).default_service(web::to(answer));
-    let mut server = HttpServer::new(application)
+    let service = move || {
+        let progress = Arc::clone(&progress);
+        fn_service(move |request| ready(Ok::<_, Infallible>(answer(&progress, &HttpRequest::from(request)))))
+    };
+    let mut server = HttpServer::new(service)
         .workers(1)
         .max_connections(MAX_CONNECTIONS)
         .client_request_timeout(HEAD_TIMEOUT)
@@ -64,14 +67,17 @@ fn build(listeners: Vec<TcpListener>, progress: Arc<Progress>) -> io::Result<act
     Ok(server.run())
 }
 
-async fn answer(progress: web::Data<Progress>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    match (request.path(), request.method()) {
-        ("/healthz", &Method::GET | &Method::HEAD) => return health::alive(&request),
-        ("/healthz", _) => return Err(ApiError::method_not_allowed(&[Method::GET, Method::HEAD])),
-        _ => {}
-    }
-    Err(ApiError::overloaded(match progress.replayed() {
-        None => "the server is starting".to_owned(),
-        Some((reached, end)) => format!("the server is starting: it has replayed the log up to position {reached} of {end}"),
-    }))
+fn answer(progress: &Progress, request: &HttpRequest) -> HttpResponse {
+    let alive = match (request.path(), request.method()) {
+        ("/healthz", &Method::GET | &Method::HEAD) => health::alive(request),
+        ("/healthz", _) => Err(ApiError::method_not_allowed(&[Method::GET, Method::HEAD])),
+        _ => Err(ApiError::overloaded(match progress.replayed() {
+            None => "the server is starting".to_owned(),
+            Some((reached, end)) => format!("the server is starting: it has replayed the log up to position {reached} of {end}"),
+        })),
+    };
+    let id = request.id();
+    let mut response = alive.unwrap_or_else(|error| error.respond(id.as_str()));
+    response.headers_mut().insert(REQUEST_ID, id.0.clone());
+    response
 }

@@ -6,7 +6,7 @@ BUGS = [
     ("the owner takes the first node for the client", "return first.address;", ""),
     ("what clients claim goes on to the owner", "|| name == first_node::FORWARDED.as_str()", ""),
     # Which requests, and where to.
-    ("a request goes from node to node", "Owner::There(address) if state.first_node(request).is_none() => Ok(Some(OwnerNode { partition, address, holder })),", "Owner::There(address) => Ok(Some(OwnerNode { partition, address, holder })),"),
+    ("a request goes from node to node", "Owner::There(address) if request.first_node().is_none() => Ok(Some(OwnerNode { partition, address, holder })),", "Owner::There(address) => Ok(Some(OwnerNode { partition, address, holder })),"),
     ("keys and shares travel", "public_keys => list: Project(Admin, Admin);", "public_keys => list: Project(Admin, Admin), ProjectOwner(Reads);"),
     ("an import only reads", "events::track => import: Project(EventsWrite, Admin), ProjectOwner(Records);", "events::track => import: Project(EventsWrite, Admin), ProjectOwner(Reads);"),
     ("strangers hear of the owner's state", "_ if !auth::is_visible(state, request, project) => Ok(None),", ""),
@@ -21,6 +21,6 @@ BUGS = [
     ("a short answer that breaks off is passed on", "while !is_complete && bytes < AHEAD_BYTES && !matches!(travel, Travel::ReadsForLong | Travel::Follows) {", "while !is_complete && bytes > AHEAD_BYTES {"),
     # What goes with a request and its answer.
     ("headers of the connection are passed on", "|| named.iter().any(|other| other == name)", ""),
-    ("an answer is encoded again", "if response.response().extensions().contains::<PassedOn>() {", "if false {"),
-    ("an answer to a page is marked twice", "page.filter(|_| !response.response().extensions().contains::<PassedOn>())", "page"),
+    ("an answer is encoded again", "if response.extensions().contains::<PassedOn>() {", "if false {"),
+    ("an answer to a page is marked twice", "page.filter(|_| !is_passed_on)", "page"),
 ]

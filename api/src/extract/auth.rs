@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use actix_web::http::header;
-use actix_web::{HttpMessage, HttpRequest};
 use headcount_control::{
     Actor, ActorKind, ApiToken, AuthError, Author, Authority, Capability, Limiter, Principal, ProjectConfig, Registry, Role,
     Scope, Share, ShareHolder, TokenHolder,
@@ -18,7 +17,8 @@ use crate::extract::cookie;
 use crate::extract::share_rules::{self, SharedQuestion};
 use crate::extract::standing::LetIn;
 use crate::rate_limit::{self, TokenLimiter};
-use crate::request_id::RequestId;
+use crate::request::HttpRequest;
+
 use crate::respond::code::ErrorCode;
 use crate::respond::error::ApiError;
 
@@ -204,13 +204,13 @@ fn spend(state: &AppState, request: &HttpRequest, limiter: Arc<Limiter>) -> Resu
         return Ok(());
     }
     let taken = limiter.take(rate_limit::now(), 1);
-    // The middleware reports what is left.
+    // The dispatcher reports what is left.
     request.extensions_mut().insert(TokenLimiter(limiter));
     rate_limit::counted(state, taken)
 }
 
 fn request_id(request: &HttpRequest) -> Option<String> {
-    request.extensions().get::<RequestId>().map(|id| id.as_str().to_owned())
+    Some(request.id().as_str().to_owned())
 }
 
 fn allowed(token: &ApiToken, scope: Scope, role: MinRole) -> Result<(), ApiError> {
@@ -266,7 +266,7 @@ fn in_project(
     let token = &caller.token;
     allowed(token, scope, role)?;
     let not_found = || ApiError::not_found("project");
-    let project: ProjectId = request.match_info().query("project_id").parse().map_err(|_| not_found())?;
+    let project: ProjectId = request.parameter("project_id").parse().map_err(|_| not_found())?;
     let config = state.engine.registry().policy(project).ok_or_else(not_found)?;
     if config.policy.organization != token.organization {
         return Err(not_found());

@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use actix_web::HttpRequest;
 use actix_web::dev::Payload;
 use actix_web::http::header;
 use actix_web::web::{Bytes, BytesMut};
@@ -15,6 +14,7 @@ use headcount_domain::ids::ProjectId;
 
 use crate::app::AppState;
 use crate::extract::{encoding, standing};
+use crate::request::HttpRequest;
 use crate::respond::code::ErrorCode;
 use crate::respond::error::ApiError;
 
@@ -79,12 +79,13 @@ pub fn admit(state: &AppState, request: &HttpRequest, content: BodyContent, byte
 
 /// Reads and decodes a body. The permit covers it then.
 pub async fn read(
+    state: &AppState,
     request: &HttpRequest,
     payload: Payload,
     permit: Permit,
     limit_bytes: usize,
 ) -> Result<(Bytes, Permit), ApiError> {
-    let (body, mut permit) = read_encoded(request, payload, permit, limit_bytes).await?;
+    let (body, mut permit) = read_encoded(state, request, payload, permit, limit_bytes).await?;
     let body = encoding::decode(request, body, limit_bytes)?;
     permit.cover(body.len())?;
     Ok((body, permit))
@@ -92,6 +93,7 @@ pub async fn read(
 
 /// Reads a body as it was sent. The permit covers it then.
 pub(crate) async fn read_encoded(
+    state: &AppState,
     request: &HttpRequest,
     payload: Payload,
     mut permit: Permit,
@@ -100,7 +102,7 @@ pub(crate) async fn read_encoded(
     let announced = announced_bytes(request, limit_bytes)?;
     // Most bodies are one chunk, which needs no copy.
     let (mut first, mut rest) = (Bytes::new(), BytesMut::new());
-    each_chunk(request, payload, limit_bytes, |chunk, total| {
+    each_chunk(state, request, payload, limit_bytes, |chunk, total| {
         permit.cover(total)?;
         if total == chunk.len() {
             first = chunk;
@@ -118,8 +120,14 @@ pub(crate) async fn read_encoded(
 }
 
 /// Reads a body to its end, and keeps nothing of it. The permit covers its largest chunk, whose buffer stays with the connection.
-pub async fn discard(request: &HttpRequest, payload: Payload, mut permit: Permit, limit_bytes: usize) -> Result<(), ApiError> {
-    each_chunk(request, payload, limit_bytes, |chunk, _| Ok(permit.cover(chunk.len())?)).await
+pub async fn discard(
+    state: &AppState,
+    request: &HttpRequest,
+    payload: Payload,
+    mut permit: Permit,
+    limit_bytes: usize,
+) -> Result<(), ApiError> {
+    each_chunk(state, request, payload, limit_bytes, |chunk, _| Ok(permit.cover(chunk.len())?)).await
 }
 
 /// Returns the body's announced length, which must be within the limit.
@@ -145,6 +153,7 @@ fn until_end(request: &HttpRequest, payload: Payload, announced: usize) -> Incom
 
 /// Passes the chunks of a body on, each with the number of bytes so far.
 async fn each_chunk(
+    state: &AppState,
     request: &HttpRequest,
     payload: Payload,
     limit_bytes: usize,
@@ -158,7 +167,7 @@ async fn each_chunk(
             encoding::within(total, limit_bytes)?;
             take(chunk, total)?;
         }
-        standing::check_again(request)
+        standing::check_again(state, request)
     };
     match tokio::time::timeout(DEADLINE, read).await {
         Ok(result) => result,

@@ -3,13 +3,13 @@
 //! user's name. The page of a share may be in a frame of another site, and has the share's secret:
 //! there, it counts for nothing.
 
-use actix_web::HttpRequest;
 use actix_web::http::Method;
 use actix_web::http::header::{self, HeaderName};
 use headcount_control::{SESSION_SECONDS, normal_origin};
 
 use crate::app::AppState;
 use crate::page_policy::SHARE_PATH;
+use crate::request::HttpRequest;
 use crate::respond::code::ErrorCode;
 use crate::respond::error::ApiError;
 

@@ -6,12 +6,12 @@
 
 use std::io::Read;
 
-use actix_web::HttpRequest;
 use actix_web::http::header;
 use actix_web::web::Bytes;
 use brotli::enc::StandardAlloc;
 use brotli::{Allocator, BrotliDecompressStream, BrotliResult, BrotliState};
 
+use crate::request::HttpRequest;
 use crate::respond::code::ErrorCode;
 use crate::respond::error::ApiError;
 

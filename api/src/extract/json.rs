@@ -10,7 +10,6 @@ use std::fmt;
 
 use actix_web::dev::Payload;
 use actix_web::web::Bytes;
-use actix_web::{HttpMessage as _, HttpRequest};
 use headcount_actors::admission_gate::Holder;
 use headcount_domain::text::cut_chars;
 use serde::Deserialize;
@@ -21,6 +20,7 @@ use crate::app::AppState;
 use crate::extract::body::{self, BodyContent, Media};
 use crate::extract::query::NoParameters;
 use crate::extract::standing;
+use crate::request::HttpRequest;
 use crate::respond::code::ErrorCode;
 use crate::respond::error::ApiError;
 
@@ -142,7 +142,7 @@ pub async fn read_bytes(
     body::check_media(request, Media::Json)?;
     let content = BodyContent::Other(standing::organization(request).map(Holder::Organization));
     let permit = body::admit(state, request, content, body::FIRST_BYTES)?;
-    let (body, permit) = body::read(request, payload, permit, limit_bytes).await?;
+    let (body, permit) = body::read(state, request, payload, permit, limit_bytes).await?;
     request.extensions_mut().insert(permit);
     Ok(body)
 }

@@ -2,12 +2,12 @@
 
 use std::str::FromStr;
 
-use actix_web::HttpRequest;
 use utoipa::IntoParams;
 use utoipa::openapi::Required;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
+use crate::request::HttpRequest;
 use crate::respond::error::ApiError;
 
 macro_rules! path_parameters {
@@ -41,5 +41,5 @@ path_parameters! {
 
 /// Returns the id in the path. One that can't be is that of no `thing`.
 pub fn id_in_path<T: FromStr>(request: &HttpRequest, parameter: &str, thing: &'static str) -> Result<T, ApiError> {
-    request.match_info().query(parameter).parse().map_err(|_| ApiError::not_found(thing))
+    request.parameter(parameter).parse().map_err(|_| ApiError::not_found(thing))
 }

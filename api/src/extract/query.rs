@@ -7,12 +7,12 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use actix_web::HttpRequest;
 use headcount_domain::time::{CohortInterval, Day, Instant, Timezone, Window};
 use utoipa::openapi::path;
 
 use crate::app::AppState;
 use crate::extract::share_rules::{NamedField, SharedQuestion};
+use crate::request::HttpRequest;
 use crate::respond::error::ApiError;
 
 /// The parameters of a query string, as text.

@@ -4,9 +4,10 @@
 use std::convert::identity;
 use std::sync::Arc;
 
+use crate::request::HttpRequest;
+use actix_web::HttpResponse;
 use actix_web::dev::Payload;
 use actix_web::web::Bytes;
-use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::{AskError, OrganizationProjects};
 use headcount_control::Organization;
 use headcount_domain::money::Currency;

@@ -1,12 +1,11 @@
 //! Whether a request may go on: a client chooses how long its body takes, and its credential may
 //! end meanwhile.
 
-use actix_web::web::Data;
-use actix_web::{HttpMessage, HttpRequest};
 use headcount_control::Authority;
 use headcount_domain::ids::OrganizationId;
 
 use crate::app::AppState;
+use crate::request::HttpRequest;
 use crate::respond::error::ApiError;
 
 /// What a request was let in with.
@@ -29,8 +28,7 @@ pub fn organization(request: &HttpRequest) -> Option<OrganizationId> {
 }
 
 /// Checks that the credential is still worth what it was when the request was let in (`auth.rs`). Every body ends with this check.
-pub(crate) fn check_again(request: &HttpRequest) -> Result<(), ApiError> {
-    let Some(state) = request.app_data::<Data<AppState>>() else { return Ok(()) };
+pub(crate) fn check_again(state: &AppState, request: &HttpRequest) -> Result<(), ApiError> {
     let extensions = request.extensions();
     let Some(LetIn { authority, .. }) = extensions.get() else { return Ok(()) };
     Ok(state.engine.registry().check_authority(authority, state.engine.clock().now())?)

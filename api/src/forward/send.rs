@@ -3,10 +3,9 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use actix_web::HttpResponse;
 use actix_web::body::{BodySize, BoxBody};
 use actix_web::http::StatusCode;
-use actix_web::web::Data;
-use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 use futures_util::future::LocalBoxFuture;
 use headcount_actors::Engine;
 use headcount_common::Owner;
@@ -15,12 +14,13 @@ use hyper::http::{HeaderName, HeaderValue, Method, Uri, header, response};
 
 use super::download::{Download, PassedOn};
 use super::headers;
-use super::peers::{NoAnswer, Peers, Share};
+use super::peers::{NoAnswer, Share};
 use super::travel::{OwnerNode, Travel};
 use super::upload::{Upload, UploadBody};
 use crate::app::AppState;
+use crate::call::Worker;
 use crate::first_node;
-use crate::request_id::RequestId;
+use crate::request::HttpRequest;
 use crate::request_metrics::Forwarded;
 use crate::respond::code::ErrorCode;
 use crate::respond::error::{ApiError, REQUEST_ID};
@@ -43,7 +43,7 @@ const LAST_PATIENCE_UNKNOWN: Duration = Duration::from_secs(20);
 /// The future is boxed: it is large, and part of the futures of handlers that seldom need it, or never where there is one process.
 #[inline(never)]
 pub fn forward<'a>(
-    state: &'a AppState,
+    state: &'a Worker,
     request: &'a HttpRequest,
     upload: Upload,
     to: OwnerNode,
@@ -53,23 +53,19 @@ pub fn forward<'a>(
 }
 
 async fn send(
-    state: &AppState,
+    state: &Worker,
     request: &HttpRequest,
     upload: Upload,
     to: OwnerNode,
     travel: Travel,
 ) -> Result<HttpResponse, ApiError> {
-    let Some(peers) = request.app_data::<Data<Peers>>() else {
-        tracing::error!("this server has no connections to other nodes");
-        return Err(ApiError::internal());
-    };
     let is_decoded = upload.is_decoded();
     let outgoing = outgoing(state, request, upload.complete(state, request, &to, travel).await?, is_decoded)?;
     let patience = state.engine.question_timeout().max(LEAST_PATIENCE) + MARGIN;
     let share = Share { holder: to.holder, address: state.client_address(request), travel };
     let is_sent = Cell::new(false);
     let asked = async {
-        let (answer, connection) = peers.send(&to.address, outgoing, &share, (patience, &is_sent)).await?;
+        let (answer, connection) = state.peers.send(&to.address, outgoing, &share, (patience, &is_sent)).await?;
         let (head, body) = answer.into_parts();
         let download = Download::begin(body, connection, patience, travel).await?;
         // An owner that is frozen never says that it has ended.
@@ -143,7 +139,7 @@ fn outgoing(
     let mut passed = headers::of_request(request.headers(), is_decoded);
     let own = [
         (first_node::FORWARDED, state.as_first_node(request).write(state.engine.node_token())),
-        (REQUEST_ID, request.extensions().get::<RequestId>().map(|id| id.0.clone())),
+        (REQUEST_ID, Some(request.id().0.clone())),
     ];
     for (name, value) in own {
         let name = HeaderName::from_bytes(name.as_str().as_bytes()).map_err(|_| unusable())?;

@@ -4,7 +4,6 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use actix_web::HttpRequest;
 use actix_web::dev::Payload;
 use actix_web::web::Bytes;
 use headcount_actors::admission_gate::{Holder, Permit};
@@ -13,6 +12,7 @@ use hyper::body::{Body, Frame, SizeHint};
 use super::travel::{OwnerNode, Travel};
 use crate::app::AppState;
 use crate::extract::body::{self, BodyContent};
+use crate::request::HttpRequest;
 use crate::respond::error::ApiError;
 
 /// What is left of a request's body.
@@ -72,7 +72,7 @@ impl Upload {
                     holder => BodyContent::Other(Some(holder)),
                 };
                 let permit = body::admit(state, request, content, body::FIRST_BYTES)?;
-                let (bytes, permit) = body::read_encoded(request, payload, permit, body::BATCH_LIMIT_BYTES).await?;
+                let (bytes, permit) = body::read_encoded(state, request, payload, permit, body::BATCH_LIMIT_BYTES).await?;
                 (bytes, Some(permit))
             }
         };

@@ -1,6 +1,5 @@
 //! The node that a request of a project goes to.
 
-use actix_web::HttpRequest;
 use headcount_actors::admission_gate::Holder;
 use headcount_common::{NOT_HERE, Owner, home_of, partition_of};
 use headcount_domain::ids::ProjectId;
@@ -8,6 +7,7 @@ use headcount_domain::ids::ProjectId;
 use super::travel::{Destination, OwnerNode};
 use crate::app::AppState;
 use crate::extract::auth;
+use crate::request::HttpRequest;
 use crate::request_metrics::Forwarded;
 use crate::respond::error::ApiError;
 
@@ -23,7 +23,7 @@ pub fn way(state: &AppState, request: &HttpRequest, project: ProjectId) -> Resul
 fn way_to(state: &AppState, request: &HttpRequest, partition: u16, holder: Holder) -> Result<Option<OwnerNode>, ApiError> {
     match state.engine.owners().of(partition) {
         Owner::Here => Ok(None),
-        Owner::There(address) if state.first_node(request).is_none() => Ok(Some(OwnerNode { partition, address, holder })),
+        Owner::There(address) if request.first_node().is_none() => Ok(Some(OwnerNode { partition, address, holder })),
         Owner::There(_) | Owner::Nowhere => {
             state.request_metrics.count_forwarded(Forwarded::NoOwner);
             Err(ApiError::overloaded(NOT_HERE))
@@ -33,7 +33,7 @@ fn way_to(state: &AppState, request: &HttpRequest, partition: u16, holder: Holde
 
 /// Returns the node that a request to an endpoint goes to. `None`: it is answered here.
 pub(crate) fn way_of(state: &AppState, request: &HttpRequest, destination: Destination) -> Result<Option<OwnerNode>, ApiError> {
-    let named = |parameter| request.match_info().query(parameter);
+    let named = |parameter| request.parameter(parameter);
     match destination {
         Destination::Here | Destination::ByHandler => Ok(None),
         Destination::ProjectOwner(_) => {

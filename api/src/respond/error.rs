@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode};
-use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError};
+use actix_web::{HttpResponse, HttpResponseBuilder};
 use headcount_actors::admission_gate;
 use headcount_actors::engine::{DownloadError, ErasureError};
 use headcount_actors::ingest::Refusal;
@@ -20,6 +20,7 @@ use headcount_domain::time::{BeforeFloor, WindowError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::request::HttpRequest;
 use crate::respond::code::{ErrorCode, ErrorType};
 
 /// `Retry-After` of requests that the server has no capacity for.
@@ -48,8 +49,6 @@ struct Refused {
     headers: Vec<(HeaderName, HeaderValue)>,
     /// Whether one of Segment's SDKs reads it.
     is_for_segment: bool,
-    /// Set if the error becomes the answer without the middleware.
-    request_id: Option<String>,
 }
 
 /// The body of every error.
@@ -93,14 +92,7 @@ pub struct ErrorDetail {
 impl ApiError {
     /// An error with this code, which decides its status and type.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self(Box::new(Refused {
-            code,
-            message: message.into(),
-            param: None,
-            headers: Vec::new(),
-            is_for_segment: false,
-            request_id: None,
-        }))
+        Self(Box::new(Refused { code, message: message.into(), param: None, headers: Vec::new(), is_for_segment: false }))
     }
 
     /// 400: a parameter or field has a value that isn't allowed.
@@ -263,13 +255,6 @@ impl ApiError {
         self.0.code.status()
     }
 
-    /// Sets the id of the request.
-    #[must_use]
-    pub fn of_request(mut self, request_id: &str) -> Self {
-        self.0.request_id = Some(request_id.to_owned());
-        self
-    }
-
     /// The complete answer, for the request `request_id`.
     pub fn respond(&self, request_id: &str) -> HttpResponse {
         let refused = &*self.0;
@@ -282,6 +267,13 @@ impl ApiError {
         }
         let (code, message) = (refused.code.as_str(), refused.message.clone());
         response.json(SegmentErrorBody { success: false, code, message, error: self.body(request_id).error })
+    }
+
+    /// The complete answer to a request, with its id.
+    pub(crate) fn respond_to(&self, request: &HttpRequest) -> HttpResponse {
+        let mut response = self.respond(request.id().as_str());
+        response.headers_mut().insert(REQUEST_ID, request.id().0.clone());
+        response
     }
 
     /// The body of the answer.
@@ -306,21 +298,6 @@ impl fmt::Display for ApiError {
 }
 
 impl std::error::Error for ApiError {}
-
-impl ResponseError for ApiError {
-    fn status_code(&self) -> StatusCode {
-        self.0.code.status()
-    }
-
-    fn error_response(&self) -> HttpResponse {
-        let request_id = self.0.request_id.as_deref().unwrap_or_default();
-        let mut response = self.respond(request_id);
-        if let Ok(value) = HeaderValue::from_str(request_id) {
-            response.headers_mut().insert(REQUEST_ID, value);
-        }
-        response
-    }
-}
 
 impl From<Invalid> for ApiError {
     fn from(invalid: Invalid) -> Self {

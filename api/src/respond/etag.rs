@@ -2,9 +2,10 @@
 
 use std::hash::Hasher;
 
+use crate::request::HttpRequest;
+use actix_web::HttpResponse;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::web::Bytes;
-use actix_web::{HttpRequest, HttpResponse};
 use headcount_common::answers_version;
 use headcount_domain::money::Currency;
 use headcount_domain::time::{Day, Timezone};
@@ -147,7 +148,7 @@ mod tests {
             today: None,
             variant: 4,
         };
-        let request = |uri| TestRequest::get().uri(uri).to_http_request();
+        let request = |uri| HttpRequest::from(TestRequest::get().uri(uri).to_request());
         let asked = request("/revenue?days=7");
         let tag = EntityTag::of_answer(&data, &asked, b"");
         assert_eq!(EntityTag::of_answer(&data, &asked, b""), tag);

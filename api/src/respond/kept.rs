@@ -7,11 +7,11 @@
 
 use std::collections::HashMap;
 
-use actix_web::HttpRequest;
 use actix_web::http::header;
 use actix_web::web::Bytes;
 use parking_lot::Mutex;
 
+use crate::request::HttpRequest;
 use crate::respond::etag::EntityTag;
 
 /// Maximum bytes of a generation; there are two.
@@ -115,11 +115,11 @@ mod tests {
     }
 
     fn ask(kept: &KeptAnswers, number: usize, id: u64) -> Option<Bytes> {
-        kept.get(&KeepableQuestion::new(&tag(number), id, &TestRequest::default().to_http_request(), b""))
+        kept.get(&KeepableQuestion::new(&tag(number), id, &HttpRequest::from(TestRequest::default().to_request()), b""))
     }
 
     fn keep(kept: &KeptAnswers, number: usize, answer: &Bytes) {
-        kept.keep(KeepableQuestion::new(&tag(number), 1, &TestRequest::default().to_http_request(), b""), answer);
+        kept.keep(KeepableQuestion::new(&tag(number), 1, &HttpRequest::from(TestRequest::default().to_request()), b""), answer);
     }
 
     #[test]
@@ -144,7 +144,8 @@ mod tests {
         let kept = KeptAnswers::default();
         keep(&kept, 0, &Bytes::from_static(b"{}"));
         assert_eq!(ask(&kept, 0, 2), None);
-        let anew = TestRequest::default().insert_header((header::CACHE_CONTROL, "max-age=0, no-cache")).to_http_request();
-        assert!(!may_be_kept(&anew) && may_be_kept(&TestRequest::default().to_http_request()));
+        let anew =
+            HttpRequest::from(TestRequest::default().insert_header((header::CACHE_CONTROL, "max-age=0, no-cache")).to_request());
+        assert!(!may_be_kept(&anew) && may_be_kept(&HttpRequest::from(TestRequest::default().to_request())));
     }
 }

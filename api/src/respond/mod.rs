@@ -5,3 +5,5 @@ pub mod code;
 pub mod error;
 pub mod etag;
 pub mod kept;
+pub mod sent;
+pub mod slices;

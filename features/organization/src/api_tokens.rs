@@ -222,7 +222,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
 /// The id in the path, of a token that the caller may manage. Only owners manage tokens of owners.
 fn managed_token(state: &AppState, request: &HttpRequest, caller: &Caller, doing: &str) -> Result<TokenId, ApiError> {
     let not_found = || ApiError::not_found("API token");
-    let id: TokenId = request.match_info().query("token_id").parse().map_err(|_| not_found())?;
+    let id: TokenId = request.parameter("token_id").parse().map_err(|_| not_found())?;
     let registry = state.engine.registry();
     let tokens = registry.tokens(caller.organization())?;
     let token = tokens.iter().find(|token| token.token_id == id).ok_or_else(not_found)?;

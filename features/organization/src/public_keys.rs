@@ -92,7 +92,7 @@ pub(crate) async fn change(
     let (organization, id, author) = management::of_project(&state, &request, &caller)?;
     let KeyLimitShape { rate_limit, burst } = json::read(&state, &request, payload).await?;
     let patch = RateLimitPatch { per_second: rate_limit, burst };
-    let key = request.match_info().query("public_key").to_owned();
+    let key = request.parameter("public_key").to_owned();
     let changed = management::change(&state, author, move |registry, by| {
         let project = registry.limit_public_key(organization, id, &key, patch, by)?;
         Ok(KeyLimitAnswer::new(&project, &key))
@@ -128,7 +128,7 @@ pub(crate) async fn create(
 )]
 pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
     let (organization, id, author) = management::of_project(&state, &request, &caller)?;
-    let key = request.match_info().query("public_key").to_owned();
+    let key = request.parameter("public_key").to_owned();
     management::change(&state, author, move |registry, by| registry.remove_public_key(organization, id, &key, by)).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -158,7 +158,7 @@ pub(crate) async fn create(
 )]
 pub(crate) async fn revoke(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
     let (organization, project, author) = management::of_project(&state, &request, &caller)?;
-    let id: ShareId = request.match_info().query("share_id").parse().map_err(|_| ApiError::not_found("share"))?;
+    let id: ShareId = request.parameter("share_id").parse().map_err(|_| ApiError::not_found("share"))?;
     management::change(&state, author, move |registry, by| registry.revoke_share(organization, project, &id, by)).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -213,7 +213,7 @@ pub(crate) async fn top_users(ApiCall { state, request, .. }: ApiCall, caller: C
 
 /// The company that the path names. Text that is not an id names no company.
 fn company_id(request: &HttpRequest) -> &str {
-    request.match_info().query("company_id")
+    request.parameter("company_id")
 }
 
 #[cfg(test)]

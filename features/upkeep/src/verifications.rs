@@ -4,14 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use actix_web::HttpMessage as _;
 use actix_web::error::Error;
 use actix_web::http::header;
 use actix_web::web::Bytes;
 use futures_util::stream;
 use headcount_actors::verify::{DamagedFile, DifferingCell, UnverifiedPartition, VerifiedProject, VerifyError, VerifyReport};
 use headcount_api::endpoint::*;
-use headcount_api::request_id::RequestId;
 use headcount_domain::ids::ProjectId;
 use serde::Deserialize;
 use tokio::sync::oneshot::{self, Receiver};
@@ -157,7 +155,7 @@ type Outcome = Result<VerifyReport, VerifyError>;
 )]
 pub(crate) async fn verify(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let quick = VerifyParameters::read(&request, &Calendar::new(&state, headcount_domain::time::Timezone::UTC))?.quick.0;
-    let id = request.extensions().get::<RequestId>().map_or_else(String::new, |id| id.as_str().to_owned());
+    let id = request.id().as_str().to_owned();
     let (engine, stop) = (state.engine.clone(), Arc::<AtomicBool>::default());
     let (done, mut outcome) = oneshot::channel();
     let running = Running(Arc::clone(&stop));

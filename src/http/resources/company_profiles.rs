@@ -170,7 +170,7 @@ impl From<CompanyProfile> for CompanyProfileAnswer {
 
 /// The id in the path.
 fn profile_id(request: &HttpRequest) -> Result<CompanyProfileId, ApiError> {
-    request.match_info().query("profile_id").parse().map_err(|_| ApiError::not_found("company profile"))
+    request.parameter("profile_id").parse().map_err(|_| ApiError::not_found("company profile"))
 }
 
 /// The company profiles of the organization.
@@ -357,7 +357,7 @@ pub(crate) async fn build(ApiCall { state, request, payload }: ApiCall, caller: 
 )]
 pub(crate) async fn show_build(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
-    let id: BuildRunId = request.match_info().query("run_id").parse().map_err(|_| ApiError::not_found("build run"))?;
+    let id: BuildRunId = request.parameter("run_id").parse().map_err(|_| ApiError::not_found("build run"))?;
     let organization = caller.organization();
     let build = management::on_engine(&state, move |engine| engine.company_profile_build(organization, &id)).await?;
     etag::json(&request, &ProfileBuildAnswer::from(build))

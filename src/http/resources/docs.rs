@@ -4,7 +4,7 @@ use std::io::Read;
 
 use actix_web::http::Method;
 use actix_web::http::header::{self, HeaderValue};
-use actix_web::web::{Bytes, Data};
+use actix_web::web::Bytes;
 use flate2::read::GzDecoder;
 use headcount_api::call::{Answer, Handler};
 use headcount_api::endpoint::*;
@@ -26,10 +26,6 @@ enum Packed {
     Gzip(&'static [u8]),
 }
 
-/// The OpenAPI document as JSON.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct DocumentJson(pub(crate) &'static str);
-
 /// The schema of any JSON.
 pub(crate) struct AnyJson;
 
@@ -41,10 +37,9 @@ own_schema!(AnyJson, ObjectBuilder::new().schema_type(SchemaType::AnyValue).desc
     responses((status = 200, description = "The document.", body = AnyJson, content_type = "application/json"), NotModified),
     security(())
 )]
-pub(crate) async fn openapi_json(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn openapi_json(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
-    let document = request.app_data::<Data<DocumentJson>>().map_or("{}", |document| document.0);
-    Ok(etag::document(&request, "application/json", Bytes::from_static(document.as_bytes())))
+    Ok(etag::document(&request, "application/json", Bytes::from_static((state.document)().as_bytes())))
 }
 
 /// A page that shows this document, and sends requests from it.

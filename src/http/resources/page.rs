@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::http::resources::docs::takes_gzip;
 
 /// The paths of the page itself: it finds the rest of the path by script.
-const SHELL_PATHS: [&str; 3] = ["/", "/ui", "/ui/{page:.*}"];
+const SHELL_PATHS: [&str; 4] = ["/", "/ui", "/ui/", "/ui/{*page}"];
 const ASSET_PATH: &str = "/assets/{hash}/{file}";
 /// What stands in the page for the hash of its files.
 const HASH_MARK: &str = "/assets/_/";
@@ -103,7 +103,7 @@ async fn shell(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiErro
 
 /// A file of another hash is one of another release: nobody may keep this one under its name.
 async fn asset(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let part = |name| request.match_info().query(name);
+    let part = |name| request.parameter(name);
     let file = PAGE.asset(part("hash"), part("file")).ok_or_else(|| ApiError::not_found("path"))?;
     let mut response = file.answer(&request);
     response.headers_mut().insert(header::CACHE_CONTROL, IMMUTABLE);

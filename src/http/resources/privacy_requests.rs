@@ -351,11 +351,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
 )]
 pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
-    let id = request
-        .match_info()
-        .query("request_id")
-        .parse::<PrivacyRequestId>()
-        .map_err(|_| ApiError::not_found("privacy request"))?;
+    let id = request.parameter("request_id").parse::<PrivacyRequestId>().map_err(|_| ApiError::not_found("privacy request"))?;
     check_home(&state, &caller)?;
     let found = state.engine.privacy_request(caller.organization(), &id)?;
     etag::json(&request, &PrivacyRequestAnswer::of(&found, state.engine.clock().now()))

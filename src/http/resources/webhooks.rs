@@ -229,7 +229,7 @@ impl DeliveryAnswer {
 
 /// The id in the path.
 fn webhook_id(request: &HttpRequest) -> Result<WebhookId, ApiError> {
-    request.match_info().query("webhook_id").parse().map_err(|_| ApiError::not_found("webhook"))
+    request.parameter("webhook_id").parse().map_err(|_| ApiError::not_found("webhook"))
 }
 
 /// The id in the path, of an operation without parameters.
@@ -268,7 +268,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
     body::check_media(&request, Media::Json)?;
     let content = BodyContent::Other(Some(Holder::Organization(caller.organization())));
     let permit = body::admit(&state, &request, content, body::FIRST_BYTES)?;
-    let (bytes, permit) = body::read(&request, payload, permit, body::EVENT_LIMIT_BYTES).await?;
+    let (bytes, permit) = body::read(&state, &request, payload, permit, body::EVENT_LIMIT_BYTES).await?;
     let NewWebhookShape { project_id, url, events } = NewWebhookShape::from_json(&bytes)?;
     let project = project_id.parse().map_err(|_| ApiError::not_found("project"))?;
     if auth::is_visible(&state, &request, project)

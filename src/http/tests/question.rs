@@ -7,6 +7,7 @@ use actix_web::test::TestRequest;
 use headcount_api::extract::auth::{self, MinRole};
 use headcount_api::extract::query::NoParameters;
 use headcount_api::extract::question::ProjectQuestion;
+use headcount_api::request::HttpRequest;
 use headcount_api::respond::code::ErrorCode;
 use headcount_control::Scope;
 use headcount_domain::time::Window;
@@ -19,7 +20,8 @@ async fn only_a_default_start_moves_up_with_the_floor_while_the_question_is_answ
     let server = TestServer::start();
     let (state, id) = (server.state(), server.keys.project_id);
     let token = (header::AUTHORIZATION, format!("Bearer {}", server.keys.api_token.expose()));
-    let request = TestRequest::get().param("project_id", id.to_string()).insert_header(token).to_http_request();
+    let request = TestRequest::get().insert_header(token).to_request();
+    let (request, _) = HttpRequest::receive(request, vec![("project_id".into(), id.to_string())], None);
     let caller = auth::on_project(state, &request, Scope::AnalyticsRead, MinRole::Member).unwrap();
     let question = ProjectQuestion::<NoParameters>::read(state, &request, caller).unwrap();
     let default = question.event_window(None, None).await.unwrap();

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
+use actix_web::body::to_bytes;
 use actix_web::http::header::HeaderMap;
 use actix_web::http::{Method, StatusCode, header};
-use actix_web::middleware::from_fn;
-use actix_web::test::{self, TestRequest};
-use actix_web::web::{Bytes, Data};
-use actix_web::{App, web};
+use actix_web::test::TestRequest;
+use actix_web::web::Bytes;
 use headcount_actors::domain::quota::Quotas;
 use headcount_actors::{Engine, EngineConfig};
 use headcount_api::app::AppState;
+use headcount_api::call::Worker;
+use headcount_api::dispatch::Dispatcher;
 use headcount_api::extra_paths::ExtraPaths;
-use headcount_api::middleware;
 use headcount_api::request_metrics::RequestMetrics;
 use headcount_api::respond::kept::KeptAnswers;
 use headcount_api::turns::WaitingQuestions;
@@ -21,14 +21,14 @@ use headcount_control::{Initial, NewToken, OPERATOR_FILE, OperatorToken, Role, S
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::http::endpoints::routes;
+use crate::http::endpoints::{self, routes};
 use crate::http::features;
 
 /// The server.
 pub(crate) struct TestServer {
     /// What `init` made.
     pub(crate) keys: Initial,
-    state: Data<AppState>,
+    state: Arc<AppState>,
     _dir: TempDir,
 }
 
@@ -80,8 +80,9 @@ impl TestServer {
             kept: KeptAnswers::default(),
             waiting: WaitingQuestions::default(),
             request_metrics,
+            document: endpoints::json,
         };
-        Self { keys, state: web::Data::new(state), _dir: dir }
+        Self { keys, state: Arc::new(state), _dir: dir }
     }
 
     pub(crate) fn state(&self) -> &AppState {
@@ -106,13 +107,11 @@ impl TestServer {
     }
 
     pub(crate) async fn send(&self, request: TestRequest) -> Answer {
-        let tracker = web::Data::new(self.engine().tracker());
-        let app = App::new().app_data(self.state.clone()).app_data(tracker).wrap(from_fn(middleware::handle));
-        let app = app.configure(|config| routes(config, &self.state));
-        let app = test::init_service(app).await;
-        let response = test::call_service(&app, request.to_request()).await;
+        let worker = Worker::new(Arc::clone(&self.state), self.engine().tracker());
+        let routes = Arc::new(routes(&self.state.extra_paths).unwrap());
+        let (_, response) = Dispatcher::new(worker, routes).answer(request.to_request()).await;
         let (status, headers) = (response.status(), response.headers().clone());
-        Answer { status, headers, body: test::read_body(response).await }
+        Answer { status, headers, body: to_bytes(response.into_body()).await.unwrap() }
     }
 
     /// Asks with a bearer token, and with a body unless that is empty.

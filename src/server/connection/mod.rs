@@ -143,7 +143,7 @@ impl BoundedConnection {
         }
     }
 
-    /// Adds handles to the connection's data: the middleware checks whether the current request is
+    /// Adds handles to the connection's data: the server checks whether the current request is
     /// the last one, and questions wait for the client to disconnect.
     pub(crate) fn share(&self, data: &mut Extensions) {
         data.insert(self.is_last.clone());

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use actix_web::dev::Payload;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderMap, HeaderName};
-use actix_web::web::Data;
+use headcount_actors::Engine;
 use headcount_actors::admission_gate::Permit;
 use headcount_actors::ingest::{MAX_BATCH_EVENTS, Origin, Prepared, Refusal};
-use headcount_actors::{Engine, Tracker};
+use headcount_api::call::Worker;
 use headcount_api::endpoint::*;
 use headcount_api::event_answer::{BatchAnswer, EventWarning, TrackAnswer};
 use headcount_api::extract::body::{self, BodyContent, Media};
@@ -60,7 +60,7 @@ pub(crate) async fn from_public(call: ApiCall, kind: BodyKind) -> Result<HttpRes
     let key = public_key(&state, &request, &QueryString::read_leniently(&request));
     by_public_key(&state, &request, key, payload, async |to, payload| {
         body::check_media(&request, Media::JsonOrText)?;
-        record_body(&state, tracker(&request)?, &request, payload, to, Sender::Public, kind).await
+        record_body(&state, &request, payload, to, Sender::Public, kind).await
     })
     .await
 }
@@ -71,15 +71,7 @@ pub(crate) async fn from_server(call: ApiCall, caller: ProjectCaller, kind: Body
     body::check_media(&request, Media::Json)?;
     let id = project.policy.project;
     let to = EventDestination { project, allowance: Allowance::UNLIMITED };
-    counted(&state, id, record_body(&state, tracker(&request)?, &request, payload, to, Sender::Server, kind).await)
-}
-
-/// Returns the way of events from this worker to the engine.
-pub(crate) fn tracker(request: &HttpRequest) -> Result<&Tracker, ApiError> {
-    request.app_data::<Data<Tracker>>().map(|tracker| &***tracker).ok_or_else(|| {
-        tracing::error!("this server has no tracker");
-        ApiError::internal()
-    })
+    counted(&state, id, record_body(&state, &request, payload, to, Sender::Server, kind).await)
 }
 
 /// Counts an event that was refused because it is invalid.
@@ -107,7 +99,7 @@ pub(crate) fn known_key(state: &AppState, key: &str) -> Result<PublicKey, ApiErr
 /// Handles a request with a public key, within the limit of the key and from an allowed origin. The answer reports the remaining limit,
 /// and a page can read it. A request of a project that another node owns goes there with `body`, and the owner sees to all of this.
 pub(crate) async fn by_public_key<B: Into<Upload>>(
-    state: &AppState,
+    state: &Worker,
     request: &HttpRequest,
     key: Result<PublicKey, ApiError>,
     body: B,
@@ -182,8 +174,7 @@ fn is_one(headers: &HeaderMap, name: &HeaderName) -> bool {
 }
 
 async fn record_body(
-    state: &AppState,
-    tracker: &Tracker,
+    state: &Worker,
     request: &HttpRequest,
     payload: Payload,
     to: EventDestination<'_>,
@@ -197,26 +188,25 @@ async fn record_body(
     };
     let content = BodyContent::Events(Some(project.policy.project));
     let permit = body::admit(state, request, content, body::FIRST_BYTES)?;
-    let (body, permit) = body::read(request, payload, permit, limit_bytes).await?;
+    let (body, permit) = body::read(state, request, payload, permit, limit_bytes).await?;
     let mut response = HttpResponse::Accepted();
     match kind {
         BodyKind::Event => {
             allowance.take(state, 1)?;
-            Ok(response.json(record_event(state, tracker, request, project, &body, sender, permit).await?))
+            Ok(response.json(record_event(state, request, project, &body, sender, permit).await?))
         }
         BodyKind::Batch | BodyKind::Import => {
             let body = as_text(&body);
             let events = batch_events(&body);
             allowance.take(state, events.as_ref().map_or(1, |events| events.len().max(1)))?;
-            Ok(response.json(record_batch(state, tracker, request, project, &events?, (sender, kind), permit).await?))
+            Ok(response.json(record_batch(state, request, project, &events?, (sender, kind), permit).await?))
         }
     }
 }
 
 /// Records one event.
 pub(crate) async fn record_event(
-    state: &AppState,
-    tracker: &Tracker,
+    state: &Worker,
     request: &HttpRequest,
     project: Arc<ProjectConfig>,
     body: &[u8],
@@ -228,12 +218,11 @@ pub(crate) async fn record_event(
     let is_recorded = |prepared: &Result<Prepared, Refusal>| prepared.as_ref().is_ok_and(Prepared::is_recorded);
     let prepared = engine.with_pinned_config(project, |policy| engine.prepare(policy, body, &origin), is_recorded).await??;
     let warnings = prepared.warnings().iter().cloned().map(EventWarning::from).collect();
-    Ok(TrackAnswer::new(engine.record(tracker, id, prepared, permit).await?, warnings))
+    Ok(TrackAnswer::new(engine.record(&state.tracker, id, prepared, permit).await?, warnings))
 }
 
 async fn record_batch(
-    state: &AppState,
-    tracker: &Tracker,
+    state: &Worker,
     request: &HttpRequest,
     project: Arc<ProjectConfig>,
     events: &[&str],
@@ -247,7 +236,7 @@ async fn record_batch(
     };
     let prepared =
         engine.with_pinned_config(project, prepare, |prepared| prepared.iter().flatten().any(Prepared::is_recorded)).await?;
-    Ok(engine.record_batch(tracker, id, prepared, permit).await?.into())
+    Ok(engine.record_batch(&state.tracker, id, prepared, permit).await?.into())
 }
 
 fn batch_events(body: &str) -> Result<Vec<&str>, ApiError> {

@@ -9,7 +9,7 @@ use headcount_api::extract::query::QueryString;
 use headcount_domain::intake::admission::Sender;
 
 use super::cors;
-use super::ingest::{EventDestination, by_public_key, public_key, record_event, tracker};
+use super::ingest::{EventDestination, by_public_key, public_key, record_event};
 
 /// A 1×1 transparent GIF.
 const PIXEL: &[u8] = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\x00\x00\x00!\xf9\x04\x01\x00\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;";
@@ -40,7 +40,7 @@ pub(crate) async fn pixel(ApiCall { state, request, .. }: ApiCall) -> Result<Htt
         }
         let permit = body::admit(&state, &request, BodyContent::Events(Some(project.policy.project)), body.len())?;
         allowance.take(&state, 1)?;
-        record_event(&state, tracker(&request)?, &request, project, &body, Sender::Public, permit).await?;
+        record_event(&state, &request, project, &body, Sender::Public, permit).await?;
         let no_store = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         Ok(HttpResponse::Ok().content_type("image/gif").insert_header(no_store).body(PIXEL))
     })

@@ -3,9 +3,10 @@
 
 use actix_web::dev::Payload;
 use actix_web::http::{Method, header};
+use headcount_actors::SegmentRequest;
 use headcount_actors::admission_gate::Permit;
 use headcount_actors::ingest::{Prepared, Refusal};
-use headcount_actors::{SegmentRequest, Tracker};
+use headcount_api::call::Worker;
 use headcount_api::endpoint::*;
 use headcount_api::event_answer::{BatchAnswer, BatchError, BatchWarning, EventWarning};
 use headcount_api::extract::body::{self, BodyContent, Media};
@@ -19,7 +20,7 @@ use headcount_domain::intake::submission::Invalid;
 
 use super::write_key;
 use crate::http::resources::events::cors;
-use crate::http::resources::events::ingest::{EventDestination, by_public_key, origin, tracker};
+use crate::http::resources::events::ingest::{EventDestination, by_public_key, origin};
 
 /// What a call answers.
 #[derive(Debug, Serialize, ToSchema)]
@@ -82,15 +83,15 @@ pub(super) async fn receive(call: ApiCall, kind: CallBody) -> Result<HttpRespons
     let record = async |to: EventDestination<'_>, body: &[u8], permit| {
         let body = &*readable(body);
         let answer = match kind {
-            CallBody::Message(call) => record_message(&state, tracker(&request)?, &request, to, (body, call), permit).await?,
-            CallBody::Batch => record_batch(&state, tracker(&request)?, &request, to, body, permit).await?,
+            CallBody::Message(call) => record_message(&state, &request, to, (body, call), permit).await?,
+            CallBody::Batch => record_batch(&state, &request, to, body, permit).await?,
         };
         Ok(HttpResponse::Ok().json(answer))
     };
     let read = async |payload: Payload, project| {
         body::check_media(&request, Media::JsonOrText)?;
         let permit = body::admit(&state, &request, BodyContent::Events(project), body::FIRST_BYTES)?;
-        body::read(&request, payload, permit, limit_bytes).await
+        body::read(&state, &request, payload, permit, limit_bytes).await
     };
     if let Some(key) = write_key::of_header(&state, &request) {
         return by_public_key(&state, &request, key, payload, async |to, payload| {
@@ -111,8 +112,7 @@ pub(super) async fn receive(call: ApiCall, kind: CallBody) -> Result<HttpRespons
 }
 
 async fn record_message(
-    state: &AppState,
-    tracker: &Tracker,
+    state: &Worker,
     request: &HttpRequest,
     to: EventDestination<'_>,
     (json, call): (&str, Call),
@@ -125,13 +125,12 @@ async fn record_message(
     let is_recorded = |prepared: &Result<Prepared, Refusal>| prepared.as_ref().is_ok_and(Prepared::is_recorded);
     let prepared = engine.with_pinned_config(to.project, prepare, is_recorded).await??;
     let warnings = prepared.warnings().iter().cloned().map(EventWarning::from).collect();
-    engine.record(tracker, id, prepared, permit).await?;
+    engine.record(&state.tracker, id, prepared, permit).await?;
     Ok(SegmentAnswer::of_message(warnings))
 }
 
 async fn record_batch(
-    state: &AppState,
-    tracker: &Tracker,
+    state: &Worker,
     request: &HttpRequest,
     to: EventDestination<'_>,
     body: &str,
@@ -151,7 +150,7 @@ async fn record_batch(
     };
     let is_recorded = |prepared: &Vec<Result<Prepared, Refusal>>| prepared.iter().flatten().any(Prepared::is_recorded);
     let prepared = engine.with_pinned_config(to.project, prepare, is_recorded).await?;
-    let receipt = engine.record_batch(tracker, id, prepared, permit).await?;
+    let receipt = engine.record_batch(&state.tracker, id, prepared, permit).await?;
     Ok(BatchAnswer::from(receipt).into())
 }
 

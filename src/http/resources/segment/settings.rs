@@ -70,7 +70,7 @@ struct MetricsSettings {
     security(())
 )]
 pub(crate) async fn settings(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let key = request.match_info().query("public_key");
+    let key = request.parameter("public_key");
     if state.engine.registry().public_key(key).is_none() {
         return Err(ApiError::not_found("public key"));
     }
@@ -103,6 +103,6 @@ impl SettingsAnswer {
 )]
 pub(crate) async fn sdk_metrics(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let permit = body::admit(&state, &request, BodyContent::Other(None), body::FIRST_BYTES)?;
-    body::discard(&request, payload, permit, body::EVENT_LIMIT_BYTES).await?;
+    body::discard(&state, &request, payload, permit, body::EVENT_LIMIT_BYTES).await?;
     cors::readable(Ok(HttpResponse::Ok().json(SegmentAnswer::DONE)), &request)
 }

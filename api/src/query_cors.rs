@@ -1,13 +1,13 @@
 //! CORS for queries: the pages that may ask with a token, as configured. Ingestion has rules of its
 //! own, by project (`resources/events/cors.rs`).
 
-use actix_web::dev::ServiceRequest;
 use actix_web::http::Method;
 use actix_web::http::header::{self, HeaderMap, HeaderValue};
 use actix_web::{HttpResponse, HttpResponseBuilder};
 
 use crate::app::AppState;
-use crate::middleware::segment;
+use crate::error_reader;
+use crate::request::HttpRequest;
 use crate::respond::error::CORS_EXPOSED_HEADERS;
 
 /// The paths whose answers any page may read, or those that the project allows.
@@ -20,18 +20,18 @@ const MAX_AGE_SECONDS: HeaderValue = HeaderValue::from_static("86400");
 
 /// The part that a request has in CORS for queries.
 #[derive(Debug, Clone)]
-pub(super) struct Page {
+pub(crate) struct Page {
     /// The page's origin, if it may read the answer.
     origin: Option<HeaderValue>,
 }
 
 impl Page {
     /// The page that sent a query; `None` for events, and where no origins are configured.
-    pub(super) fn of(state: &AppState, request: &ServiceRequest) -> Option<Self> {
+    pub(crate) fn of(state: &AppState, request: &HttpRequest) -> Option<Self> {
         let path = request.path();
         if state.query_origins.is_empty()
             || INGESTION_PATHS.contains(&path)
-            || path.starts_with(segment::PREFIX)
+            || path.starts_with(error_reader::PREFIX)
             || state.extra_paths.paths().any(|extra| extra == path)
         {
             return None;
@@ -45,7 +45,7 @@ impl Page {
     }
 
     /// Answers the question of a browser whether the page may send a request. A preflight has no token: the request itself decides.
-    pub(super) fn preflight(&self, request: &ServiceRequest) -> Option<HttpResponse> {
+    pub(crate) fn preflight(&self, request: &HttpRequest) -> Option<HttpResponse> {
         let is_preflight =
             request.method() == Method::OPTIONS && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
         self.origin.as_ref().filter(|_| is_preflight)?;
@@ -57,7 +57,7 @@ impl Page {
     }
 
     /// Lets the page read an answer. Pages send their tokens themselves, so that credentials of the browser aren't allowed.
-    pub(super) fn allow(self, headers: &mut HeaderMap) {
+    pub(crate) fn allow(self, headers: &mut HeaderMap) {
         headers.append(header::VARY, HeaderValue::from_static("Origin"));
         if let Some(origin) = self.origin {
             headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);

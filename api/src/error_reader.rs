@@ -1,16 +1,16 @@
 //! Errors of Segment's API, in the shape that its SDKs read, and for the pages that they run in.
 
-use actix_web::dev::ServiceRequest;
 use actix_web::http::header::{self, HeaderValue};
 
+use crate::request::HttpRequest;
 use crate::respond::error::ApiError;
 
 /// What the paths of Segment's API begin with.
-pub(super) const PREFIX: &str = "/v1/";
+pub(crate) const PREFIX: &str = "/v1/";
 
 /// Who reads an error.
 #[derive(Debug)]
-pub(super) enum ErrorReader {
+pub(crate) enum ErrorReader {
     /// One of Segment's SDKs, perhaps on a page of this origin.
     Sdk(Option<HeaderValue>),
     /// Anybody else.
@@ -19,7 +19,7 @@ pub(super) enum ErrorReader {
 
 impl ErrorReader {
     /// The one that sent a request.
-    pub(super) fn of(request: &ServiceRequest) -> Self {
+    pub(crate) fn of(request: &HttpRequest) -> Self {
         if !request.path().starts_with(PREFIX) {
             return Self::Other;
         }
@@ -27,7 +27,7 @@ impl ErrorReader {
     }
 
     /// Returns the error as the reader knows errors.
-    pub(super) fn readable(&self, error: ApiError) -> ApiError {
+    pub(crate) fn readable(&self, error: ApiError) -> ApiError {
         match self {
             Self::Sdk(origin) => error.for_segment(origin.clone()),
             Self::Other => error,
