@@ -7,8 +7,13 @@ use headcount_api::endpoints::Endpoints;
 use crate::http::resources;
 
 /// The endpoints. The router tries paths nearly in this order, and most requests are events.
-pub(crate) const ENDPOINTS: [Endpoints; 4] =
-    [resources::ENDPOINTS, headcount_questions::ENDPOINTS, headcount_organization::ENDPOINTS, headcount_upkeep::ENDPOINTS];
+pub(crate) const ENDPOINTS: [Endpoints; 5] = [
+    headcount_events::ENDPOINTS,
+    resources::ENDPOINTS,
+    headcount_questions::ENDPOINTS,
+    headcount_organization::ENDPOINTS,
+    headcount_upkeep::ENDPOINTS,
+];
 
 /// Makes the states that the handlers of a server share.
 pub(crate) fn states(engine: &Engine) -> Vec<FeatureState> {
