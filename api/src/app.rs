@@ -22,9 +22,6 @@ use crate::turns::WaitingQuestions;
 /// The host of a request that names none.
 const DEFAULT_HOST: &str = "localhost:8080";
 
-/// The state of a feature, which its handlers share.
-pub type FeatureState = Box<dyn Any + Send + Sync>;
-
 /// The state that every handler has.
 #[derive(Debug)]
 pub struct AppState {
@@ -48,10 +45,10 @@ pub struct AppState {
     pub waiting: WaitingQuestions,
     /// The counts of answers so far.
     pub request_metrics: RequestMetrics,
-    /// Returns the OpenAPI document, as JSON.
-    pub document: fn() -> &'static str,
     /// The states of the features.
     pub features: Vec<FeatureState>,
+    /// Returns the OpenAPI document, as JSON.
+    pub document: fn() -> &'static str,
 }
 
 impl AppState {

@@ -9,6 +9,8 @@ use utoipa::openapi::{HttpMethod, OpenApi};
 
 use crate::app::FeatureState;
 use crate::dispatch::Endpoint;
+use crate::extra_paths::ExtraPaths;
+use crate::routes::Router;
 
 /// An operation of the document: its path and its methods, and what answers them.
 pub type Operation = (String, Vec<HttpMethod>, Endpoint);
@@ -22,6 +24,8 @@ pub struct Endpoints {
     pub document: fn() -> OpenApi,
     /// Makes the state of a server that handlers ask for with [`AppState::of`](crate::app::AppState::of).
     pub state: Option<fn(&Engine) -> FeatureState>,
+    /// Adds paths that are not in the document.
+    pub paths: Option<fn(&mut Router, &ExtraPaths)>,
 }
 
 impl Endpoints {
@@ -29,6 +33,12 @@ impl Endpoints {
     #[must_use]
     pub const fn with_state(self, state: fn(&Engine) -> FeatureState) -> Self {
         Self { state: Some(state), ..self }
+    }
+
+    /// Adds paths that are not in the document.
+    #[must_use]
+    pub const fn with_paths(self, paths: fn(&mut Router, &ExtraPaths)) -> Self {
+        Self { paths: Some(paths), ..self }
     }
 }
 
@@ -77,6 +87,6 @@ macro_rules! endpoints {
         #[openapi(paths($($($module)::+::$handler),*))]
         struct Document;
 
-        $crate::endpoints::Endpoints { operations, document: <Document as ::utoipa::OpenApi>::openapi, state: None }
+        $crate::endpoints::Endpoints { operations, document: <Document as ::utoipa::OpenApi>::openapi, state: None, paths: None }
     }};
 }

@@ -5,7 +5,6 @@ use std::io;
 use std::sync::LazyLock;
 
 use actix_web::HttpResponse;
-use actix_web::http::Method;
 use headcount_api::call::{ApiCall, at_once};
 use headcount_api::extra_paths::ExtraPaths;
 use headcount_api::extract::auth;
@@ -18,8 +17,6 @@ use headcount_api::routes::{Router, Routes};
 use utoipa::{Modify, OpenApi};
 
 use crate::http::features::ENDPOINTS;
-use crate::http::resources;
-use crate::http::resources::events::cors;
 use crate::http::resources::{docs, health, metrics, page};
 
 /// What the document says besides the endpoints.
@@ -66,19 +63,9 @@ pub(crate) fn routes(extra: &ExtraPaths) -> io::Result<Routes> {
     for (path, methods, endpoint) in ENDPOINTS.iter().flat_map(|endpoints| (endpoints.operations)()) {
         router.operation(&path, &methods, endpoint);
     }
-    if let Some(path) = &extra.collect {
-        router.on(path, Method::POST, |call| Box::pin(resources::events::track::track_alias(call)));
-        router.on(path, Method::GET, |call| Box::pin(resources::events::pixel::pixel(call)));
+    for add in ENDPOINTS.iter().filter_map(|endpoints| endpoints.paths) {
+        add(&mut router, extra);
     }
-    for path in ["/i", "/track", "/i/batch"].into_iter().chain(extra.collect.as_deref()) {
-        router.on(path, Method::OPTIONS, cors::preflight);
-    }
-    if let Some(path) = &extra.script {
-        for method in [Method::GET, Method::HEAD] {
-            router.on(path, method, |call| Box::pin(resources::tracker::tracker(call)));
-        }
-    }
-    resources::segment::add_further_paths(&mut router);
     docs::add_assets(&mut router);
     page::add_page(&mut router);
     // For other nodes: any other request finds nothing there, whatever its method.

@@ -7,7 +7,8 @@ use headcount_api::endpoints::Endpoints;
 use crate::http::resources;
 
 /// The endpoints. The router tries paths nearly in this order, and most requests are events.
-pub(crate) const ENDPOINTS: [Endpoints; 6] = [
+pub(crate) const ENDPOINTS: [Endpoints; 7] = [
+    headcount_events::ENDPOINTS,
     resources::ENDPOINTS,
     headcount_questions::ENDPOINTS,
     headcount_organization::ENDPOINTS,

@@ -37,8 +37,7 @@ use headcount_api::turns::WaitingQuestions;
 use headcount_control::OperatorToken;
 use ipnet::IpNet;
 
-use crate::http::endpoints;
-use crate::http::features;
+use crate::http::{endpoints, features};
 use connection::{BoundedConnection, HeadBytes, LastRequest};
 use starting::StartingServer;
 use thread::ServerThread;
@@ -249,8 +248,8 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
         waiting: WaitingQuestions::default(),
         request_metrics: RequestMetrics::new().map_err(io::Error::other)?,
         operator: operator_token(&engine),
-        document: endpoints::json,
         features: features::states(&engine),
+        document: endpoints::json,
     });
     let (heads, answers) = (HeadBytes::default(), LargeAnswers::default());
     // Each connection may need another one to another node.

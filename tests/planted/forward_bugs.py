@@ -8,7 +8,7 @@ BUGS = [
     # Which requests, and where to.
     ("a request goes from node to node", "Owner::There(address) if request.first_node().is_none() => Ok(Some(OwnerNode { partition, address, holder })),", "Owner::There(address) => Ok(Some(OwnerNode { partition, address, holder })),"),
     ("keys and shares travel", "public_keys => list: Project(Admin, Admin);", "public_keys => list: Project(Admin, Admin), ProjectOwner(Reads);"),
-    ("an import only reads", "events::track => import: Project(EventsWrite, Admin), ProjectOwner(Records);", "events::track => import: Project(EventsWrite, Admin), ProjectOwner(Reads);"),
+    ("an import only reads", "track => import: Project(EventsWrite, Admin), ProjectOwner(Records);", "track => import: Project(EventsWrite, Admin), ProjectOwner(Reads);"),
     ("strangers hear of the owner's state", "_ if !auth::is_visible(state, request, project) => Ok(None),", ""),
     # Failures.
     ("events without an answer may be sent again", "Travel::Records => ApiError::outcome_unknown(),", 'Travel::Records => ApiError::overloaded("again"),'),

@@ -218,7 +218,7 @@ SUITES = [
     Suite(("cluster",), node_bugs.MOVING_NODE_BUGS, PROGRAM, try_moving),
     Suite(("cluster",), version_bugs.BUGS, PROGRAM, try_versions),
     Suite(ENGINE, version_bugs.ENGINE_BUGS, PROGRAM, try_versions),
-    Suite(("api", "features/organization", PROGRAM), forward_bugs.BUGS, PROGRAM, try_forward),
+    Suite(("api", "features/events", "features/organization", PROGRAM), forward_bugs.BUGS, PROGRAM, try_forward),
 ]
 
 

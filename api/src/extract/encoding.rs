@@ -20,6 +20,12 @@ const LEAST_ALLOCATED_BYTES: usize = 64 << 10;
 /// The largest window of a zstd body: 8 MiB, as RFC 9659 demands of the encoding in HTTP.
 const MAX_ZSTD_WINDOW_LOG: u32 = 23;
 
+/// Whether a client reads gzip.
+pub fn takes_gzip(request: &HttpRequest) -> bool {
+    let encodings = request.headers().get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
+    encodings.is_some_and(|encodings| encodings.contains("gzip"))
+}
+
 /// Returns a body of a request without its encoding. It is at most as large as the limit.
 pub(super) fn decode(request: &HttpRequest, body: Bytes, limit_bytes: usize) -> Result<Bytes, ApiError> {
     let Some(encoding) = request.headers().get(header::CONTENT_ENCODING) else { return Ok(body) };

@@ -148,12 +148,21 @@ pub async fn read_bytes(
 }
 
 /// Defines a struct for a JSON body: reading, checks and documentation. Each field is followed by the function of [`Fields`] that reads
-/// it, with its argument: `optional` or `required` and what is expected, or `with` and a function.
+/// it, with its argument: `optional` or `required` and what is expected, or `with` and a function. `into`: it becomes a struct of the
+/// engine with the same fields.
 #[macro_export]
 macro_rules! json_body {
+    (@into $name:ident [$($field:ident)*]) => {};
+    (@into $name:ident [$($field:ident)*] $target:ident) => {
+        impl From<$name> for $target {
+            fn from($name { $($field),* }: $name) -> Self {
+                Self { $($field),* }
+            }
+        }
+    };
     (
         $(#[$summary:meta])+
-        $visibility:vis struct $name:ident {
+        $visibility:vis struct $name:ident $(into $target:ident)? {
             $($(#[$attribute:meta])* $field:ident: $type:ty = $read:ident($argument:expr),)*
         }
     ) => {
@@ -169,6 +178,8 @@ macro_rules! json_body {
                 Ok(Self { $($field: fields.$read(stringify!($field), $argument)?,)* })
             }
         }
+
+        $crate::json_body!(@into $name [$($field)*] $($target)?);
     };
 }
 pub use json_body;

@@ -4,7 +4,7 @@
 pub mod auth;
 pub mod body;
 pub mod cookie;
-mod encoding;
+pub mod encoding;
 pub mod filters;
 pub mod json;
 pub mod parameters;

@@ -74,15 +74,19 @@ impl<A: utoipa::ToSchema> utoipa::ToSchema for Completed<A> {
     }
 }
 
-/// Defines an answer, and how it is made of a value of the engine.
+/// Defines an answer, and how it is made of a value of the engine: of its field of the same name, or as
+/// the expression behind the type says, which knows the value by the name between the bars.
 #[macro_export]
 macro_rules! answer {
-    (
-        $(#[$summary:meta])+
-        $visibility:vis struct $name:ident from $source:ty {
-            $($(#[$attribute:meta])* $field:ident: $type:ty,)*
-        }
-    ) => {
+    (@field $value:ident.$field:ident) => {
+        $value.$field.into()
+    };
+    (@field $value:ident.$field:ident $make:expr) => {
+        $make
+    };
+    ($(#[$summary:meta])+ $visibility:vis struct $name:ident from |$value:ident: $source:ty| {
+        $($(#[$attribute:meta])* $field:ident: $type:ty $(= $make:expr)?,)*
+    }) => {
         $(#[$summary])+
         #[derive(Debug, serde::Serialize, utoipa::ToSchema)]
         $visibility struct $name {
@@ -90,10 +94,13 @@ macro_rules! answer {
         }
 
         impl From<$source> for $name {
-            fn from(value: $source) -> Self {
-                Self { $($field: value.$field.into(),)* }
+            fn from($value: $source) -> Self {
+                Self { $($field: $crate::answer!(@field $value.$field $($make)?),)* }
             }
         }
+    };
+    ($(#[$summary:meta])+ $visibility:vis struct $name:ident from $source:ty { $($fields:tt)* }) => {
+        $crate::answer! { $(#[$summary])+ $visibility struct $name from |value: $source| { $($fields)* } }
     };
 }
 pub use answer;

@@ -33,41 +33,27 @@ pub(crate) struct ActionsAnswer {
     balance: u64,
 }
 
-/// A change of the balance.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ActionRow {
-    /// The entry's id.
-    id: String,
-    /// When.
-    at: Timestamp,
-    /// By how much.
-    change: i64,
-    /// The balance after it.
-    #[schema(minimum = 0)]
-    balance: u64,
-    /// Why.
-    #[schema(schema_with = reasons)]
-    reason: ActionReason,
-    /// The build of a company profile that it is about; null for none.
-    #[schema(required)]
-    run_id: Option<String>,
-    /// The token of whoever made it; null for none.
-    #[schema(required)]
-    token_id: Option<String>,
-}
-
-impl From<ActionEntry> for ActionRow {
-    fn from(entry: ActionEntry) -> Self {
-        let ActionEntry { id, at, change, balance, reason, run_id, token_id } = entry;
-        Self {
-            id: id.into(),
-            at: at.into(),
-            change,
-            balance,
-            reason,
-            run_id: run_id.map(Into::into),
-            token_id: token_id.map(Into::into),
-        }
+answer! {
+    /// A change of the balance.
+    pub(crate) struct ActionRow from |entry: ActionEntry| {
+        /// The entry's id.
+        id: String,
+        /// When.
+        at: Timestamp,
+        /// By how much.
+        change: i64,
+        /// The balance after it.
+        #[schema(minimum = 0)]
+        balance: u64,
+        /// Why.
+        #[schema(schema_with = reasons)]
+        reason: ActionReason,
+        /// The build of a company profile that it is about; null for none.
+        #[schema(required)]
+        run_id: Option<String> = entry.run_id.map(Into::into),
+        /// The token of whoever made it; null for none.
+        #[schema(required)]
+        token_id: Option<String> = entry.token_id.map(Into::into),
     }
 }
 

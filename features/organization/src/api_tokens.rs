@@ -56,36 +56,37 @@ json_body! {
     }
 }
 
-/// A token, without its secret.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct TokenAnswer {
-    /// Its id, which is not secret.
-    token_id: String,
-    /// Its name.
-    name: String,
-    /// The role in the organization.
-    #[schema(schema_with = schemas::role)]
-    role: Role,
-    /// What it may be used for.
-    #[schema(schema_with = schemas::scopes)]
-    scopes: Vec<Scope>,
-    /// The one project that it is for; null: all.
-    #[schema(required)]
-    project_id: Option<String>,
-    /// When it was made.
-    created_at: Timestamp,
-    /// From when on it is refused; null: never.
-    #[schema(required)]
-    expires_at: Option<Timestamp>,
-    /// The member who holds it; null: none.
-    #[schema(required)]
-    member_id: Option<String>,
-    /// How many requests a second may be sent with it; 0: no limit.
-    #[schema(maximum = 1_000_000)]
-    rate_limit: u32,
-    /// How many may be sent at once after a pause; 0: no limit.
-    #[schema(maximum = 1_000_000)]
-    burst: u32,
+answer! {
+    /// A token, without its secret.
+    pub(crate) struct TokenAnswer from |token: &ApiToken| {
+        /// Its id, which is not secret.
+        token_id: String = token.token_id.to_string(),
+        /// Its name.
+        name: String = token.name.clone(),
+        /// The role in the organization.
+        #[schema(schema_with = schemas::role)]
+        role: Role,
+        /// What it may be used for.
+        #[schema(schema_with = schemas::scopes)]
+        scopes: Vec<Scope> = token.scopes.clone(),
+        /// The one project that it is for; null: all.
+        #[schema(required)]
+        project_id: Option<String> = token.project.map(|project| project.to_string()),
+        /// When it was made.
+        created_at: Timestamp,
+        /// From when on it is refused; null: never.
+        #[schema(required)]
+        expires_at: Option<Timestamp> = token.expires_at.map(Into::into),
+        /// The member who holds it; null: none.
+        #[schema(required)]
+        member_id: Option<String> = token.member.as_ref().map(ToString::to_string),
+        /// How many requests a second may be sent with it; 0: no limit.
+        #[schema(maximum = 1_000_000)]
+        rate_limit: u32 = token.rate_limit.map_or(0, |limit| limit.per_second),
+        /// How many may be sent at once after a pause; 0: no limit.
+        #[schema(maximum = 1_000_000)]
+        burst: u32 = token.rate_limit.map_or(0, RateLimit::burst),
+    }
 }
 
 /// A token that was just made.
@@ -129,23 +130,6 @@ pub(crate) struct TokensAnswer {
     api_tokens: Vec<TokenAnswer>,
     /// Whether some are left out: never.
     truncated: bool,
-}
-
-impl From<&ApiToken> for TokenAnswer {
-    fn from(token: &ApiToken) -> Self {
-        Self {
-            token_id: token.token_id.to_string(),
-            name: token.name.clone(),
-            role: token.role,
-            scopes: token.scopes.clone(),
-            project_id: token.project.map(|project| project.to_string()),
-            created_at: token.created_at.into(),
-            expires_at: token.expires_at.map(Into::into),
-            member_id: token.member.as_ref().map(ToString::to_string),
-            rate_limit: token.rate_limit.map_or(0, |limit| limit.per_second),
-            burst: token.rate_limit.map_or(0, RateLimit::burst),
-        }
-    }
 }
 
 impl NewTokenAnswer {

@@ -37,61 +37,65 @@ pub(crate) struct AuditAnswer {
     truncated: bool,
 }
 
-/// One change.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct AuditRow {
-    /// The entry's id.
-    id: String,
-    /// The time of the change.
-    at: Timestamp,
-    /// Who made it.
-    actor: ActorRow,
-    /// What was done.
-    #[schema(schema_with = actions)]
-    action: AuditAction,
-    /// To what.
-    target: TargetRow,
-    /// The fields that changed. What is made has no fields before, what is removed none after.
-    changes: BTreeMap<String, FieldChangeRow>,
-    /// The id of the request; null if it was none.
-    #[schema(required)]
-    request_id: Option<String>,
+answer! {
+    /// One change.
+    pub(crate) struct AuditRow from |entry: AuditEntry| {
+        /// The entry's id.
+        id: String,
+        /// The time of the change.
+        at: Timestamp,
+        /// Who made it.
+        actor: ActorRow,
+        /// What was done.
+        #[schema(schema_with = actions)]
+        action: AuditAction,
+        /// To what.
+        target: TargetRow,
+        /// The fields that changed. What is made has no fields before, what is removed none after.
+        changes: BTreeMap<String, FieldChangeRow> = entry.changes.into_iter().map(|(field, change)| (field, change.into())).collect(),
+        /// The id of the request; null if it was none.
+        #[schema(required)]
+        request_id: Option<String>,
+    }
 }
 
-/// Who made a change.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ActorRow {
-    /// What kind of actor it is.
-    #[schema(schema_with = actor_kinds)]
-    kind: ActorKind,
-    /// The token; null if the actor has none.
-    #[schema(required)]
-    token_id: Option<String>,
-    /// The member who held the token; null if nobody did.
-    #[schema(required)]
-    member_id: Option<String>,
+answer! {
+    /// Who made a change.
+    pub(crate) struct ActorRow from |actor: Actor| {
+        /// What kind of actor it is.
+        #[schema(schema_with = actor_kinds)]
+        kind: ActorKind,
+        /// The token; null if the actor has none.
+        #[schema(required)]
+        token_id: Option<String> = actor.token_id.map(Into::into),
+        /// The member who held the token; null if nobody did.
+        #[schema(required)]
+        member_id: Option<String> = actor.member_id.map(Into::into),
+    }
 }
 
-/// What a change was made to.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct TargetRow {
-    /// Its type.
-    #[serde(rename = "type")]
-    #[schema(schema_with = target_types)]
-    kind: TargetType,
-    /// Its id.
-    id: String,
+answer! {
+    /// What a change was made to.
+    pub(crate) struct TargetRow from AuditTarget {
+        /// Its type.
+        #[serde(rename = "type")]
+        #[schema(schema_with = target_types)]
+        kind: TargetType,
+        /// Its id.
+        id: String,
+    }
 }
 
-/// The value of a field before and after a change.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct FieldChangeRow {
-    /// Before; null if there was none.
-    #[schema(required)]
-    from: Value,
-    /// After; null if there is none.
-    #[schema(required)]
-    to: Value,
+answer! {
+    /// The value of a field before and after a change.
+    pub(crate) struct FieldChangeRow from FieldChange {
+        /// Before; null if there was none.
+        #[schema(required)]
+        from: Value,
+        /// After; null if there is none.
+        #[schema(required)]
+        to: Value,
+    }
 }
 
 fn actions() -> Object {
@@ -106,25 +110,6 @@ fn actor_kinds() -> Object {
 
 fn target_types() -> Object {
     schemas::named::<TargetType>("Its type.")
-}
-
-impl From<AuditEntry> for AuditRow {
-    fn from(entry: AuditEntry) -> Self {
-        let AuditEntry { id, at, actor, action, target, changes, request_id } = entry;
-        let Actor { kind, token_id, member_id } = actor;
-        let actor = ActorRow { kind, token_id: token_id.map(Into::into), member_id: member_id.map(Into::into) };
-        let AuditTarget { kind, id: target_id } = target;
-        let change = |(field, FieldChange { from, to })| (field, FieldChangeRow { from, to });
-        Self {
-            id: id.into(),
-            at: at.into(),
-            actor,
-            action,
-            target: TargetRow { kind, id: target_id },
-            changes: changes.into_iter().map(change).collect(),
-            request_id,
-        }
-    }
 }
 
 impl AuditParameters {

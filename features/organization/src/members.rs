@@ -41,21 +41,22 @@ json_body! {
     }
 }
 
-/// A member: a person who holds API tokens.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct MemberAnswer {
-    /// The member's id.
-    member_id: String,
-    /// The e-mail address, in lower case.
-    email: String,
-    /// The name; null if there is none.
-    #[schema(required)]
-    name: Option<String>,
-    /// The role.
-    #[schema(schema_with = schemas::role)]
-    role: Role,
-    /// The time of creation.
-    created_at: Timestamp,
+answer! {
+    /// A member: a person who holds API tokens.
+    pub(crate) struct MemberAnswer from |member: &Member| {
+        /// The member's id.
+        member_id: String = member.id.to_string(),
+        /// The e-mail address, in lower case.
+        email: String = member.email.clone(),
+        /// The name; null if there is none.
+        #[schema(required)]
+        name: Option<String> = member.name.clone(),
+        /// The role.
+        #[schema(schema_with = schemas::role)]
+        role: Role,
+        /// The time of creation.
+        created_at: Timestamp,
+    }
 }
 
 /// The members of an organization.
@@ -65,18 +66,6 @@ pub(crate) struct MembersAnswer {
     members: Vec<MemberAnswer>,
     /// Whether some are left out: never.
     truncated: bool,
-}
-
-impl From<&Member> for MemberAnswer {
-    fn from(member: &Member) -> Self {
-        Self {
-            member_id: member.id.to_string(),
-            email: member.email.clone(),
-            name: member.name.clone(),
-            role: member.role,
-            created_at: member.created_at.into(),
-        }
-    }
 }
 
 /// Checks that only owners create, change and remove owners.

@@ -21,7 +21,7 @@ use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, Type}
 json_body! {
     /// A change of the organization: absent fields stay unchanged.
     #[schema(example = json!({"name": "Acme", "timezone": "Europe/Berlin", "fx_rates": {"EUR": 1.08}}))]
-    pub(crate) struct OrganizationPatchShape {
+    pub(crate) struct OrganizationPatchShape into OrganizationPatch {
         /// Another name.
         #[schema(min_length = 1, max_length = 200)]
         name: Option<String> = optional("a string"),
@@ -47,28 +47,29 @@ fn capability_names() -> String {
     format!("a list of: {}", Capability::names().join(", "))
 }
 
-/// An organization.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct OrganizationAnswer {
-    /// Its id.
-    organization_id: String,
-    /// Its name.
-    name: String,
-    /// The timezone of its days: an IANA name.
-    timezone: String,
-    /// The currency of figures over several projects.
-    currency: String,
-    /// The worth of one unit of each currency in USD; USD itself is 1 and not listed.
-    #[schema(schema_with = fx_rates)]
-    fx_rates: BTreeMap<String, ExactRate>,
-    /// The optional features that it may use.
-    #[schema(schema_with = schemas::capabilities)]
-    capabilities: Vec<Capability>,
-    /// How many Actions are left.
-    #[schema(minimum = 0)]
-    actions_balance: u64,
-    /// When it was made.
-    created_at: Timestamp,
+answer! {
+    /// An organization.
+    pub(crate) struct OrganizationAnswer from |organization: &Organization| {
+        /// Its id.
+        organization_id: String = organization.id.to_string(),
+        /// Its name.
+        name: String = organization.name.clone(),
+        /// The timezone of its days: an IANA name.
+        timezone: String = organization.timezone.name().to_owned(),
+        /// The currency of figures over several projects.
+        currency: String = organization.currency.to_string(),
+        /// The worth of one unit of each currency in USD; USD itself is 1 and not listed.
+        #[schema(schema_with = fx_rates)]
+        fx_rates: BTreeMap<String, ExactRate> = exact(&organization.fx_rates),
+        /// The optional features that it may use.
+        #[schema(schema_with = schemas::capabilities)]
+        capabilities: Vec<Capability> = organization.capabilities.clone(),
+        /// How many Actions are left.
+        #[schema(minimum = 0)]
+        actions_balance: u64,
+        /// When it was made.
+        created_at: Timestamp,
+    }
 }
 
 /// A rate, written as the decimal that it is.
@@ -82,6 +83,10 @@ impl Serialize for ExactRate {
     }
 }
 
+fn exact(rates: &Rates) -> BTreeMap<String, ExactRate> {
+    rates.iter().map(|(currency, rate)| (currency.to_string(), ExactRate(*rate))).collect()
+}
+
 fn fx_rates() -> Object {
     let rate = ObjectBuilder::new().schema_type(Type::Number).minimum(Some(1e-9)).maximum(Some(1e6));
     let code = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[A-Za-z]{3}$")).build();
@@ -91,22 +96,6 @@ fn fx_rates() -> Object {
         .property_names(Some(code))
         .additional_properties(Some(AdditionalProperties::from(rate)))
         .build()
-}
-
-impl From<&Organization> for OrganizationAnswer {
-    fn from(organization: &Organization) -> Self {
-        let rate = |(currency, rate): (&Currency, &Rate)| (currency.to_string(), ExactRate(*rate));
-        Self {
-            organization_id: organization.id.to_string(),
-            name: organization.name.clone(),
-            timezone: organization.timezone.name().to_owned(),
-            currency: organization.currency.to_string(),
-            fx_rates: organization.fx_rates.iter().map(rate).collect(),
-            capabilities: organization.capabilities.clone(),
-            actions_balance: organization.actions_balance,
-            created_at: organization.created_at.into(),
-        }
-    }
 }
 
 /// Reads the table of rates, each by the text of its number.
@@ -146,11 +135,9 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller
 pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     let id = caller.organization();
-    let OrganizationPatchShape { name, timezone, currency, fx_rates, capabilities, actions_balance } =
-        json::read(&state, &request, payload).await?;
-    let patch = OrganizationPatch { name, timezone, currency, fx_rates, capabilities, actions_balance };
+    let patch: OrganizationPatchShape = json::read(&state, &request, payload).await?;
     let organization = management::change(&state, caller.author(&state, &request), move |registry, by| {
-        registry.update_organization(id, patch, by)
+        registry.update_organization(id, patch.into(), by)
     })
     .await?;
     Ok(HttpResponse::Ok().json(OrganizationAnswer::from(&*organization)))

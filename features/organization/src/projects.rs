@@ -15,7 +15,7 @@ use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, Schem
 json_body! {
     /// A project to be made.
     #[schema(example = json!({"name": "Shop", "currency": "EUR", "allowed_origins": ["https://shop.example"]}))]
-    pub(crate) struct NewProjectShape {
+    pub(crate) struct NewProjectShape into NewProject {
         /// Its name.
         #[schema(min_length = 1, max_length = 200)]
         name: String = required("a string"),
@@ -91,51 +91,59 @@ json_body! {
     }
 }
 
-/// A project.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ProjectAnswer {
-    /// Its id.
-    project_id: String,
-    /// Its name.
-    name: String,
-    /// The currency of its figures.
-    currency: String,
-    /// Its newest public key: the one to put into pages.
-    public_key: String,
-    /// All keys that are valid, oldest first.
-    public_keys: Vec<String>,
-    /// Which web origins may send events; empty: any.
-    allowed_origins: Vec<String>,
-    /// Whether visitors without ids are distinguished by a daily hash.
-    cookieless: bool,
-    /// The policy for events of crawlers, monitors and previewers.
-    #[schema(schema_with = schemas::bots)]
-    bots: BotPolicy,
-    /// The policy for events that carry a privacy signal.
-    #[schema(schema_with = schemas::signals_policy)]
-    signals_policy: SignalsPolicy,
-    /// Whether money sent with a public key is kept on the event and not counted.
-    server_only_revenue: bool,
-    /// For how many days events are kept, today included; null: for ever.
-    #[schema(required)]
-    retention_days: Option<u32>,
-    /// The first day of which events are kept; null: all days. It never falls.
-    #[schema(required, value_type = Option<String>, format = Date)]
-    retention_floor: Option<String>,
-    /// How many events a second may be sent with its public keys together; 0: no limit.
-    #[schema(maximum = 1_000_000)]
-    rate_limit: u32,
-    /// How many may be sent at once after a pause; 0: no limit.
-    #[schema(maximum = 1_000_000)]
-    burst: u32,
-    /// How many different things it may have over its lifetime.
-    quotas: QuotasAnswer,
-    /// Hosts of its own sites, each with its subdomains: links from there are no referrers.
-    own_domains: Vec<String>,
-    /// Other hosts that are no referrers, each with its subdomains.
-    ignored_referrers: Vec<String>,
-    /// When it was made.
-    created_at: Timestamp,
+/// A project, the first day of which it keeps events, and its quotas.
+pub(crate) struct ShownProject<'p> {
+    project: &'p Project,
+    floor: Option<Day>,
+    quotas: Quotas,
+}
+
+answer! {
+    /// A project.
+    pub(crate) struct ProjectAnswer from |shown: ShownProject<'_>| {
+        /// Its id.
+        project_id: String = shown.project.id.to_string(),
+        /// Its name.
+        name: String = shown.project.name.clone(),
+        /// The currency of its figures.
+        currency: String = shown.project.currency.to_string(),
+        /// Its newest public key: the one to put into pages.
+        public_key: String = shown.project.public_keys.last().cloned().unwrap_or_default(),
+        /// All keys that are valid, oldest first.
+        public_keys: Vec<String> = shown.project.public_keys.clone(),
+        /// Which web origins may send events; empty: any.
+        allowed_origins: Vec<String> = shown.project.allowed_origins.clone(),
+        /// Whether visitors without ids are distinguished by a daily hash.
+        cookieless: bool = shown.project.cookieless,
+        /// The policy for events of crawlers, monitors and previewers.
+        #[schema(schema_with = schemas::bots)]
+        bots: BotPolicy = shown.project.bots,
+        /// The policy for events that carry a privacy signal.
+        #[schema(schema_with = schemas::signals_policy)]
+        signals_policy: SignalsPolicy = shown.project.signals_policy,
+        /// Whether money sent with a public key is kept on the event and not counted.
+        server_only_revenue: bool = shown.project.server_only_revenue,
+        /// For how many days events are kept, today included; null: for ever.
+        #[schema(required)]
+        retention_days: Option<u32> = shown.project.retention_days,
+        /// The first day of which events are kept; null: all days. It never falls.
+        #[schema(required, value_type = Option<String>, format = Date)]
+        retention_floor: Option<String> = shown.floor.map(|floor| floor.to_string()),
+        /// How many events a second may be sent with its public keys together; 0: no limit.
+        #[schema(maximum = 1_000_000)]
+        rate_limit: u32 = shown.project.rate_limit.map_or(0, |limit| limit.per_second),
+        /// How many may be sent at once after a pause; 0: no limit.
+        #[schema(maximum = 1_000_000)]
+        burst: u32 = shown.project.rate_limit.map_or(0, RateLimit::burst),
+        /// How many different things it may have over its lifetime.
+        quotas: QuotasAnswer,
+        /// Hosts of its own sites, each with its subdomains: links from there are no referrers.
+        own_domains: Vec<String> = shown.project.own_domains.clone(),
+        /// Other hosts that are no referrers, each with its subdomains.
+        ignored_referrers: Vec<String> = shown.project.ignored_referrers.clone(),
+        /// When it was made.
+        created_at: Timestamp = shown.project.created_at.into(),
+    }
 }
 
 /// The projects of an organization.
@@ -157,50 +165,8 @@ impl ProjectAnswer {
     /// Shows a project and the first day of which it keeps events.
     async fn of(state: &AppState, organization: OrganizationId, project: &Project) -> Result<Self, ApiError> {
         let floors = state.engine.floors(organization, &[project.id]).await?;
-        Ok(Self::new(project, floors.into_iter().flatten().next(), state.engine.quotas(project.id)))
-    }
-
-    fn new(project: &Project, floor: Option<Day>, quotas: Quotas) -> Self {
-        Self {
-            project_id: project.id.to_string(),
-            name: project.name.clone(),
-            currency: project.currency.to_string(),
-            public_key: project.public_keys.last().cloned().unwrap_or_default(),
-            public_keys: project.public_keys.clone(),
-            allowed_origins: project.allowed_origins.clone(),
-            cookieless: project.cookieless,
-            bots: project.bots,
-            signals_policy: project.signals_policy,
-            server_only_revenue: project.server_only_revenue,
-            retention_days: project.retention_days,
-            retention_floor: floor.map(|floor| floor.to_string()),
-            rate_limit: project.rate_limit.map_or(0, |limit| limit.per_second),
-            burst: project.rate_limit.map_or(0, RateLimit::burst),
-            quotas: quotas.into(),
-            own_domains: project.own_domains.clone(),
-            ignored_referrers: project.ignored_referrers.clone(),
-            created_at: project.created_at.into(),
-        }
-    }
-}
-
-impl From<NewProjectShape> for NewProject {
-    fn from(shape: NewProjectShape) -> Self {
-        let NewProjectShape { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue, .. } =
-            shape;
-        let NewProjectShape { retention_days, own_domains, ignored_referrers, .. } = shape;
-        Self {
-            name,
-            currency,
-            allowed_origins,
-            cookieless,
-            bots,
-            signals_policy,
-            server_only_revenue,
-            retention_days,
-            own_domains,
-            ignored_referrers,
-        }
+        let floor = floors.into_iter().flatten().next();
+        Ok(ShownProject { project, floor, quotas: state.engine.quotas(project.id) }.into())
     }
 }
 
@@ -238,7 +204,8 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
     let ids: Vec<_> = projects.iter().map(|project| project.id).collect();
     let floors = state.engine.floors(caller.organization(), &ids).await?;
     let shown = projects.iter().zip(floors);
-    let projects = shown.map(|(project, floor)| ProjectAnswer::new(project, floor, state.engine.quotas(project.id))).collect();
+    let projects =
+        shown.map(|(project, floor)| ShownProject { project, floor, quotas: state.engine.quotas(project.id) }.into()).collect();
     etag::json(&request, &ProjectsAnswer { projects, truncated: false })
 }
 
@@ -259,7 +226,8 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
     apply_retention(&state, &project).await;
     // It is made, whether or not its owner can say of which days it keeps events.
     let answer = ProjectAnswer::of(&state, organization, &project).await;
-    let answer = answer.unwrap_or_else(|_| ProjectAnswer::new(&project, None, state.engine.quotas(project.id)));
+    let answer = answer
+        .unwrap_or_else(|_| ShownProject { project: &project, floor: None, quotas: state.engine.quotas(project.id) }.into());
     Ok(management::created(&answer))
 }
 

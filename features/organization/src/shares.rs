@@ -30,24 +30,25 @@ json_body! {
     }
 }
 
-/// A share, without its secret.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ShareAnswer {
-    /// Its id, which is not secret.
-    share_id: String,
-    /// The project that it shows.
-    project_id: String,
-    /// Its name.
-    name: String,
-    /// Whether it shows money.
-    revenue: bool,
-    /// The web origins whose pages may show it in a frame.
-    embed_origins: Vec<String>,
-    /// When it was made.
-    created_at: Timestamp,
-    /// From when on it is refused; null: never.
-    #[schema(required)]
-    expires_at: Option<Timestamp>,
+answer! {
+    /// A share, without its secret.
+    pub(crate) struct ShareAnswer from |share: &Share| {
+        /// Its id, which is not secret.
+        share_id: String = share.id.to_string(),
+        /// The project that it shows.
+        project_id: String = share.project.to_string(),
+        /// Its name.
+        name: String = share.name.clone(),
+        /// Whether it shows money.
+        revenue: bool,
+        /// The web origins whose pages may show it in a frame.
+        embed_origins: Vec<String> = share.embed_origins.clone(),
+        /// When it was made.
+        created_at: Timestamp,
+        /// From when on it is refused; null: never.
+        #[schema(required)]
+        expires_at: Option<Timestamp> = share.expires_at.map(Into::into),
+    }
 }
 
 /// A share that was just made.
@@ -79,20 +80,6 @@ pub(crate) struct SharesAnswer {
     shares: Vec<ShareAnswer>,
     /// Whether some are left out: never.
     truncated: bool,
-}
-
-impl From<&Share> for ShareAnswer {
-    fn from(share: &Share) -> Self {
-        Self {
-            share_id: share.id.to_string(),
-            project_id: share.project.to_string(),
-            name: share.name.clone(),
-            revenue: share.revenue,
-            embed_origins: share.embed_origins.clone(),
-            created_at: share.created_at.into(),
-            expires_at: share.expires_at.map(Into::into),
-        }
-    }
 }
 
 impl NewShareAnswer {

@@ -122,21 +122,22 @@ pub(crate) struct AggregateAnswer {
     timezone: String,
 }
 
-/// One group.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct GroupRow {
-    /// The value that its events share: a text for built-in fields, the JSON scalar for metadata. Null: they have none.
-    value: GroupValue,
-    /// The number of events.
-    count: u64,
-    /// The sum of the numbers; only if sums were asked for. Null if it is too large (1e32 or more).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Decimal>, required = false)]
-    total: Option<Option<Decimal>>,
-    /// The number of events that have a number; only if sums were asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, value_type = u64)]
-    summed: Option<u64>,
+answer! {
+    /// One group.
+    pub(crate) struct GroupRow from |row: AggregateRow| {
+        /// The value that its events share: a text for built-in fields, the JSON scalar for metadata. Null: they have none.
+        value: GroupValue = GroupValue(row.value),
+        /// The number of events.
+        count: u64,
+        /// The sum of the numbers; only if sums were asked for. Null if it is too large (1e32 or more).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<Decimal>, required = false)]
+        total: Option<Option<Decimal>> = row.sum.map(|sum| sum.total.map(Decimal)),
+        /// The number of events that have a number; only if sums were asked for.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(required = false, value_type = u64)]
+        summed: Option<u64> = row.sum.map(|sum| sum.summed),
+    }
 }
 
 /// A scalar, with its JSON type.
@@ -160,17 +161,6 @@ own_schema!(GroupValue, {
     let of = |values: OneOfBuilder, kind| values.item(Object::with_type(kind));
     [Type::String, Type::Number, Type::Boolean, Type::Null].into_iter().fold(OneOfBuilder::new(), of).into()
 });
-
-impl From<AggregateRow> for GroupRow {
-    fn from(row: AggregateRow) -> Self {
-        Self {
-            value: GroupValue(row.value),
-            count: row.count,
-            total: row.sum.map(|sum| sum.total.map(Decimal)),
-            summed: row.sum.map(|sum| sum.summed),
-        }
-    }
-}
 
 /// Events of a window, counted and summed by the values of one property.
 #[utoipa::path(

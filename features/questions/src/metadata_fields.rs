@@ -25,20 +25,15 @@ pub(crate) struct FieldsAnswer {
     truncated: bool,
 }
 
-/// A field in the metadata of events.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct FieldRow {
-    /// Its name in filters: `metadata.` and its path.
-    field: String,
-    /// The types of its values: those of `boolean`, `number` and `text` that occur, in this order.
-    types: Vec<String>,
-    /// How many events have it.
-    events: u64,
-}
-
-impl From<MetadataField> for FieldRow {
-    fn from(MetadataField { path, types, events }: MetadataField) -> Self {
-        Self { field: format!("metadata.{path}"), types: types.iter().map(ToString::to_string).collect(), events }
+answer! {
+    /// A field in the metadata of events.
+    pub(crate) struct FieldRow from |row: MetadataField| {
+        /// Its name in filters: `metadata.` and its path.
+        field: String = format!("metadata.{}", row.path),
+        /// The types of its values: those of `boolean`, `number` and `text` that occur, in this order.
+        types: Vec<String> = row.types.iter().map(ToString::to_string).collect(),
+        /// How many events have it.
+        events: u64,
     }
 }
 

@@ -233,30 +233,19 @@ pub(crate) struct CohortsAnswer {
     unconverted: BTreeMap<String, UnconvertedMoney>,
 }
 
-/// Those who were first seen in one month.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct CohortRow {
-    /// The month, `YYYY-MM`.
-    cohort: String,
-    /// How many accounts or identities, paying or not.
-    entities: i64,
-    /// Their orders less refunds, of all time.
-    revenue: Decimal,
-    /// How many orders, of all time.
-    orders: i64,
-    /// `revenue` / `entities`.
-    ltv: Decimal,
-}
-
-impl From<Cohort> for CohortRow {
-    fn from(cohort: Cohort) -> Self {
-        Self {
-            cohort: cohort.month,
-            entities: cohort.entities,
-            revenue: Decimal(cohort.revenue),
-            orders: cohort.orders,
-            ltv: Decimal(cohort.ltv),
-        }
+answer! {
+    /// Those who were first seen in one month.
+    pub(crate) struct CohortRow from |row: Cohort| {
+        /// The month, `YYYY-MM`.
+        cohort: String = row.month,
+        /// How many accounts or identities, paying or not.
+        entities: i64,
+        /// Their orders less refunds, of all time.
+        revenue: Decimal,
+        /// How many orders, of all time.
+        orders: i64,
+        /// `revenue` / `entities`.
+        ltv: Decimal,
     }
 }
 

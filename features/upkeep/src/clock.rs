@@ -39,18 +39,13 @@ pub(crate) struct ClockAnswer {
     confirmed: Vec<ClockJumpAnswer>,
 }
 
-/// A jump of the clock.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ClockJumpAnswer {
-    /// The time before it.
-    from: Timestamp,
-    /// What the clock showed after it.
-    to: Timestamp,
-}
-
-impl From<ClockJump> for ClockJumpAnswer {
-    fn from(ClockJump { from, to }: ClockJump) -> Self {
-        Self { from: from.into(), to: to.into() }
+answer! {
+    /// A jump of the clock.
+    pub(crate) struct ClockJumpAnswer from ClockJump {
+        /// The time before it.
+        from: Timestamp,
+        /// What the clock showed after it.
+        to: Timestamp,
     }
 }
 

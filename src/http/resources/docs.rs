@@ -8,6 +8,7 @@ use actix_web::web::Bytes;
 use flate2::read::GzDecoder;
 use headcount_api::call::{Answer, Handler};
 use headcount_api::endpoint::*;
+use headcount_api::extract::encoding::takes_gzip;
 use headcount_api::routes::Router;
 use utoipa::openapi::schema::{ObjectBuilder, SchemaType};
 
@@ -84,12 +85,6 @@ fn asset_of(request: &HttpRequest, (_, content_type, content): &(&str, &'static 
     response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept-encoding"));
     response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     Ok(response)
-}
-
-/// Whether a client reads gzip.
-pub(crate) fn takes_gzip(request: &HttpRequest) -> bool {
-    let encodings = request.headers().get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
-    encodings.is_some_and(|encodings| encodings.contains("gzip"))
 }
 
 #[cfg(test)]

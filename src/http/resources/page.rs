@@ -9,10 +9,9 @@ use actix_web::web::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use headcount_api::endpoint::*;
+use headcount_api::extract::encoding::takes_gzip;
 use headcount_api::routes::Router;
 use xxhash_rust::xxh3::Xxh3;
-
-use crate::http::resources::docs::takes_gzip;
 
 /// The paths of the page itself: it finds the rest of the path by script.
 const SHELL_PATHS: [&str; 4] = ["/", "/ui", "/ui/", "/ui/{*page}"];

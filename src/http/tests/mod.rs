@@ -1,6 +1,7 @@
 //! Tests of the endpoints over a server in memory, and over two nodes.
 
 mod clock;
+mod events;
 mod extra_paths;
 mod forwarding;
 mod forwarding_failures;
@@ -11,4 +12,6 @@ pub(crate) mod nodes;
 mod openapi;
 mod page_policy;
 mod question;
+mod segment;
 pub(crate) mod server;
+mod tracker;

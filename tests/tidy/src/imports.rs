@@ -17,7 +17,7 @@ pub struct Crate {
 }
 
 /// The crates of the product.
-pub const CRATES: [Crate; 19] = [
+pub const CRATES: [Crate; 20] = [
     Crate { src: "allocator/src/", root: "lib.rs" },
     Crate { src: "scheduling/src/", root: "lib.rs" },
     Crate { src: "suffixes/src/", root: "lib.rs" },
@@ -30,6 +30,7 @@ pub const CRATES: [Crate; 19] = [
     Crate { src: "api/src/", root: "lib.rs" },
     Crate { src: "cluster/src/", root: "lib.rs" },
     Crate { src: "features/demo/src/", root: "lib.rs" },
+    Crate { src: "features/events/src/", root: "lib.rs" },
     Crate { src: "features/import/src/", root: "lib.rs" },
     Crate { src: "features/organization/src/", root: "lib.rs" },
     Crate { src: "features/questions/src/", root: "lib.rs" },

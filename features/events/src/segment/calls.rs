@@ -19,8 +19,8 @@ use headcount_domain::intake::segment::{Batch, Call, Envelope};
 use headcount_domain::intake::submission::Invalid;
 
 use super::write_key;
-use crate::http::resources::events::cors;
-use crate::http::resources::events::ingest::{EventDestination, by_public_key, origin};
+use crate::cors;
+use crate::ingest::{EventDestination, by_public_key, origin};
 
 /// What a call answers.
 #[derive(Debug, Serialize, ToSchema)]

@@ -2,14 +2,12 @@
 
 pub(crate) mod calls;
 pub(crate) mod settings;
-#[cfg(test)]
-mod tests;
 mod write_key;
 
 use actix_web::http::Method;
 use headcount_api::routes::Router;
 
-use crate::http::resources::events::cors;
+use crate::cors;
 
 /// Adds the paths that are not in the document: the short names of calls, slashes at the end, and the preflights.
 pub(crate) fn add_further_paths(router: &mut Router) {

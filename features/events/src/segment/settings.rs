@@ -7,7 +7,7 @@ use headcount_api::endpoint::*;
 use headcount_api::extract::body::{self, BodyContent};
 
 use super::calls::SegmentAnswer;
-use crate::http::resources::events::cors;
+use crate::cors;
 
 /// The path, also for its preflights.
 pub(super) const PATH: &str = "/v1/projects/{public_key}/settings";

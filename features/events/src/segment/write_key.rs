@@ -9,7 +9,7 @@ use headcount_control::PublicKey;
 use headcount_domain::intake::json_fields::readable;
 use headcount_domain::intake::segment::write_key;
 
-use crate::http::resources::events::ingest::known_key;
+use crate::ingest::known_key;
 
 /// Returns the key of the header. `None`: there is no header, or one without a user.
 pub(super) fn of_header(state: &AppState, request: &HttpRequest) -> Option<Result<PublicKey, ApiError>> {
