@@ -13,8 +13,8 @@ use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 use crate::builder::Profiles;
 use crate::builds::{BuildRequest, ProfileBuild};
-use crate::profile::{CompanyProfile, NewCompanyProfile, ProfileKind, ProfilePatch, ProfileSource};
-use crate::research::ProfileFields;
+use crate::profile::{CompanyProfile, NewCompanyProfile, ProfileKind, ProfilePatch};
+use crate::research::{ProfileFields, ProfileSource};
 use crate::store::ProfileQuery;
 
 path_parameters! {

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 
 use headcount_common::DocumentItem;
-use headcount_control::{CompanyProfileId, FieldChange, RegistryError, Website};
+use headcount_control::{CompanyProfileId, FieldChange, RegistryError, Website, field_changes};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::named_values;
 use headcount_domain::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::research::{MAX_DESCRIPTION, MAX_EMAIL_BYTES, MAX_PROFILE_ENTRIES, MAX_SHORT, MAX_URL_BYTES, ProfileFields};
+use crate::research::{
+    MAX_DESCRIPTION, MAX_EMAIL_BYTES, MAX_PROFILE_ENTRIES, MAX_SHORT, MAX_URL_BYTES, ProfileFields, ProfileSource,
+};
 
 /// The kind of documents that profiles are.
 pub(crate) const KIND: &str = "profiles";
@@ -28,20 +30,6 @@ named_values! {
         /// A target account.
         Account = "account",
     }
-}
-
-/// A page that was fetched for a profile.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ProfileSource {
-    /// Its URL.
-    pub url: String,
-    /// The time of the fetch.
-    pub fetched_at: Instant,
-    /// The status of the answer, if there was one.
-    pub status: Option<u16>,
-    /// The code of the error, if there was one.
-    pub error: Option<String>,
 }
 
 /// A company profile.
@@ -302,15 +290,7 @@ impl CompanyProfile {
 
     /// Returns the fields that differ, for the audit log.
     pub(crate) fn differences(before: Option<&Self>, after: Option<&Self>) -> BTreeMap<String, FieldChange> {
-        let fields = |profile: Option<&Self>| profile.map(Self::shown).unwrap_or_default();
-        let (before, mut after) = (fields(before), fields(after));
-        let mut changes = BTreeMap::new();
-        for (name, from) in before {
-            let to = after.remove(name).unwrap_or(Value::Null);
-            changes.insert(name.to_owned(), FieldChange { from, to });
-        }
-        changes.extend(after.into_iter().map(|(name, to)| (name.to_owned(), FieldChange { from: Value::Null, to })));
-        changes.retain(|_, change| change.from != change.to);
+        let mut changes = field_changes(before.map(Self::shown), after.map(Self::shown));
         for FieldChange { from, to } in changes.values_mut() {
             (*from, *to) = (short(from), short(to));
         }

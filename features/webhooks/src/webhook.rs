@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use headcount_common::DocumentItem;
-use headcount_control::{AuditAction, FieldChange, RegistryError, Secret, WebhookId};
+use headcount_control::{AuditAction, PlannedChange, RegistryError, Secret, WebhookId, field_changes};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_domain::named_values;
@@ -141,24 +141,19 @@ impl Webhook {
         std::iter::once(self.secret.clone()).chain(former).collect()
     }
 
-    /// Returns the fields that differ between two states, for the audit log.
-    pub(crate) fn differences(before: Option<&Self>, after: Option<&Self>) -> BTreeMap<String, FieldChange> {
-        let fields = |webhook: &Self| {
-            let Self { project, url, events, status, .. } = webhook;
-            let events: Vec<_> = events.iter().map(|event| event.as_str()).collect();
-            [
-                ("project_id", json!(project.to_string())),
-                ("url", json!(url)),
-                ("events", json!(events)),
-                ("status", json!(status.as_str())),
-            ]
-        };
-        let (before, after) = (before.map(fields), after.map(fields));
-        let value = |fields: &Option<[(&str, Value); 4]>, at: usize| fields.as_ref().map_or(Value::Null, |f| f[at].1.clone());
-        let names = before.as_ref().or(after.as_ref()).map(|fields| fields.each_ref().map(|(name, _)| (*name).to_owned()));
-        let changes = names.into_iter().flatten().enumerate();
-        let changes = changes.map(|(at, name)| (name, FieldChange { from: value(&before, at), to: value(&after, at) }));
-        changes.filter(|(_, change)| change.from != change.to).collect()
+    /// Plans to create a webhook, to change it, or to remove it.
+    pub(crate) fn plan(action: AuditAction, before: Option<&Self>, after: Option<Self>) -> Option<PlannedChange<Self>> {
+        let Self { id, organization, .. } = before.or(after.as_ref())?;
+        let (id, organization) = (id.clone(), *organization);
+        let changes = field_changes(before.map(Self::shown), after.as_ref().map(Self::shown));
+        Some(PlannedChange { id, organization, item: after, action: Some(action), changes })
+    }
+
+    /// The fields in the audit log.
+    fn shown(&self) -> BTreeMap<&'static str, Value> {
+        let Self { project, url, events, status, .. } = self;
+        let project = json!(project.to_string());
+        BTreeMap::from([("project_id", project), ("url", json!(url)), ("events", json!(events)), ("status", json!(status))])
     }
 }
 
@@ -177,23 +172,4 @@ pub(crate) fn check_url(url: &str, check: impl FnOnce(&str) -> Result<String, St
         return Err(RegistryError::invalid("url", format!("must have at most {MAX_URL_BYTES} bytes")));
     }
     check(url).map_err(|message| RegistryError::invalid("url", message))
-}
-
-/// A change of a webhook.
-pub(crate) struct PlannedWebhook {
-    pub(crate) id: WebhookId,
-    pub(crate) organization: OrganizationId,
-    /// The new value; `None` to remove the webhook.
-    pub(crate) webhook: Option<Webhook>,
-    pub(crate) action: AuditAction,
-    pub(crate) changes: BTreeMap<String, FieldChange>,
-}
-
-impl PlannedWebhook {
-    /// Plans to create a webhook, or to change `current`.
-    pub(crate) fn of(action: AuditAction, current: Option<&Webhook>, webhook: Webhook) -> Self {
-        let changes = Webhook::differences(current, Some(&webhook));
-        let (id, organization) = (webhook.id.clone(), webhook.organization);
-        Self { id, organization, webhook: Some(webhook), action, changes }
-    }
 }
