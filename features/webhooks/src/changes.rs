@@ -4,10 +4,9 @@
 use std::io;
 
 use headcount_actors::Feature as _;
-use headcount_common::{ControlError, DocumentItem as _, DocumentsError, checked_json, follow_made, partition_of};
+use headcount_common::{DocumentItem as _, DocumentsError, checked_json, follow_made};
 use headcount_control::{Author, PlannedChange, RegistryError, Secret, TargetType, WebhookId};
 use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
 
 use crate::held::HeldWebhook;

@@ -32,7 +32,7 @@ const WORDS: [&str; 10] =
 
 /// Why a page was not read.
 #[derive(Debug, thiserror::Error)]
-pub enum ResearchError {
+pub(crate) enum ResearchError {
     /// There was no answer.
     #[error(transparent)]
     Outbound(#[from] OutboundError),
@@ -52,8 +52,7 @@ pub enum ResearchError {
 
 impl ResearchError {
     /// Returns the stable code of the error.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
+    fn code(&self) -> &'static str {
         match self {
             Self::Outbound(error) => error.code(),
             Self::TooManyRedirects => "too_many_redirects",

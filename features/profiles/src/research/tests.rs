@@ -174,8 +174,8 @@ impl Site {
     }
 }
 
-fn codes(found: &SiteFindings) -> Vec<(Option<u16>, Option<&str>)> {
-    found.sources.iter().map(|page| (page.status, page.error.as_deref())).collect()
+fn codes(found: &SiteFindings) -> Vec<(Option<u16>, Option<&'static str>)> {
+    found.sources.iter().map(|page| (page.status, page.error.clone().map(|code| &*code.leak()))).collect()
 }
 
 const HTML: &str = "content-type: text/html; charset=utf-8\r\n";
