@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use headcount_api::endpoint::json_body;
 use headcount_common::DocumentItem;
 use headcount_control::{CompanyProfileId, FieldChange, RegistryError, Website, field_changes};
 use headcount_domain::ids::OrganizationId;
@@ -65,27 +66,38 @@ impl DocumentItem for CompanyProfile {
     }
 }
 
-/// A change of a profile. Absent fields stay, and empty fields are removed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ProfilePatch {
-    /// The label, which can't be empty.
-    pub label: Option<String>,
-    /// The website.
-    pub website: Option<String>,
-    /// The company's name.
-    pub name: Option<String>,
-    /// A description of the company.
-    pub description: Option<String>,
-    /// Its industry.
-    pub industry: Option<String>,
-    /// The URL of its logo.
-    pub logo_url: Option<String>,
-    /// Its pages on other sites.
-    pub social: Option<BTreeMap<String, String>>,
-    /// Its e-mail addresses.
-    pub emails: Option<Vec<String>>,
-    /// The technologies of its website.
-    pub technologies: Option<Vec<String>>,
+json_body! {
+    /// The fields of a company profile: absent fields stay unchanged, empty ones are removed.
+    #[derive(Clone, Default, PartialEq, Eq)]
+    #[schema(as = CompanyProfileShape, example = json!({"label": "Acme", "website": "acme.com", "industry": "Anvils"}))]
+    pub struct ProfilePatch {
+        /// What the organization calls the company. Of a new profile the default is the host of `website`.
+        #[schema(max_length = 200)]
+        label: Option<String> = optional("a string"),
+        /// The website: a URL, or a host. Its origin is kept. No two profiles have the same host and port; `www.` makes no difference.
+        #[schema(max_length = 2048)]
+        website: Option<String> = optional("a string"),
+        /// The company's name.
+        #[schema(max_length = 200)]
+        name: Option<String> = optional("a string"),
+        /// What it does.
+        #[schema(max_length = 5000)]
+        description: Option<String> = optional("a string"),
+        /// Its industry.
+        #[schema(max_length = 200)]
+        industry: Option<String> = optional("a string"),
+        /// The URL of its logo.
+        #[schema(max_length = 2048)]
+        logo_url: Option<String> = optional("a string"),
+        /// Its pages elsewhere, by the name of the site. Replaces all.
+        social: Option<BTreeMap<String, String>> = optional("an object of strings"),
+        /// Its e-mail addresses. Replaces all.
+        #[schema(max_items = 50)]
+        emails: Option<Vec<String>> = optional("a list of strings"),
+        /// The technologies of its website. Replaces all.
+        #[schema(max_items = 50)]
+        technologies: Option<Vec<String>> = optional("a list of strings"),
+    }
 }
 
 /// A new profile of a target account.

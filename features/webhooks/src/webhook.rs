@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use headcount_api::endpoint::{ApiError, Fields, json_body};
+use headcount_api::openapi::schemas;
 use headcount_common::DocumentItem;
 use headcount_control::{AuditAction, PlannedChange, RegistryError, Secret, WebhookId, field_changes};
 use headcount_domain::ids::{OrganizationId, ProjectId};
@@ -11,6 +13,7 @@ use headcount_domain::named_values;
 use headcount_domain::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use utoipa::openapi::schema::{Array, ArrayBuilder, Object};
 
 /// The kind of documents that webhooks are.
 pub(crate) const KIND: &str = "webhooks";
@@ -123,15 +126,21 @@ pub struct NewWebhook {
     pub events: Option<Vec<WebhookEvent>>,
 }
 
-/// A change of a webhook. Fields that are `None` stay.
-#[derive(Debug, Clone, Default)]
-pub struct WebhookPatch {
-    /// The URL.
-    pub url: Option<String>,
-    /// The kinds of events to send.
-    pub events: Option<Vec<WebhookEvent>>,
-    /// The status.
-    pub status: Option<WebhookStatus>,
+json_body! {
+    /// A change of a webhook: absent fields stay unchanged.
+    #[derive(Clone, Default)]
+    #[schema(as = WebhookPatchShape, example = json!({"status": "paused"}))]
+    pub struct WebhookPatch {
+        /// The new URL.
+        #[schema(max_length = 2048)]
+        url: Option<String> = optional("a string"),
+        /// What is sent.
+        #[schema(schema_with = events)]
+        events: Option<Vec<WebhookEvent>> = with(optional_events),
+        /// Whether it sends.
+        #[schema(schema_with = webhook_status)]
+        status: Option<WebhookStatus> = with(optional_status),
+    }
 }
 
 impl Webhook {
@@ -172,4 +181,24 @@ pub(crate) fn check_url(url: &str, check: impl FnOnce(&str) -> Result<String, St
         return Err(RegistryError::invalid("url", format!("must have at most {MAX_URL_BYTES} bytes")));
     }
     check(url).map_err(|message| RegistryError::invalid("url", message))
+}
+
+pub(crate) fn events() -> Array {
+    let description = "What it sends: `notification`, an event with `notify: true`.";
+    ArrayBuilder::new().items(schemas::named::<WebhookEvent>("What it sends.")).description(Some(description)).build()
+}
+
+pub(crate) fn webhook_status() -> Object {
+    schemas::named::<WebhookStatus>("`active`: it sends; `paused`: it waits, and later sends what came meanwhile.")
+}
+
+pub(crate) fn optional_events(fields: &Fields<'_>, name: &str) -> Result<Option<Vec<WebhookEvent>>, ApiError> {
+    let Some(names) = fields.optional::<Vec<String>>(name, "a list of strings")? else { return Ok(None) };
+    let parse = |text: &String| text.parse().map_err(|error| ApiError::parameter(name, format!("{text:?} {error}")));
+    names.iter().map(parse).collect::<Result<_, _>>().map(Some)
+}
+
+pub(crate) fn optional_status(fields: &Fields<'_>, name: &str) -> Result<Option<WebhookStatus>, ApiError> {
+    let Some(text) = fields.optional::<String>(name, "a string")? else { return Ok(None) };
+    text.parse().map(Some).map_err(|error| ApiError::parameter(name, format!("{text:?} {error}")))
 }
