@@ -11,7 +11,9 @@ use headcount_actors::domain::queries::RevenueMetricsQuery;
 use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::ingest::{NewEvent, Status};
 use headcount_actors::{Engine, EngineConfig};
+use headcount_common::DOCUMENT_KINDS;
 use headcount_common::clock::{Clock, SystemClock};
+use headcount_common::local::kind_dir;
 use headcount_storage::backup::{Backup, BackupFolder, restore};
 use headcount_storage::files::switch::{Errno, Plan, Switch};
 
@@ -58,6 +60,7 @@ fn add_rare_files(data: &Path) {
         std::fs::create_dir_all(data.join(dir)).unwrap();
     }
     std::fs::write(data.join("dead-letters.ndjson"), "\n").unwrap();
+    DOCUMENT_KINDS.iter().for_each(|kind| std::fs::create_dir_all(kind_dir(data, kind)).unwrap());
     std::fs::write(data.join("imports/1.ndjson"), "").unwrap();
 }
 

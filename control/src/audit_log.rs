@@ -1,16 +1,9 @@
-//! Operations on the audit log, and its entries about documents, which are not in the control log.
-
-use std::collections::BTreeMap;
+//! Operations on the audit log.
 
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 
-use super::audit_entry::Audited;
-use super::record::ControlRecord;
-use super::{
-    AuditAction, AuditPage, AuditQuery, AuditTarget, Author, FieldChange, ORGANIZATION_NOT_FOUND, Registry, RegistryError,
-    TargetType,
-};
+use super::{AuditPage, AuditQuery, ORGANIZATION_NOT_FOUND, Registry, RegistryError};
 
 impl Registry {
     /// Sets the time by which the age of entries is measured.
@@ -35,25 +28,5 @@ impl Registry {
             let page = change.journal.audit_page(organization, query, now)?;
             page.ok_or_else(|| RegistryError::invalid("starting_after", "must be the id of an entry of the audit log"))
         })
-    }
-
-    /// Records in the audit log, durably, that a document is about to change.
-    ///
-    /// # Errors
-    /// Returns [`RegistryError::Storage`].
-    pub fn note_document_change(
-        &self,
-        organization: OrganizationId,
-        target: AuditTarget,
-        action: AuditAction,
-        changes: BTreeMap<String, FieldChange>,
-        author: &Author,
-    ) -> Result<(), RegistryError> {
-        let record = match target.kind {
-            TargetType::Webhook => ControlRecord::WebhookChanging { organization },
-            _ => ControlRecord::CompanyProfileChanging { organization },
-        };
-        let entry = Audited { action, target, changes }.by(author)?;
-        self.change(Some(author), |change| change.record(record.clone(), std::slice::from_ref(&entry)))
     }
 }

@@ -44,6 +44,7 @@ mod builds;
 mod cache;
 mod change_limit;
 mod contents;
+mod documents;
 mod erasures;
 mod error;
 mod ids;
@@ -81,12 +82,14 @@ use parking_lot::{RwLock, RwLockReadGuard};
 use tokio::sync::watch;
 
 pub use action_entry::{ActionEntry, ActionsPage, ActionsQuery, MAX_ACTION_ENTRIES, MAX_ACTIONS};
+pub use audit::changes::field_changes;
 pub use audit_entry::{Actor, AuditEntry, AuditPage, AuditQuery, AuditTarget, Author, FieldChange};
 #[cfg(feature = "cluster")]
 pub use backed_up::{BackedUpLog, ControlMoment};
 pub use browser_session::{BrowserSession, MAX_SESSIONS, MAX_SESSIONS_OF_TOKEN, SESSION_SECONDS};
 pub use build_run::{BuildError, BuildOutcome, BuildRun, MAX_BUILD_RUNS, NewBuild};
 pub use cache::{Principal, ProjectConfig, PublicKey, TokenHolder};
+pub use documents::PlannedChange;
 pub use erasures::MadeFor;
 pub use error::{AuthError, RegistryError, SignInError};
 pub use ids::{

@@ -169,7 +169,7 @@ macro_rules! json_body {
         #[derive(Debug, utoipa::ToSchema)]
         $(#[$summary])+
         $visibility struct $name {
-            $($(#[$attribute])* pub(crate) $field: $type,)*
+            $($(#[$attribute])* $visibility $field: $type,)*
         }
 
         impl $crate::extract::json::JsonBody for $name {

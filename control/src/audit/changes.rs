@@ -82,17 +82,17 @@ pub(crate) fn changes_of(state: &State, record: &ControlRecord) -> Vec<Audited> 
 }
 
 /// Returns the fields that differ. The fields of a new or removed item differ from no fields.
-fn difference(before: Fields, after: &Fields) -> BTreeMap<String, FieldChange> {
+pub fn field_changes(before: Option<Fields>, after: Option<Fields>) -> BTreeMap<String, FieldChange> {
+    let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
     let names: BTreeSet<&str> = before.keys().chain(after.keys()).copied().collect();
     let value = |fields: &Fields, name| fields.get(name).cloned().unwrap_or(Value::Null);
-    let change = |name| FieldChange { from: value(&before, name), to: value(after, name) };
+    let change = |name| FieldChange { from: value(&before, name), to: value(&after, name) };
     let changes = names.into_iter().map(|name| (name.to_owned(), change(name)));
     changes.filter(|(_, change)| change.from != change.to).collect()
 }
 
 fn audited(action: AuditAction, (kind, id): (TargetType, String), before: Option<Fields>, after: Option<Fields>) -> Audited {
-    let changes = difference(before.unwrap_or_default(), &after.unwrap_or_default());
-    Audited { action, target: AuditTarget { kind, id }, changes }
+    Audited { action, target: AuditTarget { kind, id }, changes: field_changes(before, after) }
 }
 
 /// Returns a value as JSON. Encoding never fails here; null stands for a failure.

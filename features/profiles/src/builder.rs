@@ -17,7 +17,8 @@ use tokio::task::JoinSet;
 use crate::build_queue::BuildQueue;
 use crate::builds::{BuildRequest, ProfileBuild};
 use crate::profile::KIND;
-use crate::reader::{BuildSettings, SiteFindings};
+use crate::reader::BuildSettings;
+use crate::research::SiteFindings;
 use crate::store::CompanyProfiles;
 
 /// The number of websites read at the same time.

@@ -5,13 +5,13 @@
 //! run is repeated: it fills the fields that are still empty, and pays nothing again.
 
 use headcount_common::ControlError;
-use headcount_control::{Author, BuildError, BuildRun, CompanyProfileId, NewBuild, RegistryError, Website};
+use headcount_control::{Author, BuildError, BuildRun, CompanyProfileId, NewBuild, PlannedChange, RegistryError, Website};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 
 use crate::profile::CompanyProfile;
-use crate::reader::SiteFindings;
-use crate::store::{CompanyProfiles, Planned};
+use crate::research::SiteFindings;
+use crate::store::{CompanyProfiles, plan};
 
 /// The price of a build, in Actions. The first profile of an organization is free.
 const PRICE: u64 = 1;
@@ -97,8 +97,7 @@ impl CompanyProfiles {
     fn fill(&self, run: &BuildRun, findings: &SiteFindings, now: Instant) -> Result<CompanyProfileId, RegistryError> {
         // Every attempt uses the same one.
         let own = CompanyProfileId::random()?;
-        let plan = || self.plan_to_fill(run, findings, (&own, now)).map(Some);
-        let filled = self.make(&run.author(now), plan)?;
+        let filled = self.make(&run.author(now), || self.plan_to_fill(run, findings, (&own, now)))?;
         filled.map(|profile| profile.id).ok_or(RegistryError::NotFound { what: "company profile" })
     }
 
@@ -107,7 +106,7 @@ impl CompanyProfiles {
         run: &BuildRun,
         findings: &SiteFindings,
         (own, now): (&CompanyProfileId, Instant),
-    ) -> Result<Planned, RegistryError> {
+    ) -> Result<Option<PlannedChange<CompanyProfile>>, RegistryError> {
         let organization = run.organization;
         // The own profile may have been created since, by a run whose end was not recorded.
         let id = run.profile.clone().or_else(|| self.at_place_or_own(organization, &run.website.place()));
@@ -120,8 +119,8 @@ impl CompanyProfiles {
         profile.fill(findings.fields.clone());
         profile.sources.clone_from(&findings.sources);
         profile.updated_at = now;
-        let planned = Planned::of(current.as_ref(), profile);
-        Ok(Planned { action: planned.action.filter(|_| !planned.changes.is_empty()), ..planned })
+        let planned = plan(current.as_ref(), Some(profile));
+        Ok(planned.map(|planned| PlannedChange { action: planned.action.filter(|_| !planned.changes.is_empty()), ..planned }))
     }
 
     /// Gives a profile the website that it is built from, or checks that it already has it.

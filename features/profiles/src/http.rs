@@ -13,53 +13,13 @@ use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 use crate::builder::Profiles;
 use crate::builds::{BuildRequest, ProfileBuild};
-use crate::profile::{CompanyProfile, NewCompanyProfile, ProfileKind, ProfilePatch, ProfileSource};
-use crate::research::ProfileFields;
+use crate::profile::{CompanyProfile, NewCompanyProfile, ProfileKind, ProfilePatch};
+use crate::research::{ProfileFields, ProfileSource};
 use crate::store::ProfileQuery;
 
 path_parameters! {
     BuildRunPath "run_id" "^run_[0-9A-Za-z]{16}$" "The run's id.";
     CompanyProfilePath "profile_id" "^cp_[0-9A-Za-z]{16}$" "The company profile's id.";
-}
-
-json_body! {
-    /// The fields of a company profile: absent fields stay unchanged, empty ones are removed.
-    #[schema(example = json!({"label": "Acme", "website": "acme.com", "industry": "Anvils"}))]
-    pub(crate) struct CompanyProfileShape {
-        /// What the organization calls the company. Of a new profile the default is the host of `website`.
-        #[schema(max_length = 200)]
-        label: Option<String> = optional("a string"),
-        /// The website: a URL, or a host. Its origin is kept. No two profiles have the same host and port; `www.` makes no difference.
-        #[schema(max_length = 2048)]
-        website: Option<String> = optional("a string"),
-        /// The company's name.
-        #[schema(max_length = 200)]
-        name: Option<String> = optional("a string"),
-        /// What it does.
-        #[schema(max_length = 5000)]
-        description: Option<String> = optional("a string"),
-        /// Its industry.
-        #[schema(max_length = 200)]
-        industry: Option<String> = optional("a string"),
-        /// The URL of its logo.
-        #[schema(max_length = 2048)]
-        logo_url: Option<String> = optional("a string"),
-        /// Its pages elsewhere, by the name of the site. Replaces all.
-        social: Option<BTreeMap<String, String>> = optional("an object of strings"),
-        /// Its e-mail addresses. Replaces all.
-        #[schema(max_items = 50)]
-        emails: Option<Vec<String>> = optional("a list of strings"),
-        /// The technologies of its website. Replaces all.
-        #[schema(max_items = 50)]
-        technologies: Option<Vec<String>> = optional("a list of strings"),
-    }
-}
-
-impl From<CompanyProfileShape> for ProfilePatch {
-    fn from(shape: CompanyProfileShape) -> Self {
-        let CompanyProfileShape { label, website, name, description, industry, logo_url, social, emails, technologies } = shape;
-        Self { label, website, name, description, industry, logo_url, social, emails, technologies }
-    }
 }
 
 query_parameters! {
@@ -205,13 +165,13 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
 /// Makes a profile of a target account. The organization needs the capability `target_accounts`.
 #[utoipa::path(
     post, path = "/company-profiles", tag = "profiles", operation_id = "create_company_profile",
-    request_body = CompanyProfileShape,
+    request_body = ProfilePatch,
     responses((status = 201, description = "The profile.", body = CompanyProfileAnswer), ConflictErrors),
 )]
 pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     auth::capable(&state, &caller, Capability::TargetAccounts)?;
-    let body: CompanyProfileShape = json::read(&state, &request, payload).await?;
-    let (organization, author, new) = (caller.organization(), caller.author(&state, &request), NewCompanyProfile(body.into()));
+    let body: ProfilePatch = json::read(&state, &request, payload).await?;
+    let (organization, author, new) = (caller.organization(), caller.author(&state, &request), NewCompanyProfile(body));
     let make = move |profiles: &Profiles| profiles.store().create(organization, new, author);
     Ok(management::created(&CompanyProfileAnswer::from(on_feature(&state, make).await?)))
 }
@@ -232,15 +192,15 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller
 /// Changes a company profile: all fields of the body, or none.
 #[utoipa::path(
     patch, path = "/company-profiles/{profile_id}", tag = "profiles", operation_id = "update_company_profile",
-    params(CompanyProfilePath), request_body = CompanyProfileShape,
+    params(CompanyProfilePath), request_body = ProfilePatch,
     responses((status = 200, description = "The profile as it is now.", body = CompanyProfileAnswer), ConflictErrors),
 )]
 pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     let id = profile_id(&request)?;
-    let body: CompanyProfileShape = json::read(&state, &request, payload).await?;
+    let body: ProfilePatch = json::read(&state, &request, payload).await?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
-    let change = move |profiles: &Profiles| profiles.store().change(organization, &id, &body.into(), author);
+    let change = move |profiles: &Profiles| profiles.store().change(organization, &id, &body, author);
     let profile = on_feature(&state, change).await?;
     Ok(HttpResponse::Ok().json(CompanyProfileAnswer::from(profile)))
 }

@@ -22,9 +22,9 @@ use profile::KIND;
 pub use builder::{Profiles, install};
 pub use builds::{BuildRequest, ProfileBuild};
 pub use headcount_control::Website;
-pub use profile::{CompanyProfile, NewCompanyProfile, ProfileKind, ProfilePatch, ProfileSource};
-pub use reader::{BuildSettings, ReadWebsite, SiteFindings};
-pub use research::{Outcome, ProfileFields, Research};
+pub use profile::{CompanyProfile, NewCompanyProfile, ProfileKind, ProfilePatch};
+pub use reader::{BuildSettings, ReadWebsite};
+pub use research::{ProfileFields, ProfileSource, Research, SiteFindings};
 pub use store::{CompanyProfiles, MAX_COMPANY_PROFILES, ProfilePage, ProfileQuery};
 
 /// The profiles of an installation that moves into a cluster.

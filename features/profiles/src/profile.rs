@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use headcount_api::endpoint::json_body;
 use headcount_common::DocumentItem;
-use headcount_control::{CompanyProfileId, FieldChange, RegistryError, Website};
+use headcount_control::{CompanyProfileId, FieldChange, RegistryError, Website, field_changes};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::named_values;
 use headcount_domain::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::research::{MAX_DESCRIPTION, MAX_EMAIL_BYTES, MAX_PROFILE_ENTRIES, MAX_SHORT, MAX_URL_BYTES, ProfileFields};
+use crate::research::{
+    MAX_DESCRIPTION, MAX_EMAIL_BYTES, MAX_PROFILE_ENTRIES, MAX_SHORT, MAX_URL_BYTES, ProfileFields, ProfileSource,
+};
 
 /// The kind of documents that profiles are.
 pub(crate) const KIND: &str = "profiles";
@@ -28,20 +31,6 @@ named_values! {
         /// A target account.
         Account = "account",
     }
-}
-
-/// A page that was fetched for a profile.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ProfileSource {
-    /// Its URL.
-    pub url: String,
-    /// The time of the fetch.
-    pub fetched_at: Instant,
-    /// The status of the answer, if there was one.
-    pub status: Option<u16>,
-    /// The code of the error, if there was one.
-    pub error: Option<String>,
 }
 
 /// A company profile.
@@ -77,27 +66,38 @@ impl DocumentItem for CompanyProfile {
     }
 }
 
-/// A change of a profile. Absent fields stay, and empty fields are removed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ProfilePatch {
-    /// The label, which can't be empty.
-    pub label: Option<String>,
-    /// The website.
-    pub website: Option<String>,
-    /// The company's name.
-    pub name: Option<String>,
-    /// A description of the company.
-    pub description: Option<String>,
-    /// Its industry.
-    pub industry: Option<String>,
-    /// The URL of its logo.
-    pub logo_url: Option<String>,
-    /// Its pages on other sites.
-    pub social: Option<BTreeMap<String, String>>,
-    /// Its e-mail addresses.
-    pub emails: Option<Vec<String>>,
-    /// The technologies of its website.
-    pub technologies: Option<Vec<String>>,
+json_body! {
+    /// The fields of a company profile: absent fields stay unchanged, empty ones are removed.
+    #[derive(Clone, Default, PartialEq, Eq)]
+    #[schema(as = CompanyProfileShape, example = json!({"label": "Acme", "website": "acme.com", "industry": "Anvils"}))]
+    pub struct ProfilePatch {
+        /// What the organization calls the company. Of a new profile the default is the host of `website`.
+        #[schema(max_length = 200)]
+        label: Option<String> = optional("a string"),
+        /// The website: a URL, or a host. Its origin is kept. No two profiles have the same host and port; `www.` makes no difference.
+        #[schema(max_length = 2048)]
+        website: Option<String> = optional("a string"),
+        /// The company's name.
+        #[schema(max_length = 200)]
+        name: Option<String> = optional("a string"),
+        /// What it does.
+        #[schema(max_length = 5000)]
+        description: Option<String> = optional("a string"),
+        /// Its industry.
+        #[schema(max_length = 200)]
+        industry: Option<String> = optional("a string"),
+        /// The URL of its logo.
+        #[schema(max_length = 2048)]
+        logo_url: Option<String> = optional("a string"),
+        /// Its pages elsewhere, by the name of the site. Replaces all.
+        social: Option<BTreeMap<String, String>> = optional("an object of strings"),
+        /// Its e-mail addresses. Replaces all.
+        #[schema(max_items = 50)]
+        emails: Option<Vec<String>> = optional("a list of strings"),
+        /// The technologies of its website. Replaces all.
+        #[schema(max_items = 50)]
+        technologies: Option<Vec<String>> = optional("a list of strings"),
+    }
 }
 
 /// A new profile of a target account.
@@ -302,15 +302,7 @@ impl CompanyProfile {
 
     /// Returns the fields that differ, for the audit log.
     pub(crate) fn differences(before: Option<&Self>, after: Option<&Self>) -> BTreeMap<String, FieldChange> {
-        let fields = |profile: Option<&Self>| profile.map(Self::shown).unwrap_or_default();
-        let (before, mut after) = (fields(before), fields(after));
-        let mut changes = BTreeMap::new();
-        for (name, from) in before {
-            let to = after.remove(name).unwrap_or(Value::Null);
-            changes.insert(name.to_owned(), FieldChange { from, to });
-        }
-        changes.extend(after.into_iter().map(|(name, to)| (name.to_owned(), FieldChange { from: Value::Null, to })));
-        changes.retain(|_, change| change.from != change.to);
+        let mut changes = field_changes(before.map(Self::shown), after.map(Self::shown));
         for FieldChange { from, to } in changes.values_mut() {
             (*from, *to) = (short(from), short(to));
         }

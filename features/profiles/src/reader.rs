@@ -2,29 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use headcount_control::{BuildError, Website};
-use headcount_domain::time::Instant;
 use headcount_outbound::url::Url;
 use headcount_outbound::{AllowList, Outbound};
 
-use crate::profile::ProfileSource;
-use crate::research::{FetchedPage, Outcome, ProfileFields, Research};
-
-/// The maximum number of bytes of a stored URL or message.
-const MAX_TEXT_BYTES: usize = 2_048;
-
-/// The facts that a website gives about its company.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SiteFindings {
-    /// The facts.
-    pub fields: ProfileFields,
-    /// The fetched pages, the home page first.
-    pub sources: Vec<ProfileSource>,
-    /// The reason why the home page could not be read. There are no facts then.
-    pub failure: Option<BuildError>,
-}
+use crate::research::{Research, SiteFindings, short};
 
 /// Reads a website, in little more than [`BuildSettings::timeout`]. Blocks.
 pub type ReadWebsite = Arc<dyn Fn(&Website) -> SiteFindings + Send + Sync>;
@@ -63,36 +47,12 @@ impl fmt::Debug for BuildSettings {
 }
 
 fn read(client: &Outbound, website: &Website) -> SiteFindings {
-    let failed = |code: &str, message: String, url: &str| {
-        Some(BuildError { code: code.to_owned(), message: short(&message), url: Some(short(url)) })
-    };
-    let home = match Url::parse(&website.to_string()) {
-        Ok(home) => home,
+    match Url::parse(&website.to_string()) {
+        Ok(home) => Research::new(client.clone()).read(&home),
         Err(error) => {
-            let failure = failed("invalid_url", error.to_string(), &website.to_string());
-            return SiteFindings { failure, ..SiteFindings::default() };
+            let (code, url) = ("invalid_url".to_owned(), Some(short(&website.to_string())));
+            let failure = Some(BuildError { code, message: short(&error.to_string()), url });
+            SiteFindings { failure, ..SiteFindings::default() }
         }
-    };
-    let Outcome { facts, pages } = Research::new(client.clone()).read(&home);
-    let failure = pages.first().and_then(|home| {
-        let error = home.error.as_ref()?;
-        failed(error.code(), error.to_string(), &home.url)
-    });
-    SiteFindings { fields: facts, sources: pages.into_iter().map(source).collect(), failure }
-}
-
-fn source(page: FetchedPage) -> ProfileSource {
-    let FetchedPage { url, fetched_at, status, error } = page;
-    let error = error.map(|error| error.code().to_owned());
-    ProfileSource { url: short(&url), fetched_at: instant(fetched_at), status, error }
-}
-
-fn instant(time: SystemTime) -> Instant {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    Instant(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-}
-
-fn short(text: &str) -> String {
-    let end = (0..=text.len().min(MAX_TEXT_BYTES)).rev().find(|end| text.is_char_boundary(*end));
-    text[..end.unwrap_or_default()].to_owned()
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use headcount_common::{ControlError, DocumentSet, Documents, follow_made};
-use headcount_control::{AuditAction, AuditTarget, Author, CompanyProfileId, FieldChange, Registry, RegistryError, TargetType};
+use headcount_control::{AuditAction, Author, CompanyProfileId, PlannedChange, Registry, RegistryError, TargetType};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 use parking_lot::{Mutex, RwLock};
@@ -43,25 +43,17 @@ struct Indexed {
     place: Option<Box<str>>,
 }
 
-/// A change of a profile.
-pub(crate) struct Planned {
-    pub(crate) id: CompanyProfileId,
-    pub(crate) organization: OrganizationId,
-    /// The new value; `None` to remove the profile.
-    pub(crate) profile: Option<CompanyProfile>,
-    /// The action for the audit log, if the change has an entry.
-    pub(crate) action: Option<AuditAction>,
-    pub(crate) changes: BTreeMap<String, FieldChange>,
-}
-
-impl Planned {
-    /// Plans to create a profile, or to change `current`.
-    pub(crate) fn of(current: Option<&CompanyProfile>, profile: CompanyProfile) -> Self {
-        let changes = CompanyProfile::differences(current, Some(&profile));
-        let action = if current.is_some() { AuditAction::CompanyProfileUpdated } else { AuditAction::CompanyProfileCreated };
-        let (id, organization) = (profile.id.clone(), profile.organization);
-        Self { id, organization, profile: Some(profile), action: Some(action), changes }
-    }
+/// Plans to create a profile, to change it, or to remove it.
+pub(crate) fn plan(before: Option<&CompanyProfile>, after: Option<CompanyProfile>) -> Option<PlannedChange<CompanyProfile>> {
+    let CompanyProfile { id, organization, .. } = before.or(after.as_ref())?;
+    let (id, organization) = (id.clone(), *organization);
+    let action = match (before, &after) {
+        (None, _) => AuditAction::CompanyProfileCreated,
+        (Some(_), Some(_)) => AuditAction::CompanyProfileUpdated,
+        (Some(_), None) => AuditAction::CompanyProfileDeleted,
+    };
+    let changes = CompanyProfile::differences(before, after.as_ref());
+    Some(PlannedChange { id, organization, item: after, action: Some(action), changes })
 }
 
 type Index = BTreeMap<OrganizationId, BTreeMap<CompanyProfileId, Indexed>>;
@@ -104,23 +96,11 @@ impl CompanyProfiles {
     pub(crate) fn make(
         &self,
         author: &Author,
-        plan: impl Fn() -> Result<Option<Planned>, RegistryError>,
+        plan: impl Fn() -> Result<Option<PlannedChange<CompanyProfile>>, RegistryError>,
     ) -> Result<Option<CompanyProfile>, RegistryError> {
-        let mut noted = None;
-        let attempt = |expected| {
-            let Some(Planned { id, organization, profile, action, changes }) = plan()? else {
-                // Another node may have made the change just now, and wait for other nodes.
-                self.items.propagate(expected);
-                return Ok(Some(None));
-            };
-            if let Some(action) = action.filter(|_| noted.as_ref() != Some(&changes)) {
-                let target = AuditTarget { kind: TargetType::CompanyProfile, id: id.to_string() };
-                self.registry.note_document_change(organization, target, action, changes.clone(), author)?;
-                noted = Some(changes);
-            }
-            Ok(self.put(expected, &id, profile.as_ref())?.then_some(profile))
-        };
-        DocumentSet::<CompanyProfile>::attempt(|| self.follow(), attempt)
+        let documents = (&self.items, TargetType::CompanyProfile);
+        let put = |expected, id: &CompanyProfileId, profile: Option<&CompanyProfile>| self.put(expected, id, profile);
+        self.registry.change_document(documents, author, || self.follow(), plan, put)
     }
 
     /// Creates a profile of a target account. The caller checks the capability.
@@ -139,7 +119,7 @@ impl CompanyProfiles {
         self.make(&author, || {
             self.check_room(organization)?;
             self.check_website(&profile)?;
-            Ok(Some(Planned::of(None, profile.clone())))
+            Ok(plan(None, Some(profile.clone())))
         })?;
         Ok(profile)
     }
@@ -166,7 +146,7 @@ impl CompanyProfiles {
             }
             self.check_website(&changed)?;
             changed.updated_at = author.at;
-            Ok(Some(Planned::of(Some(&current), changed)))
+            Ok(plan(Some(&current), Some(changed)))
         })?;
         changed.map_or_else(|| self.get(organization, id), Ok)
     }
@@ -182,12 +162,7 @@ impl CompanyProfiles {
         by: impl Into<Author>,
     ) -> Result<(), RegistryError> {
         let (_one, author) = (self.changes.lock(), by.into());
-        let plan = || {
-            let changes = CompanyProfile::differences(Some(&self.get(organization, id)?), None);
-            let (id, action) = (id.clone(), Some(AuditAction::CompanyProfileDeleted));
-            Ok(Some(Planned { id, organization, profile: None, action, changes }))
-        };
-        self.make(&author, plan).map(drop)
+        self.make(&author, || Ok(plan(Some(&self.get(organization, id)?), None))).map(drop)
     }
 
     /// Returns a profile of an organization.

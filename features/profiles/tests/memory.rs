@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use headcount_outbound::Outbound;
 use headcount_outbound::url::Url;
-use headcount_profiles::{Outcome, Research};
+use headcount_profiles::{Research, SiteFindings};
 
 /// What a website may take beyond what the process had before. The site is in the same process, and
 /// has as much as it sends.
@@ -57,7 +57,7 @@ fn serve(origins: usize, answer: impl Fn(&[u16], usize, &str) -> (String, String
 
 /// Reads the website on the first of the ports.
 #[track_caller]
-fn read(name: &str, ports: &[u16]) -> Outcome {
+fn read(name: &str, ports: &[u16]) -> SiteFindings {
     forget_peak();
     let (before, began) = (peak_kib(), Instant::now());
     let outbound = Outbound::new("headcount/test", "127.0.0.1".parse().unwrap());
@@ -74,14 +74,14 @@ fn filled(head: &str, part: &str, most: usize) -> String {
 }
 
 /// Websites of one page.
-fn page(name: &str, head: &str, part: &str) -> Outcome {
+fn page(name: &str, head: &str, part: &str) -> SiteFindings {
     let body = filled(head, part, 2 << 20);
     let answer = move |_: &[u16], _: usize, path: &str| {
         let none = ("content-type: text/plain".to_owned(), String::new());
         if path == "/" { ("content-type: text/html".to_owned(), body.clone()) } else { none }
     };
     let outcome = read(name, &serve(1, answer));
-    assert!(outcome.failure().is_none(), "{name}: {:?}", outcome.failure());
+    assert!(outcome.failure.is_none(), "{name}: {:?}", outcome.failure);
     outcome
 }
 
@@ -107,7 +107,7 @@ fn a_website_chooses_neither_memory_nor_time() {
     page("names of meta", "<title>Acme</title>", "<meta name=a content=b>");
     page("a long base", &format!("<base href='/{}'>", "b".repeat(900 << 10)), "<a href=about>about</a>");
     let outcome = page("objects", "<script type='application/ld+json'>[", "{\"\":0},");
-    assert_eq!(outcome.facts.name, None);
+    assert_eq!(outcome.fields.name, None);
     let objects = filled("[", "{\"\":0},", 250 << 10);
     page("documents of objects", "", &format!("<script type='application/ld+json'>{objects}0]</script>"));
     page("text", "", "\u{20ac}");

@@ -1,34 +1,22 @@
 //! Changes of webhooks, and their progress. Every engine has all webhooks. The owner of a project
 //! sends its notifications, and the next owner continues.
 
-use std::collections::BTreeMap;
 use std::io;
 
-use headcount_common::{ControlError, DocumentItem as _, DocumentSet, DocumentsError, checked_json, follow_made, partition_of};
-use headcount_control::{AuditAction, AuditTarget, Author, FieldChange, RegistryError, Secret, TargetType, WebhookId};
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::intake::event::Position;
+use headcount_actors::Feature as _;
+use headcount_common::{DocumentItem as _, DocumentsError, checked_json, follow_made};
+use headcount_control::{Author, PlannedChange, RegistryError, Secret, TargetType, WebhookId};
+use headcount_domain::ids::ProjectId;
 use headcount_domain::time::Instant;
 
 use crate::held::HeldWebhook;
 use crate::progress::{DeliveryProgress, most_deliveries};
 use crate::request::secret_of;
 use crate::store::Webhooks;
-use crate::webhook::{PlannedWebhook, SigningSecret, Webhook};
+use crate::webhook::{SigningSecret, Webhook};
 
 impl Webhooks {
-    /// Applies the changes of other nodes up to now. Returns the number of the last change.
-    ///
-    /// # Errors
-    /// Returns a [`ControlError`]: changes applied before the failure stay.
-    pub(crate) fn follow_changes(&self) -> Result<u64, ControlError> {
-        self.items.follow(|id, webhook| {
-            self.hold(id, webhook);
-            Ok(())
-        })
-    }
-
-    fn hold(&self, id: &WebhookId, webhook: Option<Webhook>) {
+    pub(crate) fn hold(&self, id: &WebhookId, webhook: Option<Webhook>) {
         let mut held = self.held.write();
         let Some(webhook) = webhook else { return held.remove(id) };
         let project = webhook.project;
@@ -39,7 +27,7 @@ impl Webhooks {
             }
         }
         drop(held);
-        self.wake(project);
+        self.notified(project);
     }
 
     /// Generates a secret: the number that is stored, and the secret for its owner.
@@ -60,34 +48,11 @@ impl Webhooks {
     pub(crate) fn make(
         &self,
         author: &Author,
-        plan: impl Fn() -> Result<Option<PlannedWebhook>, RegistryError>,
+        plan: impl Fn() -> Result<Option<PlannedChange<Webhook>>, RegistryError>,
     ) -> Result<Option<Webhook>, RegistryError> {
-        let mut noted = None;
-        let attempt = |expected| {
-            let Some(PlannedWebhook { id, organization, webhook, action, changes }) = plan()? else {
-                // Another node may have made the change just now, and wait for other nodes.
-                self.items.propagate(expected);
-                return Ok(Some(None));
-            };
-            if noted.as_ref() != Some(&changes) {
-                self.note(organization, &id, (action, changes.clone()), author)?;
-                noted = Some(changes);
-            }
-            Ok(self.put(expected, &id, webhook.as_ref())?.then_some(webhook))
-        };
-        DocumentSet::<Webhook>::attempt(|| self.follow_changes(), attempt)
-    }
-
-    /// Records in the audit log, durably, that a webhook is about to change.
-    pub(crate) fn note(
-        &self,
-        organization: OrganizationId,
-        id: &WebhookId,
-        (action, changes): (AuditAction, BTreeMap<String, FieldChange>),
-        author: &Author,
-    ) -> Result<(), RegistryError> {
-        let target = AuditTarget { kind: TargetType::Webhook, id: id.to_string() };
-        self.parts.registry().note_document_change(organization, target, action, changes, author)
+        let documents = (&self.items, TargetType::Webhook);
+        let put = |expected, id: &WebhookId, webhook: Option<&Webhook>| self.put(expected, id, webhook);
+        self.parts.registry().change_document(documents, author, || self.follow(), plan, put)
     }
 
     /// Writes or removes a webhook. Returns `false` if another change came first.
@@ -97,7 +62,7 @@ impl Webhooks {
         if !self.items.put(expected, id, webhook)? {
             return Ok(false);
         }
-        self.items.propagate(follow_made(|| self.follow_changes())?);
+        self.items.propagate(follow_made(|| self.follow())?);
         if webhook.is_none()
             && let Err(error) = self.progress.remove(&id.to_string())
         {
@@ -165,47 +130,10 @@ impl Webhooks {
         }
         written.map(drop).map_err(io::Error::other)
     }
-
-    /// Saves the progress of a partition's webhooks, if that succeeds at once, and forgets it:
-    /// another machine takes the partition over, or this one again. Blocks.
-    pub(crate) fn give_up(&self, partition: u16) {
-        let _one = self.saving.lock();
-        let held = self.held.read();
-        let of_partition = held.all().filter(|held| partition_of(held.webhook.project) == partition);
-        let unsaved = of_partition.filter(|held| held.unsaved_since.is_some());
-        let unsaved: Vec<_> = unsaved.map(|held| (held.webhook.id.clone(), held.progress.clone())).collect();
-        drop(held);
-        for (id, progress) in unsaved {
-            if let Err(error) = self.write_progress(&id, &progress) {
-                tracing::info!(webhook = %id, %error, "the next owner of a project repeats some notifications");
-                break;
-            }
-        }
-        let mut held = self.held.write();
-        held.all_mut().filter(|held| partition_of(held.webhook.project) == partition).for_each(forget);
-    }
-
-    /// Makes the webhooks of a partition begin at the progress of its former owner, but not after
-    /// `until`, the current end of the log. Blocks.
-    pub(crate) fn take_over(&self, partition: u16, until: Position) {
-        self.give_up(partition);
-        let mut held = self.held.write();
-        let of_partition = held.all_mut().filter(|held| partition_of(held.webhook.project) == partition);
-        of_partition.for_each(|held| held.lost_after = Some(until));
-    }
-
-    /// Resumes the webhooks of a partition that was taken over.
-    pub(crate) fn wake_partition(&self, partition: u16) {
-        let held = self.held.read();
-        let projects: Vec<_> =
-            held.all().map(|held| held.webhook.project).filter(|project| partition_of(*project) == partition).collect();
-        drop(held);
-        projects.into_iter().for_each(|project| self.wake(project));
-    }
 }
 
 /// Forgets the progress of a webhook until it is read again.
-fn forget(held: &mut HeldWebhook) {
+pub(crate) fn forget(held: &mut HeldWebhook) {
     held.progress = DeliveryProgress::of(&held.webhook);
     held.cursor = None;
     held.unsaved_since = None;

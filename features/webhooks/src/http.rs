@@ -11,34 +11,14 @@ use headcount_control::{Secret, WebhookId};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Timezone;
-use utoipa::openapi::schema::{Array, ArrayBuilder, Object};
+use utoipa::openapi::schema::Object;
 
 use crate::progress::{Delivery, DeliveryQuery, DeliveryStatus};
 use crate::store::{WebhookQuery, Webhooks};
-use crate::webhook::{NewWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookStatus};
-
-fn events() -> Array {
-    let description = "What it sends: `notification`, an event with `notify: true`.";
-    ArrayBuilder::new().items(schemas::named::<WebhookEvent>("What it sends.")).description(Some(description)).build()
-}
-
-fn webhook_status() -> Object {
-    schemas::named::<WebhookStatus>("`active`: it sends; `paused`: it waits, and later sends what came meanwhile.")
-}
+use crate::webhook::{NewWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookStatus, events, optional_events, webhook_status};
 
 fn delivery_status() -> Object {
     schemas::named::<DeliveryStatus>("`pending`: it is tried; `delivered`: the receiver took it; `dead`: it was given up.")
-}
-
-fn optional_events(fields: &Fields<'_>, name: &str) -> Result<Option<Vec<WebhookEvent>>, ApiError> {
-    let Some(names) = fields.optional::<Vec<String>>(name, "a list of strings")? else { return Ok(None) };
-    let parse = |text: &String| text.parse().map_err(|error| ApiError::parameter(name, format!("{text:?} {error}")));
-    names.iter().map(parse).collect::<Result<_, _>>().map(Some)
-}
-
-fn optional_status(fields: &Fields<'_>, name: &str) -> Result<Option<WebhookStatus>, ApiError> {
-    let Some(text) = fields.optional::<String>(name, "a string")? else { return Ok(None) };
-    text.parse().map(Some).map_err(|error| ApiError::parameter(name, format!("{text:?} {error}")))
 }
 
 json_body! {
@@ -53,22 +33,6 @@ json_body! {
         /// What it sends. Default: `["notification"]`.
         #[schema(schema_with = events)]
         events: Option<Vec<WebhookEvent>> = with(optional_events),
-    }
-}
-
-json_body! {
-    /// A change of a webhook: absent fields stay unchanged.
-    #[schema(example = json!({"status": "paused"}))]
-    pub(crate) struct WebhookPatchShape {
-        /// The new URL.
-        #[schema(max_length = 2048)]
-        url: Option<String> = optional("a string"),
-        /// What is sent.
-        #[schema(schema_with = events)]
-        events: Option<Vec<WebhookEvent>> = with(optional_events),
-        /// Whether it sends.
-        #[schema(schema_with = webhook_status)]
-        status: Option<WebhookStatus> = with(optional_status),
     }
 }
 
@@ -309,14 +273,13 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller
 /// Changes a webhook: all fields of the body, or none.
 #[utoipa::path(
     patch, path = "/webhooks/{webhook_id}", tag = "webhooks", operation_id = "update_webhook",
-    params(WebhookPath), request_body = WebhookPatchShape,
+    params(WebhookPath), request_body = WebhookPatch,
     responses((status = 200, description = "The webhook as it is now.", body = WebhookAnswer)),
 )]
 pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let id = only_id(&request)?;
-    let WebhookPatchShape { url, events, status } = json::read(&state, &request, payload).await?;
+    let patch: WebhookPatch = json::read(&state, &request, payload).await?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
-    let patch = WebhookPatch { url, events, status };
     let change = move |webhooks: &Webhooks| webhooks.change(organization, &id, patch, author);
     let webhook = on_feature(&state, change).await?;
     Ok(HttpResponse::Ok().json(WebhookAnswer::from(webhook)))

@@ -12,6 +12,7 @@
 
 mod changes;
 mod cli;
+mod feature;
 mod held;
 mod http;
 mod moved;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use headcount_actors::{MovedDocument, MovedDocuments, MovedKind, PositionMap};
+use headcount_actors::{Feature as _, MovedDocument, MovedDocuments, MovedKind, PositionMap};
 use headcount_common::local::{ReadItems, kind_dir, read_items, write_items};
 use headcount_common::{ControlError, DocumentItem as _, checked_json};
 use headcount_control::WebhookId;
@@ -43,7 +43,7 @@ impl Webhooks {
     /// # Errors
     /// The shared progress can't be read.
     pub(crate) fn moved(&self, is_wanted: &dyn Fn(ProjectId) -> bool) -> Result<MovedWebhooks, ControlError> {
-        self.follow_changes()?;
+        self.follow()?;
         let held = self.held.read();
         let wanted = held.all().filter(|held| is_wanted(held.webhook.project));
         let wanted: Vec<_> = wanted.map(|held| held.webhook.clone()).collect();

@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_actors::{AskError, Feature, FeatureFigure, FirstEvents, MovedDocuments, PropagateChange};
-use headcount_common::{ControlError, partition_of};
+use headcount_actors::{AskError, FirstEvents};
+use headcount_common::partition_of;
 use headcount_control::WebhookId;
-use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::ids::OrganizationId;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::Instant;
 use headcount_domain::versions::Depends;
@@ -45,70 +44,18 @@ fn notification(position: Position, event: &Event) -> Option<(Notification, usiz
     Some((notification, bytes))
 }
 
-impl Feature for Webhooks {
-    fn kind(&self) -> &'static str {
-        KIND
-    }
-
-    fn start(self: Arc<Self>) -> io::Result<()> {
-        self.remove_orphans();
-        if !self.settings.sends {
-            return Ok(());
-        }
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_time().max_blocking_threads(MAX_SENDING + 1).build()?;
-        std::thread::Builder::new().name(KIND.into()).spawn(move || {
-            runtime.block_on(Turns::new(Sender { webhooks: self }).run());
-            // A slow receiver delays nothing. Its notification is sent again after the next start.
-            runtime.shutdown_background();
-        })?;
-        Ok(())
-    }
-
-    fn close(&self) {
-        self.stopped.store(true, Ordering::SeqCst);
-        self.work.notify_one();
-    }
-
-    fn save(&self) {
-        self.write_unsaved(self.parts.clock().now(), true);
-    }
-
-    fn notified(&self, project: ProjectId) {
-        self.wake(project);
-    }
-
-    fn takes(&self, partition: u16, until: Position) {
-        self.take_over(partition, until);
-    }
-
-    fn took(&self, partition: u16) {
-        self.wake_partition(partition);
-    }
-
-    fn gave_up(&self, partition: u16) {
-        self.give_up(partition);
-    }
-
-    fn projects_deleted(&self) {
-        self.remove_orphans();
-    }
-
-    fn follow(&self) -> Result<u64, ControlError> {
-        self.follow_changes()
-    }
-
-    fn propagate_with(&self, propagate: PropagateChange) {
-        self.items.propagate_with(propagate);
-    }
-
-    fn figures(&self) -> Vec<FeatureFigure> {
-        self.tries()
-    }
-
-    fn for_backup(&self, is_wanted: &dyn Fn(ProjectId) -> bool) -> Result<Box<dyn MovedDocuments>, ControlError> {
-        Ok(Box::new(self.moved(is_wanted)?))
-    }
+/// Sends, on its own thread, until the webhooks are stopped.
+///
+/// # Errors
+/// The thread can't be started.
+pub(crate) fn start(webhooks: Arc<Webhooks>) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().max_blocking_threads(MAX_SENDING + 1).build()?;
+    std::thread::Builder::new().name(KIND.into()).spawn(move || {
+        runtime.block_on(Turns::new(Sender { webhooks }).run());
+        // A slow receiver delays nothing. Its notification is sent again after the next start.
+        runtime.shutdown_background();
+    })?;
+    Ok(())
 }
 
 /// The time of a webhook's next turn.

@@ -2,16 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_actors::FeatureFigure;
 use headcount_control::WebhookId;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
 
-use crate::held::{HeldWebhook, Tries};
+use crate::held::HeldWebhook;
 use crate::progress::{DeliveryProgress, DeliveryStatus};
 use crate::request::Notification;
 use crate::store::Webhooks;
@@ -47,16 +46,6 @@ pub(crate) enum DeliveryAttempt {
 }
 
 impl Webhooks {
-    /// Records that a project may have a new notification. Costs next to nothing if the project has
-    /// no webhook.
-    pub(crate) fn wake(&self, project: ProjectId) {
-        if !self.held.read().has_of(project) {
-            return;
-        }
-        self.woken.lock().insert(project);
-        self.work.notify_one();
-    }
-
     /// Returns the projects woken since the last call.
     pub(crate) fn take_woken(&self) -> BTreeSet<ProjectId> {
         std::mem::take(&mut *self.woken.lock())
@@ -197,25 +186,6 @@ impl Webhooks {
     /// Whether there is progress only in memory.
     pub(crate) fn is_unsaved(&self) -> bool {
         self.held.read().all().any(|held| held.unsaved_since.is_some())
-    }
-
-    /// The figures for `/metrics`: deliveries since the start, and the webhooks whose last try
-    /// failed.
-    pub(crate) fn tries(&self) -> Vec<FeatureFigure> {
-        let (held, now) = (self.held.read(), self.parts.known_now());
-        let failing = held.all().filter_map(|held| held.progress.pending());
-        let oldest = failing.clone().map(|delivery| delivery.created_at.0).min();
-        let lag_ms = oldest.map_or(0, |oldest| u64::try_from(now.0.saturating_sub(oldest)).unwrap_or_default());
-        let Tries { delivered, failed, dead } = &self.tries;
-        let of = |name, help, value| FeatureFigure { name, help, value };
-        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        vec![
-            of("headcount_webhook_delivered_total", "Notifications that the receiver of a webhook took.", count(delivered)),
-            of("headcount_webhook_failed_tries_total", "Tries to send a notification that failed.", count(failed)),
-            of("headcount_webhook_dead_total", "Notifications that were given up.", count(dead)),
-            of("headcount_webhooks_failing", "Webhooks whose last try failed.", failing.count() as u64),
-            of("headcount_webhook_lag_seconds", "Age of the oldest notification that is tried again.", lag_ms / 1_000),
-        ]
     }
 }
 

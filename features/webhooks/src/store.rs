@@ -5,9 +5,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use headcount_actors::{EngineParts, InstallFeature};
+use headcount_actors::{EngineParts, Feature as _, InstallFeature};
 use headcount_common::{ControlError, DocumentSet, NOT_HERE, PARTITIONS, SharedValues, partition_of};
-use headcount_control::{AuditAction, Author, RegistryError, Secret, WebhookId};
+use headcount_control::{AuditAction, AuditTarget, Author, RegistryError, Secret, TargetType, WebhookId};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
@@ -18,8 +18,7 @@ use crate::held::{HeldWebhook, HeldWebhooks, Tries};
 use crate::progress::{DeliveryPage, DeliveryProgress, DeliveryQuery};
 use crate::request::WebhookSettings;
 use crate::webhook::{
-    BOTH_SIGN_MS, FormerSecret, KIND, NewWebhook, PlannedWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookStatus,
-    check_events, check_url,
+    BOTH_SIGN_MS, FormerSecret, KIND, NewWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookStatus, check_events, check_url,
 };
 
 /// The maximum number of webhooks of an organization.
@@ -110,7 +109,7 @@ impl Webhooks {
             settings,
         };
         if (0..PARTITIONS).any(|partition| webhooks.parts.owners().is_here(partition)) {
-            webhooks.follow_changes()?;
+            webhooks.follow()?;
         }
         Ok(webhooks)
     }
@@ -133,7 +132,7 @@ impl Webhooks {
         let after = self.last_position_for(new.project)?;
         let made = self.create_after(organization, new, after, &by.into())?;
         // The project may have been deleted meanwhile.
-        self.remove_orphans();
+        self.projects_deleted();
         Ok(made)
     }
 
@@ -166,9 +165,9 @@ impl Webhooks {
                 let message = format!("there are {MAX_WEBHOOKS} webhooks; there can be no more");
                 return Err(RegistryError::Conflict { code: "limit_reached", message });
             }
-            Ok(Some(PlannedWebhook::of(AuditAction::WebhookCreated, None, webhook.clone())))
+            Ok(Webhook::plan(AuditAction::WebhookCreated, None, Some(webhook.clone())))
         })?;
-        self.wake(webhook.project);
+        self.notified(webhook.project);
         Ok((webhook, shown))
     }
 
@@ -223,11 +222,12 @@ impl Webhooks {
             changed.url = url.clone().unwrap_or(changed.url);
             changed.events = events.clone().unwrap_or(changed.events);
             changed.status = patch.status.unwrap_or(changed.status);
-            let planned = (changed != current).then(|| PlannedWebhook::of(AuditAction::WebhookUpdated, Some(&current), changed));
-            Ok(planned)
+            let is_changed = changed != current;
+            let planned = Webhook::plan(AuditAction::WebhookUpdated, Some(&current), Some(changed));
+            Ok(planned.filter(|_| is_changed))
         })?;
         let Some(changed) = changed else { return self.get(organization, id) };
-        self.wake(changed.project);
+        self.notified(changed.project);
         Ok(changed)
     }
 
@@ -249,7 +249,7 @@ impl Webhooks {
             let current = self.get(organization, id)?;
             let mut changed = current.clone();
             changed.former = Some(FormerSecret { secret: std::mem::replace(&mut changed.secret, secret.clone()), valid_until });
-            Ok(Some(PlannedWebhook::of(AuditAction::WebhookSecretRotated, Some(&current), changed)))
+            Ok(Webhook::plan(AuditAction::WebhookSecretRotated, Some(&current), Some(changed)))
         })?;
         Ok(Rotation { secret: shown, previous_valid_until: valid_until })
     }
@@ -260,30 +260,8 @@ impl Webhooks {
     /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`].
     pub fn remove(&self, organization: OrganizationId, id: &WebhookId, by: impl Into<Author>) -> Result<(), RegistryError> {
         let _one = self.changes.lock();
-        self.make(&by.into(), || {
-            let changes = Webhook::differences(Some(&self.get(organization, id)?), None);
-            let (id, action) = (id.clone(), AuditAction::WebhookDeleted);
-            Ok(Some(PlannedWebhook { id, organization, webhook: None, action, changes }))
-        })
-        .map(drop)
-    }
-
-    /// Removes the webhooks of deleted projects. Failures are retried at the next start.
-    pub(crate) fn remove_orphans(&self) {
-        let held = self.held.read();
-        let is_orphan = |webhook: &&Webhook| self.parts.registry().policy(webhook.project).is_none();
-        let orphans = held.all().map(|held| &held.webhook).filter(is_orphan);
-        let orphans: Vec<_> = orphans.map(|webhook| (webhook.organization, webhook.id.clone())).collect();
-        drop(held);
-        for (organization, id) in orphans {
-            match self.remove(organization, &id, self.parts.clock().now()) {
-                Ok(()) | Err(RegistryError::NotFound { .. }) => {}
-                Err(error) => {
-                    tracing::warn!(%error, "the webhooks of a deleted project could not be removed; the next start tries again");
-                    return;
-                }
-            }
-        }
+        self.make(&by.into(), || Ok(Webhook::plan(AuditAction::WebhookDeleted, Some(&self.get(organization, id)?), None)))
+            .map(drop)
     }
 
     /// Returns deliveries of a webhook, latest first.
@@ -318,7 +296,8 @@ impl Webhooks {
         let to = self.last_position_for(self.get(organization, id)?.project)?;
         let _one = self.changes.lock();
         let webhook = self.get(organization, id)?;
-        self.note(organization, id, (AuditAction::WebhookReplayed, BTreeMap::new()), &by.into())?;
+        let (target, action) = (AuditTarget { kind: TargetType::Webhook, id: id.to_string() }, AuditAction::WebhookReplayed);
+        self.parts.registry().note_document_change(organization, target, action, BTreeMap::new(), &by.into())?;
         self.load(id).map_err(|error| failed("read", error))?;
         let _progress = self.saving.lock();
         let from = from.max(webhook.created_after.saturating_add(1));
@@ -331,7 +310,7 @@ impl Webhooks {
             held.progress = replayed;
             held.generation += 1;
         }
-        self.wake(webhook.project);
+        self.notified(webhook.project);
         Ok(WebhookReplay { from, to: to.max(from.saturating_sub(1)) })
     }
 

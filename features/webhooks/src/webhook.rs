@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use headcount_api::endpoint::{ApiError, Fields, json_body};
+use headcount_api::openapi::schemas;
 use headcount_common::DocumentItem;
-use headcount_control::{AuditAction, FieldChange, RegistryError, Secret, WebhookId};
+use headcount_control::{AuditAction, PlannedChange, RegistryError, Secret, WebhookId, field_changes};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_domain::named_values;
 use headcount_domain::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use utoipa::openapi::schema::{Array, ArrayBuilder, Object};
 
 /// The kind of documents that webhooks are.
 pub(crate) const KIND: &str = "webhooks";
@@ -123,15 +126,21 @@ pub struct NewWebhook {
     pub events: Option<Vec<WebhookEvent>>,
 }
 
-/// A change of a webhook. Fields that are `None` stay.
-#[derive(Debug, Clone, Default)]
-pub struct WebhookPatch {
-    /// The URL.
-    pub url: Option<String>,
-    /// The kinds of events to send.
-    pub events: Option<Vec<WebhookEvent>>,
-    /// The status.
-    pub status: Option<WebhookStatus>,
+json_body! {
+    /// A change of a webhook: absent fields stay unchanged.
+    #[derive(Clone, Default)]
+    #[schema(as = WebhookPatchShape, example = json!({"status": "paused"}))]
+    pub struct WebhookPatch {
+        /// The new URL.
+        #[schema(max_length = 2048)]
+        url: Option<String> = optional("a string"),
+        /// What is sent.
+        #[schema(schema_with = events)]
+        events: Option<Vec<WebhookEvent>> = with(optional_events),
+        /// Whether it sends.
+        #[schema(schema_with = webhook_status)]
+        status: Option<WebhookStatus> = with(optional_status),
+    }
 }
 
 impl Webhook {
@@ -141,24 +150,19 @@ impl Webhook {
         std::iter::once(self.secret.clone()).chain(former).collect()
     }
 
-    /// Returns the fields that differ between two states, for the audit log.
-    pub(crate) fn differences(before: Option<&Self>, after: Option<&Self>) -> BTreeMap<String, FieldChange> {
-        let fields = |webhook: &Self| {
-            let Self { project, url, events, status, .. } = webhook;
-            let events: Vec<_> = events.iter().map(|event| event.as_str()).collect();
-            [
-                ("project_id", json!(project.to_string())),
-                ("url", json!(url)),
-                ("events", json!(events)),
-                ("status", json!(status.as_str())),
-            ]
-        };
-        let (before, after) = (before.map(fields), after.map(fields));
-        let value = |fields: &Option<[(&str, Value); 4]>, at: usize| fields.as_ref().map_or(Value::Null, |f| f[at].1.clone());
-        let names = before.as_ref().or(after.as_ref()).map(|fields| fields.each_ref().map(|(name, _)| (*name).to_owned()));
-        let changes = names.into_iter().flatten().enumerate();
-        let changes = changes.map(|(at, name)| (name, FieldChange { from: value(&before, at), to: value(&after, at) }));
-        changes.filter(|(_, change)| change.from != change.to).collect()
+    /// Plans to create a webhook, to change it, or to remove it.
+    pub(crate) fn plan(action: AuditAction, before: Option<&Self>, after: Option<Self>) -> Option<PlannedChange<Self>> {
+        let Self { id, organization, .. } = before.or(after.as_ref())?;
+        let (id, organization) = (id.clone(), *organization);
+        let changes = field_changes(before.map(Self::shown), after.as_ref().map(Self::shown));
+        Some(PlannedChange { id, organization, item: after, action: Some(action), changes })
+    }
+
+    /// The fields in the audit log.
+    fn shown(&self) -> BTreeMap<&'static str, Value> {
+        let Self { project, url, events, status, .. } = self;
+        let project = json!(project.to_string());
+        BTreeMap::from([("project_id", project), ("url", json!(url)), ("events", json!(events)), ("status", json!(status))])
     }
 }
 
@@ -179,21 +183,22 @@ pub(crate) fn check_url(url: &str, check: impl FnOnce(&str) -> Result<String, St
     check(url).map_err(|message| RegistryError::invalid("url", message))
 }
 
-/// A change of a webhook.
-pub(crate) struct PlannedWebhook {
-    pub(crate) id: WebhookId,
-    pub(crate) organization: OrganizationId,
-    /// The new value; `None` to remove the webhook.
-    pub(crate) webhook: Option<Webhook>,
-    pub(crate) action: AuditAction,
-    pub(crate) changes: BTreeMap<String, FieldChange>,
+pub(crate) fn events() -> Array {
+    let description = "What it sends: `notification`, an event with `notify: true`.";
+    ArrayBuilder::new().items(schemas::named::<WebhookEvent>("What it sends.")).description(Some(description)).build()
 }
 
-impl PlannedWebhook {
-    /// Plans to create a webhook, or to change `current`.
-    pub(crate) fn of(action: AuditAction, current: Option<&Webhook>, webhook: Webhook) -> Self {
-        let changes = Webhook::differences(current, Some(&webhook));
-        let (id, organization) = (webhook.id.clone(), webhook.organization);
-        Self { id, organization, webhook: Some(webhook), action, changes }
-    }
+pub(crate) fn webhook_status() -> Object {
+    schemas::named::<WebhookStatus>("`active`: it sends; `paused`: it waits, and later sends what came meanwhile.")
+}
+
+pub(crate) fn optional_events(fields: &Fields<'_>, name: &str) -> Result<Option<Vec<WebhookEvent>>, ApiError> {
+    let Some(names) = fields.optional::<Vec<String>>(name, "a list of strings")? else { return Ok(None) };
+    let parse = |text: &String| text.parse().map_err(|error| ApiError::parameter(name, format!("{text:?} {error}")));
+    names.iter().map(parse).collect::<Result<_, _>>().map(Some)
+}
+
+pub(crate) fn optional_status(fields: &Fields<'_>, name: &str) -> Result<Option<WebhookStatus>, ApiError> {
+    let Some(text) = fields.optional::<String>(name, "a string")? else { return Ok(None) };
+    text.parse().map(Some).map_err(|error| ApiError::parameter(name, format!("{text:?} {error}")))
 }

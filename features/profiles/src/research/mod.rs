@@ -14,5 +14,5 @@ mod tests;
 
 pub use facts::ProfileFields;
 pub(crate) use facts::{MAX_DESCRIPTION, MAX_EMAIL_BYTES, MAX_PROFILE_ENTRIES, MAX_SHORT, MAX_URL_BYTES};
-pub(crate) use site::FetchedPage;
-pub use site::{Outcome, Research};
+pub(crate) use site::short;
+pub use site::{ProfileSource, Research, SiteFindings};

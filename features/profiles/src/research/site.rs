@@ -1,10 +1,13 @@
 //! Fetches the pages of a site.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use headcount_control::BuildError;
+use headcount_domain::time::Instant as Moment;
 use headcount_outbound::url::{Origin, Url};
 use headcount_outbound::{Method, Outbound, OutboundError, OutboundRequest, OutboundResponse, UrlError};
+use serde::{Deserialize, Serialize};
 
 use super::facts::{MAX_URL_BYTES, ProfileFields};
 use super::page::{self, PageFacts};
@@ -29,7 +32,7 @@ const WORDS: [&str; 10] =
 
 /// Why a page was not read.
 #[derive(Debug, thiserror::Error)]
-pub enum ResearchError {
+pub(crate) enum ResearchError {
     /// There was no answer.
     #[error(transparent)]
     Outbound(#[from] OutboundError),
@@ -49,8 +52,7 @@ pub enum ResearchError {
 
 impl ResearchError {
     /// Returns the stable code of the error.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
+    fn code(&self) -> &'static str {
         match self {
             Self::Outbound(error) => error.code(),
             Self::TooManyRedirects => "too_many_redirects",
@@ -61,34 +63,29 @@ impl ResearchError {
     }
 }
 
-/// A page that was asked for.
-#[derive(Debug)]
-pub struct FetchedPage {
+/// A page that was fetched for a profile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileSource {
     /// Its URL, after redirects.
     pub url: String,
-    /// When it was asked for.
-    pub fetched_at: SystemTime,
+    /// The time of the fetch.
+    pub fetched_at: Moment,
     /// The status of the answer, if there was one.
     pub status: Option<u16>,
-    /// Why it was not read.
-    pub error: Option<ResearchError>,
+    /// The code of the error, if there was one.
+    pub error: Option<String>,
 }
 
-/// What a site tells.
-#[derive(Debug)]
-pub struct Outcome {
-    /// What was found.
-    pub facts: ProfileFields,
-    /// The pages that were asked for, the home page first.
-    pub pages: Vec<FetchedPage>,
-}
-
-impl Outcome {
-    /// Why the home page was not read. Then, nothing else was.
-    #[must_use]
-    pub fn failure(&self) -> Option<&ResearchError> {
-        self.pages.first()?.error.as_ref()
-    }
+/// The facts that a website gives about its company.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SiteFindings {
+    /// The facts.
+    pub fields: ProfileFields,
+    /// The fetched pages, the home page first.
+    pub sources: Vec<ProfileSource>,
+    /// The reason why the home page could not be read. There are no facts then.
+    pub failure: Option<BuildError>,
 }
 
 /// Reads the home page of a website, and up to four pages that it links to and that tell of the
@@ -110,29 +107,33 @@ impl Research {
 
     /// Reads a site.
     #[must_use]
-    pub fn read(mut self, home: &Url) -> Outcome {
+    pub fn read(mut self, home: &Url) -> SiteFindings {
         let (page, found) = self.page(home);
-        let mut outcome = Outcome { facts: ProfileFields::default(), pages: vec![page] };
-        let Some(PageFacts { facts, links }) = found else { return outcome };
-        outcome.facts = facts;
-        for url in chosen(home, &outcome.pages[0].url, links) {
-            let (page, found) = self.page(&url);
-            if let Some(found) = found {
-                outcome.facts.fill(found.facts);
+        let mut findings = SiteFindings { sources: vec![page], ..SiteFindings::default() };
+        let (fields, links) = match found {
+            Ok(PageFacts { facts, links }) => (facts, links),
+            Err(error) => {
+                let (code, message) = (error.code().to_owned(), short(&error.to_string()));
+                let failure = BuildError { code, message, url: Some(findings.sources[0].url.clone()) };
+                return SiteFindings { failure: Some(failure), ..findings };
             }
-            outcome.pages.push(page);
+        };
+        findings.fields = fields;
+        for url in chosen(home, &findings.sources[0].url, links) {
+            let (page, found) = self.page(&url);
+            if let Ok(found) = found {
+                findings.fields.fill(found.facts);
+            }
+            findings.sources.push(page);
         }
-        outcome
+        findings
     }
 
-    fn page(&mut self, url: &Url) -> (FetchedPage, Option<PageFacts>) {
+    fn page(&mut self, url: &Url) -> (ProfileSource, Result<PageFacts, ResearchError>) {
         let (mut url, mut status, fetched_at) = (url.clone(), None, SystemTime::now());
         let read = self.fetch(&mut url, &mut status);
-        let (error, found) = match read {
-            Ok(found) => (None, Some(found)),
-            Err(error) => (Some(error), None),
-        };
-        (FetchedPage { url: url.into(), fetched_at, status, error }, found)
+        let error = read.as_ref().err().map(|error| error.code().to_owned());
+        (ProfileSource { url: short(url.as_str()), fetched_at: moment(fetched_at), status, error }, read)
     }
 
     /// Fetches a page. `url` is where it was found.
@@ -242,4 +243,15 @@ fn site(url: &Url) -> Option<(String, Option<u16>)> {
         }
         Origin::Opaque(_) => None,
     }
+}
+
+fn moment(time: SystemTime) -> Moment {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Moment(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// A text of bounded length: a stored URL, or a message.
+pub(crate) fn short(text: &str) -> String {
+    let end = (0..=text.len().min(MAX_URL_BYTES)).rev().find(|end| text.is_char_boundary(*end));
+    text[..end.unwrap_or_default()].to_owned()
 }

@@ -10,8 +10,7 @@ use headcount_outbound::Outbound;
 use headcount_outbound::url::Url;
 
 use super::page::{self, PageFacts, decode};
-use super::site::ResearchError;
-use super::{Outcome, ProfileFields, Research};
+use super::{ProfileFields, Research, SiteFindings};
 
 fn strings<const N: usize>(list: [&str; N]) -> Vec<String> {
     list.map(str::to_owned).to_vec()
@@ -165,7 +164,7 @@ impl Site {
         site
     }
 
-    fn research(&self) -> Outcome {
+    fn research(&self) -> SiteFindings {
         let outbound = Outbound::new("headcount/test", format!("127.0.0.1:{}", self.port).parse().unwrap());
         Research::new(outbound).read(&Url::parse(&format!("http://127.0.0.1:{}/", self.port)).unwrap())
     }
@@ -175,8 +174,8 @@ impl Site {
     }
 }
 
-fn codes(outcome: &Outcome) -> Vec<(Option<u16>, Option<&'static str>)> {
-    outcome.pages.iter().map(|page| (page.status, page.error.as_ref().map(ResearchError::code))).collect()
+fn codes(found: &SiteFindings) -> Vec<(Option<u16>, Option<&'static str>)> {
+    found.sources.iter().map(|page| (page.status, page.error.clone().map(|code| &*code.leak()))).collect()
 }
 
 const HTML: &str = "content-type: text/html; charset=utf-8\r\n";
@@ -199,12 +198,12 @@ fn the_home_page_and_those_about_the_company_are_read() {
         ("/jobs", 500, HTML, ""),
     ]);
     let outcome = site.research();
-    assert!(outcome.failure().is_none());
-    let ProfileFields { name, description, emails, .. } = outcome.facts.clone();
+    assert!(outcome.failure.is_none());
+    let ProfileFields { name, description, emails, .. } = outcome.fields.clone();
     assert_eq!((name.as_deref(), description.as_deref(), emails), (Some("Acme"), Some("Anvils."), strings(["hi@acme.example"])));
     let ok = (Some(200), None);
     assert_eq!(codes(&outcome), [ok, ok, ok, (Some(500), Some("http_status")), (None, Some("robots_disallowed"))]);
-    assert!(outcome.pages[1].url.ends_with("/about/"));
+    assert!(outcome.sources[1].url.ends_with("/about/"));
     assert_eq!(site.asked(), ["/robots.txt", "/", "/about", "/about/", "/contact?x=1", "/jobs"]);
 }
 
