@@ -11,8 +11,8 @@
 //! - `checkpoint_writer` and `archiver` write files in the background.
 //! - `history` reads recorded events from archive and log.
 //! - `verify` and `refolding` compute states a second time (`recompute`).
-//! - `backup` copies a data directory. What only a node of a cluster does has the feature `cluster`,
-//!   such as `moving` and `engine::nodes_backup`.
+//! - `backup` copies a data directory. What only a node of a cluster does has the feature
+//!   `cluster`, such as `moving` and `engine::nodes_backup`.
 //! - `webhooks`, `profiles`, `privacy` and `live` are features.
 //!
 //! Actors are in `actor.rs` files. Organizations, projects, keys and tokens are in the crate
