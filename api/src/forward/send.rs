@@ -21,9 +21,10 @@ use crate::app::AppState;
 use crate::call::Worker;
 use crate::first_node;
 use crate::request::HttpRequest;
+use crate::request_id::REQUEST_ID;
 use crate::request_metrics::Forwarded;
 use crate::respond::code::ErrorCode;
-use crate::respond::error::{ApiError, REQUEST_ID};
+use crate::respond::error::ApiError;
 
 /// How much longer than the owner's own limits its answer may take.
 const MARGIN: Duration = Duration::from_secs(30);
