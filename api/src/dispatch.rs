@@ -45,7 +45,7 @@ impl Endpoint {
             Err(error) => at_once(Err(error)),
             Ok(Some(node)) => Box::pin(async move {
                 let ApiCall { state, request, payload } = call;
-                let answer = forward(&state, &request, Upload::from(payload), node, travel);
+                let answer = forward(state.forwarding(), &request, Upload::from(payload), node, travel);
                 if travel.reads() { while_client_waits(&request, answer).await } else { answer.await }
             }),
             Ok(None) if waits(self.destination, &call.request) => Box::pin(async move {

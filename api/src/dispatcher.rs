@@ -16,13 +16,13 @@ use futures_util::FutureExt;
 use crate::call::{ApiCall, Worker};
 use crate::dispatch::PathEndpoints;
 use crate::error_reader::ErrorReader;
-use crate::forward::PassedOn;
 use crate::page_policy;
 use crate::query_cors::Page;
 use crate::rate_limit::{TokenLimiter, headers};
 use crate::request::HttpRequest;
 use crate::request_id::REQUEST_ID;
 use crate::respond::error::ApiError;
+use crate::respond::sent::PassedOn;
 use crate::routes::Routes;
 
 /// The dispatcher of a worker.

@@ -3,9 +3,9 @@
 //! For an endpoint, `extract` reads requests, `respond` shapes the answers, and `endpoint` is what
 //! the file of an endpoint imports.
 //!
-//! `dispatcher` brings a request to its handler, by the gates of `dispatch`: `forward` sends it to the node that owns its
-//! project, and `extract/auth.rs` decides 401 and 403. Each feature has a table of endpoints
-//! (`endpoints!`), and the program passes all to `routes`.
+//! `dispatcher` brings a request to its handler, by the gates of `dispatch`: `forward` sends it to
+//! the node that owns its project, and `extract/auth.rs` decides 401 and 403. Each feature has a
+//! table of endpoints (`endpoints!`), and the program passes all to `routes`.
 //!
 //! `command` has the client of a server, and how management commands send their requests and print
 //! the answers.
