@@ -113,7 +113,7 @@ struct Pool {
     always: usize,
     used: AtomicUsize,
     /// The amount of each account. Accounts without any are absent.
-    held: DashMap<Account, usize>,
+    held: DashMap<Account, usize, ahash::RandomState>,
 }
 
 impl fmt::Debug for Pool {
@@ -200,7 +200,7 @@ impl Gate {
     }
 
     fn with(limit: usize, always: usize) -> Self {
-        Self { pool: Arc::new(Pool { limit, always, used: AtomicUsize::new(0), held: DashMap::new() }) }
+        Self { pool: Arc::new(Pool { limit, always, used: AtomicUsize::new(0), held: DashMap::default() }) }
     }
 
     /// Takes `amount` without a holder. Returns `None` if too little is free.

@@ -348,6 +348,22 @@ fn a_refused_body_is_not_read_for_ever() {
 }
 
 #[test]
+fn a_body_that_stops_arriving_is_refused_in_time() {
+    let server = TestServer::start();
+    let key = server.initial("public_key");
+    // The first request of the connection has arrived as a whole, the second has not.
+    let whole = format!("POST /i?pk={key} HTTP/1.1\r\nhost: a\r\ncontent-length: 12\r\n\r\n{{\"name\":\"a\"}}");
+    let mut stream = connect(&server);
+    stream.write_all(whole.as_bytes()).expect("it is sent");
+    assert!(read_answer(&stream).starts_with("HTTP/1.1 202"));
+    let began = Instant::now();
+    stream.write_all(&whole.as_bytes()[..whole.len() - 1]).expect("it is sent");
+    let answer = read_answer(&stream);
+    assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("\"body_timeout\""), "{answer}");
+    assert!((8..14).contains(&began.elapsed().as_secs()), "after {:?}", began.elapsed());
+}
+
+#[test]
 fn an_upgrade_is_answered_at_once() {
     let server = TestServer::start();
     let key = server.initial("public_key");

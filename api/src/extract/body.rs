@@ -3,6 +3,8 @@
 //! A body is read by whoever has a permit for its bytes. The permit grows as they arrive, whatever
 //! the body says about its length.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::time::Duration;
 
 use actix_web::dev::Payload;
@@ -28,6 +30,23 @@ pub const BATCH_LIMIT_BYTES: usize = 4 << 20;
 pub const FIRST_BYTES: usize = 1 << 10;
 /// The time limit for a body to arrive.
 const DEADLINE: Duration = Duration::from_secs(10);
+
+/// Whether all of the current request of a connection has arrived. Clones are of the same connection.
+#[derive(Debug, Clone, Default)]
+pub struct Arrived(Rc<Cell<bool>>);
+
+impl Arrived {
+    /// Says whether it has.
+    pub fn set(&self, has_arrived: bool) {
+        self.0.set(has_arrived);
+    }
+
+    /// Whether it has.
+    #[must_use]
+    pub fn get(&self) -> bool {
+        self.0.get()
+    }
+}
 
 /// The content types that an operation accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -169,6 +188,10 @@ async fn each_chunk(
         }
         standing::check_again(state, request)
     };
+    // A timer costs more than most of an event. What has arrived needs none.
+    if request.conn_data().is_some_and(Arrived::get) {
+        return read.await;
+    }
     match tokio::time::timeout(DEADLINE, read).await {
         Ok(result) => result,
         Err(_) => Err(ApiError::new(ErrorCode::BodyTimeout, "the body did not arrive within 10 seconds")),

@@ -25,6 +25,7 @@ use actix_web::dev::Extensions;
 use actix_web::rt::net::TcpStream;
 use actix_web::web::{Buf, BytesMut};
 use headcount_api::client_end::ClientEnd;
+use headcount_api::extract::body::Arrived;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -123,6 +124,7 @@ pub(crate) struct BoundedConnection {
     is_answered: bool,
     is_last: LastRequest,
     end: ClientEnd,
+    arrived: Arrived,
 }
 
 impl BoundedConnection {
@@ -140,14 +142,17 @@ impl BoundedConnection {
             is_answered: false,
             is_last: LastRequest::default(),
             end: ClientEnd::default(),
+            arrived: Arrived::default(),
         }
     }
 
     /// Adds handles to the connection's data: the server checks whether the current request is
-    /// the last one, and questions wait for the client to disconnect.
+    /// the last one, questions wait for the client to disconnect, and bodies that have arrived need
+    /// no deadline.
     pub(crate) fn share(&self, data: &mut Extensions) {
         data.insert(self.is_last.clone());
         data.insert(self.end.clone());
+        data.insert(self.arrived.clone());
     }
 
     /// Reads early bytes of later requests, up to the limit, and detects that the client has
@@ -206,6 +211,7 @@ impl BoundedConnection {
             }
         }
         self.turn_bytes += buf.filled().len() - before;
+        self.arrived.set(self.framing.phase() == Phase::Complete);
         self.is_within_bounds()?;
         if self.framing.phase() == Phase::Complete && std::mem::take(&mut self.is_answered) {
             self.expect_next();
@@ -378,6 +384,7 @@ mod tests {
             client.write_all(half).await.unwrap();
             connection.socket.readable().await.unwrap();
             assert!(read_all(&mut connection).await.ends_with(b"ab"));
+            assert!(!connection.arrived.get());
             let (phase, timer) = connection.reading.as_ref().unwrap();
             deadlines.push((*phase, timer.deadline()));
             tokio::time::sleep(Duration::from_millis(2)).await;
@@ -386,6 +393,7 @@ mod tests {
             client.write_all(b"cd").await.unwrap();
             connection.socket.readable().await.unwrap();
             assert_eq!(read_all(&mut connection).await, b"cd");
+            assert!(connection.arrived.get());
             connection.write_all(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n").await.unwrap();
             let mut answer = [0; 44];
             client.read_exact(&mut answer).await.unwrap();
