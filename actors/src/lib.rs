@@ -67,8 +67,8 @@ pub mod webhooks;
 pub use archiver::{ArchivePolicy, Sealed};
 pub use clock_guard::{ClockJump, ClockState, ConfirmClockError};
 pub use engine::{
-    AdoptError, Adoption, AskError, Engine, EngineConfig, EngineDocuments, EngineParts, LogSink, Membership, NodesBackup,
-    NodesBackupError, OpenError, OpenRegistry, ProjectIntake, ReindexError, Reindexed, RemainsError, SealError, SegmentRequest,
+    AdoptError, Adoption, AskError, Common, Engine, EngineConfig, EngineDocuments, EngineParts, Installation, LogSink,
+    NodesBackup, NodesBackupError, OpenError, ProjectIntake, ReindexError, Reindexed, RemainsError, SealError, SegmentRequest,
     StartCommit, Vitals, reindex, search_erased, verify_directory,
 };
 pub use erased_search::{ErasedFinding, ErasedSearch};

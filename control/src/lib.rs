@@ -104,7 +104,7 @@ pub use secret::{
     SIGN_IN_CODE_PREFIX, Secret, TOKEN_PREFIX, WEBHOOK_SECRET_PREFIX,
 };
 pub use share::{MAX_EMBED_ORIGINS, MAX_SHARES, MAX_SHARES_OF_PROJECT, NewShare, Share, ShareHolder};
-pub use sign_in_codes::{MAX_SIGN_IN_CODES, MAX_SIGN_IN_CODES_OF_TOKEN, SIGN_IN_CODE_SECONDS, SharedCodes, SharedCodesError};
+pub use sign_in_codes::{MAX_SIGN_IN_CODES, MAX_SIGN_IN_CODES_OF_TOKEN, SIGN_IN_CODE_SECONDS};
 pub use validate::{
     MAX_ALLOWED_ORIGINS, MAX_EMAIL_BYTES, MAX_MEMBERS, MAX_NAME_CHARACTERS, MAX_ORIGIN_BYTES, MAX_PROJECTS, MAX_PUBLIC_KEYS,
     MAX_QUOTA, MAX_RATE_LIMIT, MAX_RETENTION_DAYS, MAX_TOKENS, normal_origin,
@@ -134,9 +134,7 @@ pub struct Registry {
     /// Written only by the holder of `journal`, while it applies a record.
     state: RwLock<State>,
     cache: Cache,
-    codes: parking_lot::Mutex<SignInCodes>,
-    /// The sign-in codes of all machines, in a cluster.
-    shared_codes: OnceLock<sign_in_codes::SharedSignIns>,
+    codes: SignInCodes,
     /// Waits until other machines have applied a change.
     propagation: OnceLock<Propagation>,
     /// The position of the last record that all other machines are known to have applied.
@@ -169,6 +167,14 @@ impl Registry {
         Self::open_with(data_dir, JournalOptions::default())
     }
 
+    /// Opens the control log in [`CONTROL_DIR`] of `data_dir`, or creates one there.
+    ///
+    /// # Errors
+    /// Returns [`RegistryError::Storage`], as [`Registry::open`].
+    pub fn local_log(data_dir: &Path) -> Result<Box<dyn ControlLog>, RegistryError> {
+        Ok(Box::new(Journal::local_log(&data_dir.join(CONTROL_DIR), JournalOptions::default().segment_bytes)?))
+    }
+
     /// Opens the control data in `log`. [`CONTROL_DIR`] of `data_dir` has snapshots and audit logs,
     /// which are written again if they are lost. The caller holds the lock of the directory, and
     /// has checked that they were made from this log.
@@ -186,8 +192,8 @@ impl Registry {
     fn of((journal, state): (Journal, State)) -> Result<Self, RegistryError> {
         let cache = Cache::of(&state);
         let (journal, state) = (Mutex::new(journal), RwLock::new(state));
-        let codes = parking_lot::Mutex::default();
-        let (shared_codes, propagation) = (OnceLock::new(), OnceLock::new());
+        let codes = SignInCodes::new(Self::codes_in_memory());
+        let propagation = OnceLock::new();
         let (deletions_applied, erasures_applied) = (AtomicU64::new(0), AtomicU64::new(0));
         let change_limit = ChangeLimit::default();
         Ok(Registry {
@@ -195,7 +201,6 @@ impl Registry {
             state,
             cache,
             codes,
-            shared_codes,
             propagation,
             propagated: AtomicU64::new(0),
             change_limit,

@@ -18,7 +18,7 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 use super::erasures::{FIRST_PAUSE, MAX_PAUSE, WAIT, merge_tables, remove_small_parts, rewrite_base};
 use super::file_rewriting::{FileRewriting, SLICE};
 use super::marks::{Marks, is_out_of_log};
-use super::sources::{Sources, Trimming};
+use super::sources::Sources;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::fault;
@@ -150,10 +150,7 @@ impl SharedErasures {
             return Ok(false);
         }
         let Some(cleaning) = self.cleanings.get_mut(&project) else { return Ok(false) };
-        if let Trimming::Shared(_) = &sources.trimming
-            && !begun.numbers.is_empty()
-            && !cleaning.publish(sources, began)?
-        {
+        if sources.files.seals() && !begun.numbers.is_empty() && !cleaning.publish(sources, began)? {
             return Ok(false);
         }
         if !merge_tables(sources, project)? {
@@ -194,7 +191,7 @@ impl SharedErasures {
     /// Removes the erased identities of a project from the log, and records when that is done.
     fn remove_from_brokers(&mut self, sources: &Sources, project: ProjectId) -> Result<(), Fault> {
         let logged = sources.removal.erasures.at_stage(project, ErasureStage::Logged);
-        if logged.numbers.is_empty() || matches!(sources.trimming, Trimming::Never) {
+        if logged.numbers.is_empty() || !sources.files.seals() {
             return Ok(());
         }
         if !is_out_of_log(sources, project, logged.until) {
@@ -257,7 +254,10 @@ impl Cleaning {
     /// Publishes the files of the project without the identities, as many as fit in a turn, and
     /// removes the former ones. Returns whether all are done.
     fn publish(&mut self, sources: &Sources, began: Stopwatch) -> Result<bool, Fault> {
-        let Trimming::Shared(shared) = &sources.trimming else { return Ok(true) };
+        if !sources.files.seals() {
+            return Ok(true);
+        }
+        let shared = &sources.files;
         if !self.is_rebased {
             if !rewrite_base(sources, self.project)? {
                 return Ok(false);
@@ -295,8 +295,8 @@ fn remove_left_overs(sources: &Sources, project: ProjectId) -> Result<(), Fault>
 /// Withdraws the published state of the project's partition. Its tables, which may even come from a
 /// former owner, may have the identities.
 fn withdraw_state(sources: &Sources, project: ProjectId) -> Result<(), Fault> {
-    if let Trimming::Shared(shared) = &sources.trimming {
-        shared.withdraw_state(partition_of(project)).map_err(unpublished)?;
+    if sources.files.seals() {
+        sources.files.withdraw_state(partition_of(project)).map_err(unpublished)?;
         sources.done("state with an erased identity withdrawn");
     }
     Ok(())

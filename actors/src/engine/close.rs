@@ -87,7 +87,7 @@ impl Drop for Inner {
         let Some(threads) = self.threads.get_mut().take() else { return };
         // A node gave its partitions up together with their progress. A task must not wait for
         // brokers here.
-        if self.config.owners.is_alone() {
+        if self.local_log.is_some() {
             self.webhooks.save(self.config.clock.now(), true);
         }
         self.close_intake();

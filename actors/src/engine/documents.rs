@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use headcount_common::local::{CopiedDocuments, LocalDocuments, LocalValues};
 use headcount_common::secrets::Secrets;
-use headcount_common::{Documents, PARTITIONS, SharedValues};
+use headcount_common::{Documents, Owners, SharedValues};
 use headcount_control::{Registry, RegistryError};
 use headcount_domain::time::Instant;
 
@@ -39,7 +39,10 @@ impl EngineDocuments {
     }
 
     /// Adds a copy of the company profiles in a data directory, because the page reads them often.
-    pub(super) fn copied_to(self, dir: &Path) -> Result<Self, OpenError> {
+    ///
+    /// # Errors
+    /// The directory can't be emptied.
+    pub fn copied_to(self, dir: &Path) -> Result<Self, OpenError> {
         let copy = CopiedDocuments::new(self.profiles, &dir.join(PROFILES_DIR)).map_err(failed("company profiles"))?;
         Ok(Self { profiles: Arc::new(copy), ..self })
     }
@@ -58,13 +61,14 @@ impl EngineDocuments {
     pub(super) fn open(
         self,
         config: &EngineConfig,
+        owners: &Arc<Owners>,
         (registry, secrets): (&Registry, &Secrets),
         now: Instant,
     ) -> Result<OpenedItems, OpenError> {
-        let privacy = open_privacy_requests(self.privacy, (config, registry), now)?;
+        let privacy = open_privacy_requests(self.privacy, (config, owners, registry), now)?;
         let webhooks = Webhooks::new((self.webhooks, self.deliveries), secrets.signer().clone());
         let profiles = CompanyProfiles::new(self.profiles);
-        if (0..PARTITIONS).any(|partition| config.owners.is_here(partition)) {
+        if owners.here().next().is_some() {
             let unread = |error| OpenError::Directory(format!("webhooks or company profiles can't be read: {error}"));
             webhooks.follow().and_then(|_| profiles.follow()).map_err(unread)?;
         }
@@ -74,12 +78,12 @@ impl EngineDocuments {
 
 fn open_privacy_requests(
     documents: Arc<dyn Documents>,
-    (config, registry): (&EngineConfig, &Registry),
+    (config, owners, registry): (&EngineConfig, &Arc<Owners>, &Registry),
     now: Instant,
 ) -> Result<PrivacyRequests, OpenError> {
     let unopened = |error: RegistryError| OpenError::Directory(format!("the privacy requests can't be opened: {error}"));
-    let (owners, exports) = (Arc::clone(&config.owners), config.data_dir.join(EXPORTS_DIR));
-    let requests = PrivacyRequests::open(documents, owners, &exports).map_err(|error| unopened(error.into()))?;
+    let exports = config.data_dir.join(EXPORTS_DIR);
+    let requests = PrivacyRequests::open(documents, Arc::clone(owners), &exports).map_err(|error| unopened(error.into()))?;
     let erasures: Vec<_> = registry.erasures().into_iter().filter(|erasure| !erasure.is_done).collect();
     let has_project = |project| registry.policy(project).is_some();
     let is_of = |organization| requests.is_home(organization);

@@ -102,7 +102,7 @@ impl Engine {
 
     /// Returns a check whether partitions have been on this machine ever since this call.
     fn held_check(&self, partitions: &[u16]) -> HeldCheck {
-        let (archives, owners) = (Arc::clone(&self.inner.archives), Arc::clone(&self.inner.config.owners));
+        let (archives, owners) = (Arc::clone(&self.inner.archives), Arc::clone(&self.questions.owners));
         let given_up: BTreeMap<u16, u64> = partitions.iter().map(|number| (*number, archives.times_given_up(*number))).collect();
         // A lease may expire for a moment before it is renewed. Work that checked it in that moment
         // has stopped.
@@ -247,7 +247,7 @@ pub fn verify_directory(config: &EngineConfig, quick: bool, stop: &Arc<AtomicBoo
         }
         Err(error) => return Err(fault::of_log(error).into()),
     };
-    check_reaches(&log, sealed.catalog().sealed_until()).map_err(VerifyError::directory)?;
+    check_reaches(log.last_position(), sealed.catalog().sealed_until()).map_err(VerifyError::directory)?;
     let derived = Derived { dir: &dir, options: store_options(config), hasher: secrets.hasher(), is_shared: false };
     let Some(store) = found(derived.open_as_it_is(format), "store/", &mut report)? else { return Ok(report) };
     let sealed = Arc::new(sealed);

@@ -52,6 +52,11 @@ impl LoggedEvents {
         self.log.resumed(partition)
     }
 
+    /// See [`ReadLog::is_in_order`].
+    pub(crate) fn is_in_order(&self) -> bool {
+        self.log.is_in_order()
+    }
+
     /// Passes the wanted events to `visit`, in the order of their partition's positions.
     pub(crate) fn read(
         &self,

@@ -3,7 +3,6 @@
 
 mod ailment;
 mod changes;
-mod codes;
 mod figures;
 mod hints;
 mod liveness;
@@ -36,7 +35,6 @@ use crate::log::StreamCommit;
 use crate::record::BUCKET;
 use ailment::Ailment;
 use changes::{Follower, Made, Propagating};
-use codes::Codes;
 use figures::NodeFigures;
 use hints::Hints;
 use liveness::Liveness;
@@ -130,7 +128,6 @@ impl Node {
         // here.
         follower.follow().await?;
         propagate_changes(runtime, &connection, &engine, &announcing);
-        engine.registry().share_codes_with(Codes::open(runtime, &connection, replicas).await?);
         let salts = Salts::new(&connection, replicas, engine.clone());
         salts.begin(nodes.names().count() > 1).await;
         let (changed, live) = watch::channel(Live { nodes, since: Instant::now() });

@@ -4,11 +4,13 @@
 mod copied;
 mod documents;
 mod items;
+mod memory;
 mod values;
 
 pub use copied::CopiedDocuments;
 pub use documents::LocalDocuments;
 pub use items::{ReadItems, item_names, read_items, write_items};
+pub use memory::MemoryValues;
 pub use values::LocalValues;
 
 use std::io::{self, ErrorKind};
