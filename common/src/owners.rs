@@ -131,6 +131,12 @@ impl Owners {
         is_before(self.partitions.get(usize::from(partition)).map_or(NEVER, |known| known.here_until.load(Ordering::Acquire)))
     }
 
+    /// Returns the partitions that this machine owns now: at the start of a machine that is alone,
+    /// all of them, and of a node, none.
+    pub fn here(&self) -> impl Iterator<Item = u16> {
+        (0..PARTITIONS).filter(|partition| self.is_here(*partition))
+    }
+
     /// Whether this machine knows the changes of the control data by other machines, such as
     /// permissions and deleted projects. If not, it answers no requests.
     #[must_use]

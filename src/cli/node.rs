@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use headcount_actors::{Engine, Membership};
+use headcount_actors::{Common, Engine, OpenError};
 use headcount_api::command::failure::Failure;
 use headcount_cluster::files::{Bucket, SharedFiles};
 use headcount_cluster::lease::Holder;
@@ -59,9 +59,11 @@ impl Joining {
         Ok(Some(Self { runtime, connection, member, record }))
     }
 
-    /// The parts with which the engine is opened.
-    pub(super) fn membership(&self) -> Membership {
-        self.member.membership(self.runtime.handle(), &self.connection, &self.record)
+    /// Returns the function that opens the parts of the engine in a data directory.
+    pub(super) fn opener(&self) -> impl FnOnce(&Path) -> Result<Common, OpenError> + Send + 'static {
+        let (member, runtime) = (self.member.clone(), self.runtime.handle().clone());
+        let (connection, record) = (self.connection.clone(), self.record.clone());
+        move |data_dir| member.open(&runtime, &connection, &record, data_dir)
     }
 
     /// Starts to take partitions over for an engine that other nodes reach at `address`. Dropping

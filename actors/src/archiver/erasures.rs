@@ -20,7 +20,7 @@ use headcount_domain::intake::event::Position;
 use super::cleaning::Cleaning;
 use super::file_rewriting::SLICE;
 use super::log_removal::LogRemoval;
-use super::sources::{Sources, Trimming};
+use super::sources::Sources;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::refolding::Folding;
@@ -183,7 +183,7 @@ impl ErasureSteps {
 /// Removes the events of a project up to a position from the log. Returns whether that is done. The
 /// first attempt may already do it, except on brokers.
 fn remove_from_log(log: &mut LogRemoval, sources: &Sources, project: ProjectId, until: Position) -> Result<bool, Fault> {
-    Ok(!matches!(sources.trimming, Trimming::Never) && log.remove(sources, project, until)?)
+    Ok(sources.files.seals() && log.remove(sources, project, until)?)
 }
 
 /// The projects of a partition with remaining data of erased identities, on this machine or shared.

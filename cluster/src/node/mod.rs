@@ -28,7 +28,6 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::connection::Connection;
-use crate::cursors::Cursors;
 use crate::files::remove_copies;
 use crate::lease::{Holder, Leases};
 use crate::levels::Levels;
@@ -129,7 +128,6 @@ impl Node {
         // here.
         follower.follow().await?;
         propagate_changes(runtime, &connection, &engine, &announcing);
-        engine.registry().share_codes_with(Cursors::sign_in_codes(runtime, &connection, replicas));
         let salts = Salts::new(&connection, replicas, engine.clone());
         salts.begin(nodes.names().count() > 1).await;
         let (changed, live) = watch::channel(Live { nodes, since: Instant::now() });

@@ -220,7 +220,6 @@ impl Cluster {
         let (runtime, data_dir) = (runtime(), dir.path().join("data"));
         let connection = runtime.block_on(self.brokers.connect());
         let member = MemberLog::new(runtime.handle(), runtime.block_on(self.shared_files(&connection))).audited(AUDIT);
-        let membership = member.membership(runtime.handle(), &connection, &self.record);
         let mut config = EngineConfig { shards: 1, min_free_bytes: 1 << 20, ..EngineConfig::new(&data_dir) };
         if let Some(files) = &self.files {
             config.archive = files.archive;
@@ -228,7 +227,8 @@ impl Cluster {
         }
         config.ask_node = Some(Arc::<Wire>::clone(&self.wire));
         change(&mut config);
-        let engine = Engine::open_member(config, membership).unwrap();
+        let common = member.open(runtime.handle(), &connection, &self.record, &data_dir).unwrap();
+        let engine = Engine::open_on(config, common).unwrap();
         let holder = Holder { node: name.to_owned(), boot: "boot".to_owned() };
         let address = format!("http://{name}");
         self.wire.nodes.lock().insert(address.clone(), engine.clone());

@@ -1,0 +1,60 @@
+//! Small values in the memory of this machine.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use crate::documents::DocumentsError;
+use crate::values::SharedValues;
+
+/// Values that vanish by themselves, and with the process.
+#[derive(Debug)]
+pub struct MemoryValues {
+    /// How long a value exists.
+    kept: Duration,
+    values: Mutex<HashMap<String, MemoryValue>>,
+}
+
+#[derive(Debug)]
+struct MemoryValue {
+    value: Vec<u8>,
+    revision: u64,
+    written: Instant,
+}
+
+impl MemoryValues {
+    /// Begins without values. Each vanishes after that time.
+    #[must_use]
+    pub fn new(kept: Duration) -> Self {
+        Self { kept, values: Mutex::default() }
+    }
+}
+
+impl SharedValues for MemoryValues {
+    fn read(&self, key: &str) -> Result<Option<(Vec<u8>, u64)>, DocumentsError> {
+        let values = self.values.lock();
+        let known = values.get(key).filter(|known| !known.value.is_empty());
+        Ok(known.map(|known| (known.value.clone(), known.revision)))
+    }
+
+    fn write(&self, key: &str, value: &[u8], revision: u64) -> Result<u64, DocumentsError> {
+        let mut values = self.values.lock();
+        values.retain(|_, known| known.written.elapsed() < self.kept);
+        if values.get(key).map_or(0, |known| known.revision) != revision {
+            return Err(DocumentsError::Conflict);
+        }
+        let written = MemoryValue { value: value.to_vec(), revision: revision + 1, written: Instant::now() };
+        values.insert(key.to_owned(), written);
+        Ok(revision + 1)
+    }
+
+    fn remove(&self, key: &str) -> Result<(), DocumentsError> {
+        self.values.lock().remove(key);
+        Ok(())
+    }
+
+    fn max_bytes(&self) -> usize {
+        usize::MAX
+    }
+}
