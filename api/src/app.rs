@@ -22,6 +22,9 @@ use crate::turns::WaitingQuestions;
 /// The host of a request that names none.
 const DEFAULT_HOST: &str = "localhost:8080";
 
+/// The state of a feature, which its handlers share.
+pub type FeatureState = Box<dyn Any + Send + Sync>;
+
 /// The state that every handler has.
 #[derive(Debug)]
 pub struct AppState {
