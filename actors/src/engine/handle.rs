@@ -24,7 +24,7 @@ use super::disk_guard::DiskGuard;
 #[cfg(feature = "fault-injection")]
 use super::fault_injection::plant as planted;
 use super::marks::{Mark, start_tracking};
-use super::open::{self, Opened, SharedState};
+use super::open::{self, Opened};
 use super::threads::{Threads, sink, start_system};
 use super::verifications::Verifications;
 use crate::admission_gate::{Gate, Permit, Refused};
@@ -45,7 +45,7 @@ use crate::parts::EngineParts;
 use crate::privacy::PrivacyRequests;
 use crate::questions::Questions;
 use crate::scans::{ScanSettings, Scans};
-use crate::shard::{CheckpointProgress, MemoryUsage, PartitionHealth, QuotaTable, ShardClient, ShardMap};
+use crate::shard::{CheckpointProgress, MemoryUsage, PartitionContext, PartitionHealth, QuotaTable, ShardClient, ShardMap};
 use crate::unknown_appends::UnknownAppends;
 use crate::verifier::DamageNote;
 
@@ -122,7 +122,7 @@ fn questions(
     (registry, secrets): (Arc<Registry>, Secrets),
     (incarnation, starts): (u128, Starts),
     shards: Arc<ShardClient>,
-    (shared, logged): (&SharedState, LoggedEvents),
+    (shared, logged): (&PartitionContext, LoggedEvents),
 ) -> Questions {
     Questions {
         registry,
@@ -166,7 +166,7 @@ fn archive_settings(config: &EngineConfig) -> ArchiveSettings {
 fn removal(
     (admitted, mark): (&Gate, Mark),
     (store, writer, log): (Arc<DiskStore>, &CheckpointWriter, &Arc<dyn Commit<Ticket>>),
-    shared: &SharedState,
+    shared: &PartitionContext,
     (backups, parts): (&Arc<Semaphore>, &EngineParts),
 ) -> RemovalSources {
     let (log, scans) = (Arc::clone(log), parts.scans.clone());
@@ -221,7 +221,7 @@ impl Engine {
 
     fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
         let Opened { registry, owners, intake, privacy, secrets, history, sealed, logged, dead, state, incarnation, .. } = opened;
-        let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
+        let open::OpenedState { shards, context: shared, memory, store, writer, writer_thread, verifier } = state;
         let (map, delivered) = (ShardMap::new(shards.len()), Arc::<AtomicU64>::new(open::last_position(&*history).into()));
         let ((actors, addresses), unknown) = (start_system(shards)?, Arc::default());
         let sink = sink(addresses.clone(), map, (Arc::clone(&delivered), Arc::clone(&unknown)));
@@ -264,7 +264,7 @@ impl Engine {
             log,
             history,
             dead,
-            quotas: shared.quotas,
+            quotas: shared.limits,
             memory,
             damage: shared.damage,
             deleted: shared.deleted,

@@ -29,15 +29,13 @@ use crate::erasures::Erasures;
 use crate::fault;
 use crate::history::{History, HistoryPiece, LoggedEvents, PartitionArchives, Past, SealedEvents, Wanted};
 use crate::intake_counts::{INTAKE_DIR, IntakeCounts};
-use crate::live::Feeds;
 use crate::local_log::LocalLog;
 use crate::local_remains::LocalRemains;
 use crate::memory_budget::MemoryShares;
 use crate::privacy::PrivacyRequests;
 use crate::recompute::remove_scratch;
 use crate::shard::{
-    Applier, CheckpointProgress, Checkpoints, Evictor, Floors, MemoryUsage, PartitionContext, PartitionHealth, QuotaTable, Shard,
-    ShardMap, Versions,
+    Applier, Checkpoints, Evictor, MemoryUsage, PartitionContext, PartitionHealth, QuotaTable, Shard, ShardMap, Versions,
 };
 use crate::verifier::{DamageNote, Unchecked, Verifier, before_serving};
 
@@ -201,25 +199,13 @@ pub(crate) struct Opened {
 /// The shards, brought up to the end of the log, and the threads that serve them.
 pub(crate) struct OpenedState {
     pub(crate) shards: Vec<Shard>,
-    pub(crate) shared: SharedState,
+    /// What the shards share with the rest of the engine.
+    pub(crate) context: PartitionContext,
     pub(crate) memory: Arc<MemoryUsage>,
     pub(crate) store: Arc<DiskStore>,
     pub(crate) writer: CheckpointWriter,
     pub(crate) writer_thread: JoinHandle<()>,
     pub(crate) verifier: Verifier,
-}
-
-/// State that the shards share with the rest of the engine.
-pub(crate) struct SharedState {
-    pub(crate) versions: Arc<Versions>,
-    pub(crate) floors: Arc<Floors>,
-    pub(crate) quotas: Arc<QuotaTable>,
-    pub(crate) health: Arc<PartitionHealth>,
-    pub(crate) checkpoints: Arc<CheckpointProgress>,
-    pub(crate) damage: Arc<DamageNote>,
-    pub(crate) deleted: Arc<DeletedProjects>,
-    pub(crate) erasures: Arc<Erasures>,
-    pub(crate) feeds: Arc<Feeds>,
 }
 
 type OpenedShards = (Vec<Shard>, PartitionContext, Arc<MemoryUsage>);
@@ -263,20 +249,7 @@ impl Opening<'_> {
         let fault = match self.open_shards(&store, format, &writer) {
             Ok((shards, context, memory)) => {
                 let verifier = Verifier::spawn(&context.unchecked, Arc::clone(&context.damage));
-                let PartitionContext {
-                    versions,
-                    floors,
-                    limits: quotas,
-                    health,
-                    checkpoints,
-                    damage,
-                    deleted,
-                    erasures,
-                    feeds,
-                    ..
-                } = context;
-                let shared = SharedState { versions, floors, quotas, health, checkpoints, damage, deleted, erasures, feeds };
-                return Ok(OpenedState { shards, shared, memory, store, writer, writer_thread, verifier });
+                return Ok(OpenedState { shards, context, memory, store, writer, writer_thread, verifier });
             }
             Err(fault) => fault,
         };

@@ -24,15 +24,18 @@ use crate::log::{AuditTiming, StreamCommit, StreamLog};
 use crate::record::ClusterRecord;
 use crate::values::BrokerValues;
 
-/// The log of an engine, and the owners that it knows.
+/// The parts of an engine in a cluster.
 #[derive(Debug, Clone)]
 pub struct MemberLog {
+    runtime: Handle,
+    pub(super) connection: Connection,
+    pub(super) record: ClusterRecord,
     pub(super) log: Arc<StreamLog>,
+    /// Set when the engine is opened.
     pub(super) commit: Arc<OnceLock<Arc<StreamCommit<Ticket>>>>,
     pub(super) owners: Arc<Owners>,
     pub(super) files: Option<Arc<SharedFiles>>,
-    /// Set when the parts are opened.
-    pub(super) letters: Arc<OnceLock<Arc<LetterLists>>>,
+    pub(super) letters: Arc<LetterLists>,
     audit: AuditTiming,
 }
 
@@ -40,10 +43,18 @@ impl MemberLog {
     /// Begins without partitions. Reads and records with `runtime`, and keeps archives in `files`.
     /// Without `files`, it seals nothing.
     #[must_use]
-    pub fn new(runtime: &Handle, files: Option<Arc<SharedFiles>>) -> Self {
-        let log = Arc::new(StreamLog::new(runtime.clone()));
-        let owners = Arc::new(Owners::unknown());
-        Self { log, commit: Arc::default(), owners, files, letters: Arc::default(), audit: AuditTiming::default() }
+    pub fn new(runtime: &Handle, connection: &Connection, record: &ClusterRecord, files: Option<Arc<SharedFiles>>) -> Self {
+        Self {
+            runtime: runtime.clone(),
+            connection: connection.clone(),
+            record: record.clone(),
+            log: Arc::new(StreamLog::new(runtime.clone())),
+            commit: Arc::default(),
+            owners: Arc::new(Owners::unknown()),
+            files,
+            letters: Arc::new(LetterLists::new(runtime, connection)),
+            audit: AuditTiming::default(),
+        }
     }
 
     /// Sets the times of audits.
@@ -58,13 +69,8 @@ impl MemberLog {
     ///
     /// # Errors
     /// See [`OpenError`].
-    pub fn open(
-        &self,
-        runtime: &Handle,
-        connection: &Connection,
-        record: &ClusterRecord,
-        data_dir: &Path,
-    ) -> Result<Common, OpenError> {
+    pub fn open(&self, data_dir: &Path) -> Result<Common, OpenError> {
+        let Self { runtime, connection, record, .. } = self;
         let directory = |error: &dyn Display| OpenError::Directory(error.to_string());
         let lock = DirLock::acquire(data_dir).map_err(|error| directory(&error))?;
         let (format, control) = open_log(runtime, connection, record, data_dir).map_err(|error| match error {
@@ -75,7 +81,6 @@ impl MemberLog {
         // From now on, no standalone server opens the directory.
         node_id(data_dir).map_err(|error| directory(&format_args!("the id of the node: {error}")))?;
         let secrets = Secrets::open_shared(&data_dir.join(KEYS_DIR))?;
-        let letters = self.letters.get_or_init(|| Arc::new(LetterLists::new(runtime, connection)));
         let stores = ClusterStores { runtime: runtime.clone(), connection: connection.clone(), replicas: record.replicas };
         let codes = Arc::new(BrokerValues::of_codes(runtime, connection, record.replicas));
         let (runtime, commit, audit) = (runtime.clone(), Arc::clone(&self.commit), self.audit);
@@ -93,7 +98,7 @@ impl MemberLog {
             control: Box::new(control),
             stores: Arc::new(stores),
             codes,
-            letters: Some(Arc::<LetterLists>::clone(letters)),
+            letters: Some(Arc::<LetterLists>::clone(&self.letters)),
         })
     }
 }

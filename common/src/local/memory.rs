@@ -13,15 +13,11 @@ use crate::values::SharedValues;
 pub struct MemoryValues {
     /// How long a value exists.
     kept: Duration,
-    values: Mutex<HashMap<String, MemoryValue>>,
+    values: Mutex<HashMap<String, WrittenValue>>,
 }
 
-#[derive(Debug)]
-struct MemoryValue {
-    value: Vec<u8>,
-    revision: u64,
-    written: Instant,
-}
+/// A value with its revision, and the time when it was written.
+type WrittenValue = (Vec<u8>, u64, Instant);
 
 impl MemoryValues {
     /// Begins without values. Each vanishes after that time.
@@ -34,18 +30,17 @@ impl MemoryValues {
 impl SharedValues for MemoryValues {
     fn read(&self, key: &str) -> Result<Option<(Vec<u8>, u64)>, DocumentsError> {
         let values = self.values.lock();
-        let known = values.get(key).filter(|known| !known.value.is_empty());
-        Ok(known.map(|known| (known.value.clone(), known.revision)))
+        let known = values.get(key).filter(|(value, ..)| !value.is_empty());
+        Ok(known.map(|(value, revision, _)| (value.clone(), *revision)))
     }
 
     fn write(&self, key: &str, value: &[u8], revision: u64) -> Result<u64, DocumentsError> {
         let mut values = self.values.lock();
-        values.retain(|_, known| known.written.elapsed() < self.kept);
-        if values.get(key).map_or(0, |known| known.revision) != revision {
+        values.retain(|_, (.., written)| written.elapsed() < self.kept);
+        if values.get(key).map_or(0, |(_, revision, _)| *revision) != revision {
             return Err(DocumentsError::Conflict);
         }
-        let written = MemoryValue { value: value.to_vec(), revision: revision + 1, written: Instant::now() };
-        values.insert(key.to_owned(), written);
+        values.insert(key.to_owned(), (value.to_vec(), revision + 1, Instant::now()));
         Ok(revision + 1)
     }
 
