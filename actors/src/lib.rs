@@ -11,8 +11,8 @@
 //! - `checkpoint_writer` and `archiver` write files in the background.
 //! - `history` reads recorded events from archive and log.
 //! - `verify` and `refolding` compute states a second time (`recompute`).
-//! - `backup` copies a data directory. What only a node of a cluster does has the feature `cluster`,
-//!   such as `moving` and `engine::nodes_backup`.
+//! - `backup` copies a data directory. What only a node of a cluster does has the feature
+//!   `cluster`, such as `moving` and `engine::nodes_backup`.
 //! - `privacy` and `live` are features. Others are crates: `feature` is what they are to the
 //!   engine, and `parts` what they get of it.
 //!

@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use headcount_common::{ControlError, checked_json, partition_of};
-use headcount_control::{Erasure, ErasureStage, Registry, RegistryError, RemovedAfter};
+use headcount_control::{ErasureStage, Registry, RegistryError, RemovedAfter};
 use headcount_domain::ids::ProjectId;
 use headcount_storage::files::{self, PRIVATE_FILE};
 use parking_lot::Mutex;
@@ -72,21 +72,20 @@ impl LocalRemains {
         Ok(remains)
     }
 
-    /// Forgets the deletions and erasures that have ended, on the machine that owned every
-    /// partition then.
+    /// Notes only the deletions and erasures that have not ended, on the machine that owned every
+    /// partition until now.
     ///
     /// # Errors
     /// Returns a [`RegistryError`].
-    pub(crate) fn forget_ended(&self, registry: &Registry) -> Result<(), RegistryError> {
-        let (deletions, erasures) = (registry.deletions(), registry.erasures());
-        let is_begun = |project| move |erasure: &Erasure| erasure.stage_in(project) == ErasureStage::Begun;
-        let forgotten = self.change(|noted| {
-            let mut left = noted.clone();
-            left.projects.retain(|project| deletions.contains(project));
-            left.erased.retain(|project, _| erasures.iter().any(is_begun(*project)));
-            Some(left)
+    pub(crate) fn note_under_way(&self, registry: &Registry) -> Result<(), RegistryError> {
+        let erasures = registry.erasures();
+        let ends = erasures.iter().filter(|erasure| !erasure.is_done).flat_map(|erasure| &erasure.ends);
+        let begun = ends.filter(|end| end.stage == ErasureStage::Begun);
+        let written = self.change(|noted| {
+            let erased = begun.map(|end| (end.project, noted.until)).collect();
+            Some(NotedRemovals { until: noted.until, projects: registry.deletions().into_iter().collect(), erased })
         });
-        forgotten.map_err(|error| failed("write", &self.path, error))
+        written.map_err(|error| failed("write", &self.path, error))
     }
 
     /// Returns the record after which to read deletions and erasures for [`Self::note`], and the
@@ -225,7 +224,7 @@ mod tests {
     use headcount_domain::time::Instant;
 
     use super::*;
-    use headcount_control::{ErasureEnd, NewProject};
+    use headcount_control::{Erasure, ErasureEnd, NewProject};
 
     const NOW: Instant = Instant(1_700_000_000_000);
 
@@ -280,8 +279,22 @@ mod tests {
         }
         registry.finish_deletion(ended).unwrap();
         let remains = LocalRemains::open(dir.path(), &registry).unwrap();
-        remains.forget_ended(&registry).unwrap();
+        remains.note_under_way(&registry).unwrap();
         assert_eq!(remaining(&remains), [under_way]);
+        // A restored directory may have an erasure that was lifted before it began there.
+        let lifted = Erasure {
+            number: 1,
+            organization,
+            users: Vec::new(),
+            others: Vec::new(),
+            emails: Vec::new(),
+            ends: vec![ErasureEnd::at(9, under_way)],
+            is_done: false,
+            is_lifted: true,
+        };
+        registry.put_erasure(lifted).unwrap();
+        remains.note_under_way(&registry).unwrap();
+        assert_eq!(remains.erased(), BTreeSet::from([under_way]));
         assert_eq!(remaining(&LocalRemains::open(dir.path(), &registry).unwrap()), [under_way], "it is durable");
     }
 

@@ -20,14 +20,18 @@ pub struct Worker {
     state: Arc<AppState>,
     /// The way of events to the engine.
     pub tracker: Tracker,
-    /// The connections to other nodes.
-    pub(crate) peers: Peers,
+    peers: Peers,
 }
 
 impl Worker {
     /// A worker of a server.
     pub fn new(state: Arc<AppState>, tracker: Tracker) -> Self {
         Self { state, tracker, peers: Peers::default() }
+    }
+
+    /// What a request is passed on with: the state, and the connections to other nodes.
+    pub fn forwarding(&self) -> (&AppState, &Peers) {
+        (&self.state, &self.peers)
     }
 }
 

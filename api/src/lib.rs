@@ -3,9 +3,9 @@
 //! For an endpoint, `extract` reads requests, `respond` shapes the answers, and `endpoint` is what
 //! the file of an endpoint imports.
 //!
-//! `dispatch` brings a request to its handler: `forward` sends it to the node that owns its
-//! project, and `extract/auth.rs` decides 401 and 403. Each feature has a table of endpoints
-//! (`endpoints!`), and the program passes all to `routes`.
+//! `dispatcher` brings a request to its handler, by the gates of `dispatch`: `forward` sends it to
+//! the node that owns its project, and `extract/auth.rs` decides 401 and 403. Each feature has a
+//! table of endpoints (`endpoints!`), and the program passes all to `routes`.
 //!
 //! `command` has the client of a server, and how management commands send their requests and print
 //! the answers.
@@ -18,6 +18,7 @@ pub mod call;
 pub mod client_end;
 pub mod command;
 pub mod dispatch;
+pub mod dispatcher;
 pub mod endpoint;
 pub mod endpoints;
 mod error_reader;

@@ -1,8 +1,9 @@
 //! The id of a request: the client's own, or a new one.
 
-use actix_web::http::header::{HeaderMap, HeaderValue};
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::respond::error::REQUEST_ID;
+/// The header that carries the id of a request, in requests and answers.
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 const MAX_REQUEST_ID_BYTES: usize = 128;
 

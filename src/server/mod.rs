@@ -26,7 +26,7 @@ use actix_web::rt::net::TcpStream;
 use headcount_actors::{Engine, Progress, thread_name};
 use headcount_api::app::AppState;
 use headcount_api::call::Worker;
-use headcount_api::dispatch::Dispatcher;
+use headcount_api::dispatcher::Dispatcher;
 pub use headcount_api::extra_paths::ExtraPaths;
 use headcount_api::open_files;
 use headcount_api::request_metrics::RequestMetrics;

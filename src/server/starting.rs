@@ -16,7 +16,8 @@ use actix_web::http::{KeepAlive, Method};
 use actix_web::{HttpResponse, HttpServer};
 use headcount_actors::Progress;
 use headcount_api::request::HttpRequest;
-use headcount_api::respond::error::{ApiError, REQUEST_ID};
+use headcount_api::request_id::REQUEST_ID;
+use headcount_api::respond::error::ApiError;
 
 use crate::http::resources::health;
 use crate::server::thread::ServerThread;

@@ -140,8 +140,9 @@ fn erase(tenant: &Tenant, model: &mut Model, (erased, is_last): (&Erased, bool),
     tally.by_email += usize::from(matches!(erased, Erased::Email(_)));
     if is_restored {
         let count = || tenant.server.log().matches(FINISHED).count();
-        let (before, until) = (count(), Instant::now() + PATIENCE);
-        let printed = tenant.server.stopped(|data| restore_without_erased(data, &backup));
+        let until = Instant::now() + PATIENCE;
+        // Counted once the server has stopped: the request is completed before the line is logged.
+        let (before, printed) = tenant.server.stopped(|data| (count(), restore_without_erased(data, &backup)));
         assert_eq!(printed["taken"]["erasures"], 1, "{printed}");
         // The request is known to be completed. Lists of events read files, from which the first
         // start removes the person again.

@@ -62,6 +62,12 @@ impl Cleaning {
         Ok(true)
     }
 
+    /// Like [`Self::rewrite`], for files that were listed since. Others are not read again.
+    pub(super) fn rewrite_again(&mut self, sources: &Sources, began: Stopwatch) -> Result<bool, Fault> {
+        self.is_rewritten = false;
+        self.rewrite(sources, began)
+    }
+
     /// Removes the identities from everything but the files and the log. Returns whether that is
     /// done.
     pub(super) fn remove_rest(&self, sources: &Sources) -> Result<bool, Fault> {

@@ -133,7 +133,7 @@ fn last_received(logged: &LoggedEvents) -> Option<Instant> {
 fn open_deleted(dir: &Path, registry: &Registry, is_shared: bool) -> Result<DeletedProjects, OpenError> {
     let remains = LocalRemains::open(dir, registry)?;
     if !is_shared {
-        remains.forget_ended(registry)?;
+        remains.note_under_way(registry)?;
     }
     Ok(DeletedProjects::of(remains, registry))
 }

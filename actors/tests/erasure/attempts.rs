@@ -89,3 +89,29 @@ async fn an_erasure_ends_although_it_could_not_be_noted() {
     }
     assert!(begun > 0, "none had begun");
 }
+
+/// The list of a project has files that the catalog does not know.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_of_a_seal_that_a_kill_cut_off_lose_the_person() {
+    let home = tempfile::tempdir().unwrap();
+    let (dir, killed) = (home.path().join("d"), home.path().join("killed"));
+    let made = Rig::new(&dir);
+    for number in 0..20 {
+        assert_eq!(status(&made, ["zanzibar", "others"][number as usize % 2], number).await, Status::Recorded);
+    }
+    made.engine.close().await;
+    let (mut config, from, to) = (config(&dir), dir.clone(), killed.clone());
+    config.archive_probe = Some(Arc::new(move |step: &'static str| {
+        if step == "project listed" && !to.exists() {
+            copy(&from, &to);
+        }
+    }));
+    let rig = Rig { engine: Engine::open(config).unwrap(), ..made };
+    rig.engine.seal_archive().await.unwrap();
+    rig.engine.close().await;
+    let rig = rig.open(&killed);
+    let erasure = rig.erase(ErasureSubject::User("zanzibar".into())).await.unwrap();
+    rig.finish(erasure, "after a kill").await;
+    rig.engine.close().await;
+    assert_gone(&killed, "zanzibar", "after a kill");
+}

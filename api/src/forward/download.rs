@@ -20,10 +20,6 @@ use super::travel::Travel;
 /// How much of an answer is read before it is passed on.
 const AHEAD_BYTES: usize = 64 << 10;
 
-/// Marks an answer that another node made, complete with headers and encoding.
-#[derive(Debug, Clone, Copy)]
-pub struct PassedOn;
-
 /// A body that is read from the owner as the client takes it. Dropping it ends the request at the owner.
 pub(super) struct Download {
     /// What was read before the client took anything.

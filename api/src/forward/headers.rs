@@ -4,7 +4,7 @@ use actix_web::http::header::{self as actix_header, HeaderMap as ActixHeaders};
 use hyper::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
 use crate::first_node;
-use crate::respond::error::REQUEST_ID;
+use crate::request_id::REQUEST_ID;
 
 /// The headers about one connection (RFC 9110, 7.6.1), and those that say how long a body is, which are written anew.
 const OF_CONNECTION: [&str; 12] = [

@@ -15,7 +15,6 @@ pub mod travel;
 mod upload;
 mod way;
 
-pub use download::PassedOn;
 pub use peers::Peers;
 pub use send::forward;
 pub use upload::Upload;

@@ -12,18 +12,19 @@ use headcount_common::Owner;
 use hyper::Request;
 use hyper::http::{HeaderName, HeaderValue, Method, Uri, header, response};
 
-use super::download::{Download, PassedOn};
+use super::download::Download;
 use super::headers;
-use super::peers::{NoAnswer, Share};
+use super::peers::{NoAnswer, Peers, Share};
 use super::travel::{OwnerNode, Travel};
 use super::upload::{Upload, UploadBody};
 use crate::app::AppState;
-use crate::call::Worker;
 use crate::first_node;
 use crate::request::HttpRequest;
+use crate::request_id::REQUEST_ID;
 use crate::request_metrics::Forwarded;
 use crate::respond::code::ErrorCode;
-use crate::respond::error::{ApiError, REQUEST_ID};
+use crate::respond::error::ApiError;
+use crate::respond::sent::PassedOn;
 
 /// How much longer than the owner's own limits its answer may take.
 const MARGIN: Duration = Duration::from_secs(30);
@@ -43,17 +44,17 @@ const LAST_PATIENCE_UNKNOWN: Duration = Duration::from_secs(20);
 /// The future is boxed: it is large, and part of the futures of handlers that seldom need it, or never where there is one process.
 #[inline(never)]
 pub fn forward<'a>(
-    state: &'a Worker,
+    (state, peers): (&'a AppState, &'a Peers),
     request: &'a HttpRequest,
     upload: Upload,
     to: OwnerNode,
     travel: Travel,
 ) -> LocalBoxFuture<'a, Result<HttpResponse, ApiError>> {
-    Box::pin(send(state, request, upload, to, travel))
+    Box::pin(send((state, peers), request, upload, to, travel))
 }
 
 async fn send(
-    state: &Worker,
+    (state, peers): (&AppState, &Peers),
     request: &HttpRequest,
     upload: Upload,
     to: OwnerNode,
@@ -65,7 +66,7 @@ async fn send(
     let share = Share { holder: to.holder, address: state.client_address(request), travel };
     let is_sent = Cell::new(false);
     let asked = async {
-        let (answer, connection) = state.peers.send(&to.address, outgoing, &share, (patience, &is_sent)).await?;
+        let (answer, connection) = peers.send(&to.address, outgoing, &share, (patience, &is_sent)).await?;
         let (head, body) = answer.into_parts();
         let download = Download::begin(body, connection, patience, travel).await?;
         // An owner that is frozen never says that it has ended.

@@ -21,6 +21,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::request::HttpRequest;
+use crate::request_id::REQUEST_ID;
 use crate::respond::code::{ErrorCode, ErrorType};
 
 /// `Retry-After` of requests that the server has no capacity for.
@@ -29,9 +30,6 @@ const RETRY_AFTER_SECONDS: u32 = 1;
 const TIMEOUT_RETRY_AFTER_SECONDS: u32 = 10;
 /// `Retry-After` of events that a quota refused. Quotas free up slowly, or not at all.
 const QUOTA_RETRY_AFTER_SECONDS: u32 = 3_600;
-
-/// The header that carries the id of a request, in requests and answers.
-pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The headers that a page may read of an answer.
 pub const CORS_EXPOSED_HEADERS: HeaderValue =

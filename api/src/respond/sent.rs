@@ -8,7 +8,6 @@ use actix_web::http::header::{self, AcceptEncoding, ContentEncoding, Encoding, H
 use actix_web::web::Bytes;
 use parking_lot::Mutex;
 
-use crate::forward::PassedOn;
 use crate::request::HttpRequest;
 use crate::respond::error::ApiError;
 use crate::respond::slices::LargeAnswers;
@@ -21,6 +20,10 @@ const COMPRESS_UP_TO_BYTES: u64 = 4 << 20;
 /// The number of cached encoded documents: two documents in three encodings, and the tracker in
 /// two.
 const MAX_ENCODED_DOCUMENTS: usize = 8;
+
+/// Marks an answer that another node made, complete with headers and encoding.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PassedOn;
 
 /// Returns an answer as it is sent.
 pub async fn sent(request: &HttpRequest, response: HttpResponse, large: &LargeAnswers) -> HttpResponse {

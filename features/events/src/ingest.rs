@@ -106,7 +106,7 @@ pub(crate) async fn by_public_key<B: Into<Upload>>(
     handle: impl AsyncFnOnce(EventDestination<'_>, B) -> Result<HttpResponse, ApiError>,
 ) -> Result<HttpResponse, ApiError> {
     let answer = match key.and_then(|key| Ok((way(state, request, key.project.policy.project)?, key))) {
-        Ok((Some(owner), _)) => match forward(state, request, body.into(), owner, Travel::Records).await {
+        Ok((Some(owner), _)) => match forward(state.forwarding(), request, body.into(), owner, Travel::Records).await {
             // The owner has let the page read it.
             Ok(answer) => return Ok(answer),
             Err(error) => Err(error),

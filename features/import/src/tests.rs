@@ -355,7 +355,7 @@ fn a_compressed_file_that_was_cut_is_imported_up_to_there() {
 
 #[test]
 fn an_access_log_of_2015() {
-    let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/apache_access.log.gz");
+    let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/apache_access.log.gz");
     let dir = tempfile::tempdir().unwrap();
     runtime().unwrap().block_on(async {
         let (engine, _) = open(dir.path());

@@ -250,7 +250,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
     if auth::is_visible(&state, &request, project)
         && let Some(owner) = way(&state, &request, project)?
     {
-        return forward(&state, &request, (bytes, permit).into(), owner, Travel::Records).await;
+        return forward(state.forwarding(), &request, (bytes, permit).into(), owner, Travel::Records).await;
     }
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
     let new = NewWebhook { project, url, events };

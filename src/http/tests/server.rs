@@ -11,7 +11,7 @@ use headcount_actors::domain::quota::Quotas;
 use headcount_actors::{Engine, EngineConfig};
 use headcount_api::app::AppState;
 use headcount_api::call::Worker;
-use headcount_api::dispatch::Dispatcher;
+use headcount_api::dispatcher::Dispatcher;
 use headcount_api::extra_paths::ExtraPaths;
 use headcount_api::request_metrics::RequestMetrics;
 use headcount_api::respond::kept::KeptAnswers;

@@ -195,7 +195,6 @@ const SHARED_NAMES: &[(&str, &str)] = &[];
 
 /// Items that only tests use, each with its reason.
 const FOR_TESTS: &[(&str, &str)] = &[
-    ("initialize", "programs that embed the engine create their first project with it"),
     ("rearm", "part of the fault switch, which is built for tests only"),
     ("failed_paths", "part of the fault switch, which is built for tests only"),
     ("for_each_row", "what the tests of the archive read it with"),
