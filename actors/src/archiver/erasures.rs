@@ -152,7 +152,8 @@ impl ErasureSteps {
         if has_begun {
             let is_out = remove_from_log(&mut self.log, sources, project, begun.until)?;
             // Sealing may list files that an attempt before a kill has left on this disk.
-            if !sources.is_member() && !(is_out && cleaning.rewrite_again(sources, began)?) {
+            let is_clean = sources.is_member() || (is_out && cleaning.rewrite_again(sources, began)?);
+            if !is_clean {
                 return Ok(false);
             }
             if !record(sources, project, &begun, if is_out { ErasureStage::Gone } else { ErasureStage::Logged })? {
