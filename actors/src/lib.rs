@@ -72,9 +72,8 @@ pub mod verify;
 pub use archiver::{ArchivePolicy, Sealed};
 pub use clock_guard::{ClockJump, ClockState, ConfirmClockError};
 pub use engine::{
-    AdoptError, Adoption, AskError, Engine, EngineConfig, LogSink, Membership, OpenError, OpenRegistry, ProjectIntake,
-    ReindexError, Reindexed, RemainsError, SealError, SegmentRequest, StartCommit, Vitals, reindex, search_erased,
-    verify_directory,
+    AdoptError, Adoption, AskError, Common, Engine, EngineConfig, Installation, LogSink, OpenError, ProjectIntake, ReindexError,
+    Reindexed, RemainsError, SealError, SegmentRequest, StartCommit, Vitals, reindex, search_erased, verify_directory,
 };
 #[cfg(feature = "cluster")]
 pub use engine::{NodesBackup, NodesBackupError};

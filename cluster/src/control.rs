@@ -208,10 +208,20 @@ pub fn open_registry(
     record: &ClusterRecord,
     data_dir: &Path,
 ) -> Result<Registry, OpenRegistryError> {
-    Format::open_as(data_dir, record.incarnation)?;
+    let (_, log) = open_log(runtime, connection, record, data_dir)?;
+    Ok(Registry::open_on(data_dir, Box::new(log))?)
+}
+
+/// Like [`open_registry`], without reading the log. Also returns the description of the directory.
+pub(crate) fn open_log(
+    runtime: &Handle,
+    connection: &Connection,
+    record: &ClusterRecord,
+    data_dir: &Path,
+) -> Result<(Format, ControlStream), OpenRegistryError> {
+    let format = Format::open_as(data_dir, record.incarnation)?;
     if hash_key_digest(data_dir)?.is_none_or(|digest| digest != record.hash_key_digest) {
         return Err(OpenRegistryError::HashKey(data_dir.display().to_string()));
     }
-    let log = ControlStream::open(runtime, connection).map_err(RegistryError::from)?;
-    Ok(Registry::open_on(data_dir, Box::new(log))?)
+    Ok((format, ControlStream::open(runtime, connection).map_err(RegistryError::from)?))
 }

@@ -33,7 +33,6 @@ mod broker;
 mod cells;
 mod commands;
 mod connection;
-mod cursors;
 mod documents;
 #[cfg(feature = "fault-injection")]
 mod fault_injection;
@@ -43,6 +42,7 @@ mod levels;
 mod record;
 mod stream;
 mod trial;
+mod values;
 
 pub use agreed::{AgreedLevels, LevelsError};
 pub use broker::VersionError;

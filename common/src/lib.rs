@@ -43,6 +43,6 @@ pub use node_vitals::{HeldPartition, NodeVitals};
 pub use owners::{NOT_HERE, Owner, Owners};
 pub use partitions::{PARTITIONS, home_of, partition_of};
 pub use program_version::{answers_version, fold_version, is_next};
-pub use published_files::{DamagedObject, SharedArchive, SharedArchiveError};
+pub use published_files::{DamagedObject, NoFiles, SharedArchive, SharedArchiveError};
 pub use stores::{DOCUMENT_KINDS, DocumentStores};
 pub use values::SharedValues;

@@ -38,8 +38,6 @@ pub struct Owners {
     /// The time until which this machine knows the control data of other machines, in milliseconds
     /// of [`boot_time`].
     live_until: AtomicU64,
-    /// Whether this is the only machine.
-    is_alone: bool,
     /// The address where this machine answers HTTP for other machines.
     own: OnceLock<Arc<str>>,
     figures: FigureSource,
@@ -57,31 +55,23 @@ impl Owners {
     /// Returns the owners for a single machine: it owns every partition, forever.
     #[must_use]
     pub fn alone() -> Self {
-        Self::new(true)
+        Self::new(ALWAYS)
     }
 
     /// Returns the owners for a machine that owns no partition yet, and knows no other owners.
     #[must_use]
     pub fn unknown() -> Self {
-        Self::new(false)
+        Self::new(NEVER)
     }
 
-    fn new(is_alone: bool) -> Self {
-        let until = if is_alone { ALWAYS } else { NEVER };
+    fn new(until: u64) -> Self {
         let partition = |_| OwnedPartition { here_until: AtomicU64::new(until), elsewhere: RwLock::default() };
         Self {
             partitions: (0..PARTITIONS).map(partition).collect(),
             live_until: AtomicU64::new(until),
-            is_alone,
             own: OnceLock::new(),
             figures: FigureSource::default(),
         }
-    }
-
-    /// Whether this machine owns every partition, forever.
-    #[must_use]
-    pub fn is_alone(&self) -> bool {
-        self.is_alone
     }
 
     /// Records the address where this machine answers HTTP for other machines. Only the first call
@@ -129,6 +119,12 @@ impl Owners {
     #[must_use]
     pub fn is_here(&self, partition: u16) -> bool {
         is_before(self.partitions.get(usize::from(partition)).map_or(NEVER, |known| known.here_until.load(Ordering::Acquire)))
+    }
+
+    /// Returns the partitions that this machine owns now: at the start of a machine that is alone,
+    /// all of them, and of a node, none.
+    pub fn here(&self) -> impl Iterator<Item = u16> {
+        (0..PARTITIONS).filter(|partition| self.is_here(*partition))
     }
 
     /// Whether this machine knows the changes of the control data by other machines, such as
@@ -201,7 +197,7 @@ mod tests {
     fn one_machine_alone_owns_everything() {
         let owners = Owners::alone();
         assert!(owners.is_live() && !Owners::unknown().is_live());
-        assert!(owners.is_alone() && (0..PARTITIONS).all(|partition| owners.is_here(partition)));
+        assert!((0..PARTITIONS).all(|partition| owners.is_here(partition)));
         assert_eq!(owners.of(PARTITIONS), Owner::Nowhere);
     }
 }

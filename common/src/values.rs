@@ -4,9 +4,10 @@ use std::fmt::Debug;
 
 use crate::documents::DocumentsError;
 
-/// A store of progress. Its functions block, so tasks must not call them.
+/// A store of small values. Its functions block, so tasks must not call them.
 pub trait SharedValues: Debug + Send + Sync {
-    /// Returns a value and its revision; `None` if there is none, which counts as revision 0.
+    /// Returns a value and its revision; `None` if there is none, which counts as revision 0. An
+    /// empty value counts as none, too, but has a revision.
     ///
     /// # Errors
     /// Returns a [`DocumentsError`].

@@ -1,14 +1,16 @@
 //! Operations on browser sessions, and on the codes that begin them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use headcount_common::SharedValues;
+use headcount_common::local::MemoryValues;
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 
 use super::record::{ControlRecord, StoredSession};
 use super::secret::{self, SecretHash};
-use super::sign_in_codes::{CodeTarget, SharedSignIns};
+use super::sign_in_codes::{CodeTarget, SIGN_IN_CODE_SECONDS, SignInCodes};
 use super::{
     ActorKind, ApiToken, AuthError, BrowserSession, ORGANIZATION_NOT_FOUND, Principal, Registry, RegistryError, SESSION_PREFIX,
     SHARE_PREFIX, SIGN_IN_CODE_PREFIX, Secret, SessionId, ShareHolder, SignInError, TokenId,
@@ -78,13 +80,7 @@ impl Registry {
         if !secret::is_key(code, SIGN_IN_CODE_PREFIX) {
             return Err(SignInError::Refused);
         }
-        let hash = SecretHash::of(code);
-        let own = self.codes.lock().take(&hash, now);
-        let target = match self.shared_codes.get() {
-            // Another machine may have used the code.
-            Some(shared) => shared.take(&hash, now)?,
-            None => own,
-        };
+        let target = self.codes.take(&SecretHash::of(code), now)?;
         let CodeTarget { organization, token } = target.ok_or(SignInError::Refused)?;
         self.begin_session_of(organization, token, now)
     }
@@ -95,11 +91,7 @@ impl Registry {
     /// # Errors
     /// Returns [`RegistryError::Storage`] if the shared codes can't be read.
     pub fn token_of_code(&self, code: &str, now: Instant) -> Result<Option<Arc<ApiToken>>, RegistryError> {
-        let hash = SecretHash::of(code);
-        let target = match self.shared_codes.get() {
-            Some(shared) => shared.look(&hash, now)?,
-            None => self.codes.lock().look(&hash, now),
-        };
+        let target = self.codes.look(&SecretHash::of(code), now)?;
         let Some(CodeTarget { organization, token }) = target else { return Ok(None) };
         let state = self.state();
         let tenant = state.tenants.get(&organization);
@@ -147,9 +139,16 @@ impl Registry {
         })
     }
 
-    /// Shares sign-in codes with other machines from now on. Only the first call counts.
-    pub fn share_codes_with(&self, codes: impl SharedValues + 'static) {
-        let _is_first = self.shared_codes.set(SharedSignIns(Box::new(codes))).is_ok();
+    /// Returns the place of the codes of one machine.
+    #[must_use]
+    pub fn codes_in_memory() -> Arc<dyn SharedValues> {
+        Arc::new(MemoryValues::new(Duration::from_secs(SIGN_IN_CODE_SECONDS.unsigned_abs())))
+    }
+
+    /// Keeps sign-in codes in these values, which vanish by themselves.
+    #[must_use]
+    pub fn with_codes_in(self, values: Arc<dyn SharedValues>) -> Self {
+        Self { codes: SignInCodes::new(values), ..self }
     }
 
     /// Makes a code that begins one session of a token, within [`super::SIGN_IN_CODE_SECONDS`] and
@@ -174,11 +173,7 @@ impl Registry {
         }
         let code = Secret::random(SIGN_IN_CODE_PREFIX)?;
         let target = CodeTarget { organization, token: token.clone() };
-        let hash = SecretHash::of(code.expose());
-        let added = self.codes.lock().add(hash, target.clone(), now);
-        if let Some(shared) = self.shared_codes.get() {
-            shared.add(&hash, target, &added)?;
-        }
-        Ok((code, added.expires_at))
+        let expires_at = self.codes.add(SecretHash::of(code.expose()), target, now)?;
+        Ok((code, expires_at))
     }
 }

@@ -66,10 +66,15 @@ pub(super) struct Journal {
 impl Journal {
     /// Opens the control log in `dir`, or creates one there, and reads the state that it leads to.
     pub(super) fn open(dir: &Path, options: JournalOptions) -> Result<(Self, State), ControlError> {
+        let log = Self::local_log(dir, options.segment_bytes)?;
+        Self::open_on(dir, Box::new(log), options)
+    }
+
+    /// Opens the control log in `dir`, or creates one there.
+    pub(super) fn local_log(dir: &Path, segment_bytes: u64) -> Result<LocalControlLog, ControlError> {
         let log_dir = dir.join("log");
         [dir, &log_dir].into_iter().try_for_each(create_dir)?;
-        let log = LocalControlLog::open(&log_dir, options.segment_bytes)?;
-        Self::open_on(dir, Box::new(log), options)
+        LocalControlLog::open(&log_dir, segment_bytes)
     }
 
     /// Opens the snapshots and audit logs in `dir`, or creates them there, and reads the state that

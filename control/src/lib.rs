@@ -139,9 +139,7 @@ pub struct Registry {
     /// Written only by the holder of `journal`, while it applies a record.
     state: RwLock<State>,
     cache: Cache,
-    codes: parking_lot::Mutex<SignInCodes>,
-    /// The sign-in codes of all machines, in a cluster.
-    shared_codes: OnceLock<sign_in_codes::SharedSignIns>,
+    codes: SignInCodes,
     /// Waits until other machines have applied a change.
     propagation: OnceLock<Propagation>,
     /// The position of the last record that all other machines are known to have applied.
@@ -174,6 +172,14 @@ impl Registry {
         Self::open_with(data_dir, JournalOptions::default())
     }
 
+    /// Opens the control log in [`CONTROL_DIR`] of `data_dir`, or creates one there.
+    ///
+    /// # Errors
+    /// Returns [`RegistryError::Storage`], as [`Registry::open`].
+    pub fn local_log(data_dir: &Path) -> Result<Box<dyn ControlLog>, RegistryError> {
+        Ok(Box::new(Journal::local_log(&data_dir.join(CONTROL_DIR), JournalOptions::default().segment_bytes)?))
+    }
+
     /// Opens the control data in `log`. [`CONTROL_DIR`] of `data_dir` has snapshots and audit logs,
     /// which are written again if they are lost. The caller holds the lock of the directory, and
     /// has checked that they were made from this log.
@@ -191,8 +197,8 @@ impl Registry {
     fn of((journal, state): (Journal, State)) -> Result<Self, RegistryError> {
         let cache = Cache::of(&state);
         let (journal, state) = (Mutex::new(journal), RwLock::new(state));
-        let codes = parking_lot::Mutex::default();
-        let (shared_codes, propagation) = (OnceLock::new(), OnceLock::new());
+        let codes = SignInCodes::new(Self::codes_in_memory());
+        let propagation = OnceLock::new();
         let (deletions_applied, erasures_applied) = (AtomicU64::new(0), AtomicU64::new(0));
         let change_limit = ChangeLimit::default();
         Ok(Registry {
@@ -200,7 +206,6 @@ impl Registry {
             state,
             cache,
             codes,
-            shared_codes,
             propagation,
             propagated: AtomicU64::new(0),
             change_limit,

@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 use std::path::Path;
 
-use headcount_actors::{Engine, Membership};
+use headcount_actors::{Common, Engine, OpenError};
 use headcount_api::command::failure::Failure;
 
 use crate::config::Settings;
@@ -18,7 +18,7 @@ impl NoCluster {
         Ok(None)
     }
 
-    pub(super) fn membership(&self) -> Membership {
+    pub(super) fn opener(&self) -> fn(&Path) -> Result<Common, OpenError> {
         match *self {}
     }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use headcount_actors::{Engine, Membership};
+use headcount_actors::{Common, Engine, OpenError};
 use headcount_api::command::failure::Failure;
 use headcount_cluster::files::{Bucket, SharedFiles};
 use headcount_cluster::lease::Holder;
@@ -31,7 +31,6 @@ pub(super) struct Joining {
     runtime: ThreadedRuntime,
     connection: Connection,
     member: MemberLog,
-    record: ClusterRecord,
 }
 
 impl Joining {
@@ -55,13 +54,14 @@ impl Joining {
         let answer =
             tokio::time::timeout(ANSWER_TIMEOUT, asked).await.map_err(|_| Failure("the brokers do not answer".into()))?;
         let (connection, record, files) = answer.map_err(|_| Failure("the connection to the brokers failed".into()))??;
-        let member = MemberLog::new(runtime.handle(), files);
-        Ok(Some(Self { runtime, connection, member, record }))
+        let member = MemberLog::new(runtime.handle(), &connection, &record, files);
+        Ok(Some(Self { runtime, connection, member }))
     }
 
-    /// The parts with which the engine is opened.
-    pub(super) fn membership(&self) -> Membership {
-        self.member.membership(self.runtime.handle(), &self.connection, &self.record)
+    /// Returns the function that opens the parts of the engine in a data directory.
+    pub(super) fn opener(&self) -> impl FnOnce(&Path) -> Result<Common, OpenError> + Send + 'static {
+        let member = self.member.clone();
+        move |data_dir| member.open(data_dir)
     }
 
     /// Starts to take partitions over for an engine that other nodes reach at `address`. Dropping
@@ -69,9 +69,8 @@ impl Joining {
     pub(super) async fn start(&self, engine: &Engine, data_dir: &Path, address: String) -> Result<Node, Failure> {
         let holder = Holder { node: node_id(data_dir)?, boot: boot_id()? };
         tracing::info!(node = holder.node, %address, "joins the cluster");
-        let (connection, member, replicas) = (self.connection.clone(), self.member.clone(), self.record.replicas);
-        let (engine, levels) = (engine.clone(), Levels::own());
-        let parts = NodeParts { connection, engine, member, holder, levels, replicas, address };
+        let (engine, member, levels) = (engine.clone(), self.member.clone(), Levels::own());
+        let parts = NodeParts { engine, member, holder, levels, address };
         let (handle, began) = (self.runtime.handle(), Instant::now());
         let ended_early = || Failure("the node ended early".into());
         loop {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use headcount_actors::{Engine, EngineConfig, Membership};
+use headcount_actors::{Common, Engine, EngineConfig, OpenError};
 use headcount_api::command::client::{self, ServerPlace};
 use headcount_api::command::failure::Failure;
 use headcount_api::command::output::print_line;
@@ -49,8 +49,8 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
     let mut stop = std::pin::pin!(stop);
     let opening = async {
         let joining = Joining::begin(settings).await?;
-        let membership = joining.as_ref().map(Joining::membership);
-        Ok::<_, Failure>((open(config, membership)?.await?, joining))
+        let of_node = joining.as_ref().map(Joining::opener);
+        Ok::<_, Failure>((open(config, of_node)?.await?, joining))
     };
     let (engine, joining) = tokio::select! {
         opened = opening => opened?,
@@ -125,10 +125,13 @@ fn node_url(settings: &Settings, server: &RunningServer) -> Result<String, Failu
 
 /// Opens the engine on its own thread. If the caller stops waiting, the thread ends with the
 /// process.
-fn open(config: EngineConfig, membership: Option<Membership>) -> Result<impl Future<Output = Result<Engine, Failure>>, Failure> {
+fn open(
+    config: EngineConfig,
+    of_node: Option<impl FnOnce(&Path) -> Result<Common, OpenError> + Send + 'static>,
+) -> Result<impl Future<Output = Result<Engine, Failure>>, Failure> {
     let (opened, wait) = tokio::sync::oneshot::channel();
-    let open = move || match membership {
-        Some(membership) => Engine::open_member(config, membership),
+    let open = move || match of_node {
+        Some(of_node) => of_node(&config.data_dir).and_then(|common| Engine::open_on(config, common)),
         None => Engine::open(config),
     };
     std::thread::Builder::new().name("open".into()).spawn(move || drop(opened.send(open())))?;

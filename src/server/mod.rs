@@ -34,6 +34,7 @@ use headcount_api::respond::kept::KeptAnswers;
 use headcount_api::respond::sent::sent;
 use headcount_api::respond::slices::LargeAnswers;
 use headcount_api::turns::WaitingQuestions;
+use headcount_common::PARTITIONS;
 use headcount_control::OperatorToken;
 use ipnet::IpNet;
 
@@ -252,8 +253,9 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
         document: endpoints::json,
     });
     let (heads, answers) = (HeadBytes::default(), LargeAnswers::default());
-    // Each connection may need another one to another node.
-    let connections = open_files::connections() / if engine.owners().is_alone() { 1 } else { 2 };
+    // Where partitions are on other nodes, each connection may need another one to a node.
+    let is_whole = engine.owners().here().count() == usize::from(PARTITIONS);
+    let connections = open_files::connections() / if is_whole { 1 } else { 2 };
     let mut builder = ServerBuilder::new()
         .workers(workers)
         .max_concurrent_connections((connections / workers).max(1))

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use actix_web::rt;
 use headcount_actors::ingest::{Field, NewEvent};
-use headcount_actors::{Engine, EngineConfig};
+use headcount_actors::{Common, Engine, EngineConfig};
 use headcount_api::node::{ASK_PATH, NODE_TOKEN};
 use headcount_api::node_client::NodeClient;
 use headcount_common::{Owners, partition_of};
@@ -27,8 +27,9 @@ fn start(dir: &Path, here: &[ProjectId]) -> (Engine, RunningServer) {
     let owners = Owners::unknown();
     owners.live(FOREVER);
     here.iter().for_each(|project| owners.hold(partition_of(*project), FOREVER));
-    let config = EngineConfig { owners: Arc::new(owners), ask_node: Some(Arc::new(NodeClient::default())), ..config(dir) };
-    let engine = Engine::open(config).unwrap();
+    let config = EngineConfig { ask_node: Some(Arc::new(NodeClient::default())), ..config(dir) };
+    let common = Common { owners: Arc::new(owners), ..Common::local(&config).unwrap() };
+    let engine = Engine::open_on(config, common).unwrap();
     let server = Server::start(engine.clone(), HttpConfig { workers: 1, ..HttpConfig::new("127.0.0.1:0") }).unwrap();
     (engine, server)
 }

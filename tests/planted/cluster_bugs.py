@@ -72,7 +72,7 @@ ERASURE_BUGS = [
     ("figures of the erased outlast a move", "erasures: self.questions.reflected_erasures(project),", "erasures: 0,"),
     ("a node does not note what it may have of the erased", "noted.erased.extend(erased);", ""),
     ("an erasure ends while brokers have its events", "if !logged.numbers.is_empty() && remove_from_log(&mut self.log, sources, project, logged.until)? {", "if !logged.numbers.is_empty() {"),
-    ("a published state keeps the erased", "shared.withdraw_state(partition_of(project)).map_err(unpublished)?;", ""),
+    ("a published state keeps the erased", "sources.files.withdraw_state(partition_of(project)).map_err(unpublished)?;", ""),
     ("ids that are erased elsewhere are recorded", "suppression.suppressed = suppressed;", "drop(suppressed);"),
 ]
 
@@ -87,5 +87,5 @@ LOST_BUGS = [
 BACKUP_BUGS = [
     ("a backup loses events by a new retention", "*held = Some(held.map_or(until, |other| other.max(until)));", ""),
     ("a backup asks once for what it needs", "tokio::time::sleep(AGAIN_AFTER).await;", "return;"),
-    ("a checkpoint before the base of another node is damage", "Some(_) if self.context.health.is_shared() => refold", "Some(_) if false => refold"),
+    ("a checkpoint before the base of another node stays", "Some(_) => refold::remove_saved(&*store, self.stored_as, project)?,", "Some(_) => {}"),
 ]

@@ -28,7 +28,7 @@ pub(super) fn replace_base(
     let has_erased = || is_beginning() || erasures.is_stale(project) || erasures.begins(project) != begins;
     let (is_first, first_bases) = (archive.manifest().base().is_none(), sources.sealed.first_bases());
     // Checked first, since the base could not be listed.
-    if !sources.may_have_bases()
+    if !sources.files.may_have_bases()
         || has_erased()
         || sources.sealed.change_bases().is_none()
         || (is_first && first_bases.are_held())

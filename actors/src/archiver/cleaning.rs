@@ -14,7 +14,7 @@ use headcount_storage::store::Store;
 
 use super::bases::replace_base;
 use super::file_rewriting::FileRewriting;
-use super::sources::{Sources, Trimming};
+use super::sources::Sources;
 use crate::fault;
 use crate::shard::clear_unused;
 use crate::unfinished_erasures::erased_keys_of;
@@ -50,15 +50,14 @@ impl Cleaning {
         if !self.is_rewritten {
             self.is_rewritten = self.rewriting.step(sources, began)?;
         }
-        let Trimming::Shared(shared) = &sources.trimming else { return Ok(self.is_rewritten) };
-        let partition = partition_of(self.project);
+        let (partition, files) = (partition_of(self.project), &sources.files);
         // Publishes after each turn, since uploading all files at once would take long.
-        shared.publish(partition, sources.sealed.root(), &|| sources.is_stopping()).map_err(unpublished)?;
+        files.publish(partition, sources.sealed.root(), &|| sources.is_stopping()).map_err(unpublished)?;
         if !self.is_rewritten {
             return Ok(false);
         }
         sources.done("archive without an erased identity published");
-        shared.keep_listed(partition, self.project).map_err(unpublished)?;
+        files.keep_listed(partition, self.project).map_err(unpublished)?;
         sources.done("files with an erased identity deleted");
         Ok(true)
     }
@@ -98,10 +97,8 @@ fn remove_left_overs(sources: &Sources, project: ProjectId) -> Result<(), Fault>
 /// Withdraws the published state of the project's partition. Its tables, which may even come from a
 /// former owner, may have the identities.
 fn withdraw_state(sources: &Sources, project: ProjectId) -> Result<(), Fault> {
-    if let Trimming::Shared(shared) = &sources.trimming {
-        shared.withdraw_state(partition_of(project)).map_err(unpublished)?;
-        sources.done("state with an erased identity withdrawn");
-    }
+    sources.files.withdraw_state(partition_of(project)).map_err(unpublished)?;
+    sources.done("state with an erased identity withdrawn");
     Ok(())
 }
 

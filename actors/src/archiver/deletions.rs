@@ -25,7 +25,7 @@ use headcount_storage::{aside, files};
 
 use super::log_removal::{LogRemoval, is_out_of_log};
 use super::merges::Merges;
-use super::sources::{Sources, Trimming};
+use super::sources::Sources;
 use crate::admission_gate::Holder;
 use crate::dead_letters::DeadLetters;
 use crate::fault;
@@ -190,10 +190,9 @@ fn remove_archive(sources: &Sources, project: ProjectId) -> Result<bool, Fault> 
         sources.sealed.publish(without);
     }
     sources.sealed.set_damaged(project, BTreeSet::new());
-    let Trimming::Shared(shared) = &sources.trimming else { return Ok(true) };
     let (partition, root) = (partition_of(project), sources.sealed.root());
-    let published = shared.publish(partition, root, &|| sources.is_stopping());
-    match published.and_then(|()| shared.remove(partition, project)) {
+    let published = sources.files.publish(partition, root, &|| sources.is_stopping());
+    match published.and_then(|()| sources.files.remove(partition, project)) {
         Ok(()) => Ok(true),
         Err(_) if sources.is_stopping() => Ok(false),
         Err(error) => Err(Fault::io(format!("its files could not be removed where all nodes reach them: {error}"))),
@@ -203,11 +202,9 @@ fn remove_archive(sources: &Sources, project: ProjectId) -> Result<bool, Fault> 
 /// Withdraws the state of the project's partition if it was published with data of the project.
 /// Does nothing on a single machine.
 fn withdraw_state(sources: &Sources, project: ProjectId, deletion: &mut Deletion) -> Result<(), Fault> {
-    if let Trimming::Shared(shared) = &sources.trimming
-        && !deletion.is_withdrawn
-    {
+    if !deletion.is_withdrawn {
         let failed = |error| Fault::io(format!("the state that other nodes reach could not be withdrawn: {error}"));
-        shared.withdraw_state(partition_of(project)).map_err(failed)?;
+        sources.files.withdraw_state(partition_of(project)).map_err(failed)?;
         deletion.is_withdrawn = true;
     }
     Ok(())

@@ -20,7 +20,7 @@ use headcount_domain::intake::event::Position;
 use super::cleaning::Cleaning;
 use super::file_rewriting::SLICE;
 use super::log_removal::LogRemoval;
-use super::sources::{Sources, Trimming};
+use super::sources::Sources;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::refolding::Folding;
@@ -152,7 +152,8 @@ impl ErasureSteps {
         if has_begun {
             let is_out = remove_from_log(&mut self.log, sources, project, begun.until)?;
             // Sealing may list files that an attempt before a kill has left on this disk.
-            if !sources.is_member() && !(is_out && cleaning.rewrite_again(sources, began)?) {
+            let is_clean = sources.is_member() || (is_out && cleaning.rewrite_again(sources, began)?);
+            if !is_clean {
                 return Ok(false);
             }
             if !record(sources, project, &begun, if is_out { ErasureStage::Gone } else { ErasureStage::Logged })? {
@@ -187,7 +188,7 @@ impl ErasureSteps {
 /// Removes the events of a project up to a position from the log. Returns whether that is done. The
 /// first attempt may already do it, except on brokers.
 fn remove_from_log(log: &mut LogRemoval, sources: &Sources, project: ProjectId, until: Position) -> Result<bool, Fault> {
-    Ok(!matches!(sources.trimming, Trimming::Never) && log.remove(sources, project, until)?)
+    Ok(sources.files.seals() && log.remove(sources, project, until)?)
 }
 
 /// The projects of a partition with remaining data of erased identities, on this machine or shared.

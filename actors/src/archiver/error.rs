@@ -6,7 +6,6 @@ use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::external_ids::ExternalIdsError;
-use headcount_storage::log::LogError;
 
 use crate::fault;
 use crate::history::HistoryError;
@@ -22,7 +21,7 @@ pub(crate) enum SealingError {
     History(#[from] HistoryError),
     /// The log can't be trimmed.
     #[error("the sealed part of the log could not be removed: {0}")]
-    Trim(#[from] LogError),
+    Trim(SharedArchiveError),
     /// The index of external ids can't be read.
     #[error(transparent)]
     Index(#[from] ExternalIdsError),
@@ -52,13 +51,14 @@ impl From<SealingError> for Fault {
         match error {
             SealingError::Archive(error) => fault::of_archive(error),
             SealingError::History(error) => fault::of_history(error),
-            SealingError::Trim(error) => Self::new(fault::of_log(error).kind, message),
             SealingError::Index(error) => fault::of_index(error),
             SealingError::UnknownId(_) => Self::damaged_index(message),
             SealingError::UnknownProject(_) => Self::defect(message),
-            SealingError::SharedLog | SealingError::Shared(_) | SealingError::NoAnswer | SealingError::DiskFull => {
-                Self::io(message)
-            }
+            SealingError::Trim(_)
+            | SealingError::SharedLog
+            | SealingError::Shared(_)
+            | SealingError::NoAnswer
+            | SealingError::DiskFull => Self::io(message),
         }
     }
 }

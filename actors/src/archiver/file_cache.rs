@@ -14,7 +14,7 @@ use headcount_archive::source::ListedFile;
 use headcount_common::{PARTITIONS, SharedArchive};
 use headcount_domain::ids::ProjectId;
 
-use super::sources::{EngineSources, Trimming};
+use super::sources::EngineSources;
 use super::work::ArchiveWork;
 
 /// How often files are counted.
@@ -41,12 +41,12 @@ impl FileCache {
     /// Regularly removes excess files: first those of other nodes' partitions, then published
     /// files, the oldest first.
     pub(super) fn step(&mut self, engine: &EngineSources, works: &BTreeMap<u16, ArchiveWork>) {
-        let Trimming::Shared(shared) = &engine.trimming else { return };
-        if self.counted.is_some_and(|at| at.elapsed() < INTERVAL) {
+        // Without a source, these files are the only ones.
+        if self.counted.is_some_and(|at| at.elapsed() < INTERVAL) || engine.files.source(0).is_none() {
             return;
         }
         self.counted = Some(Stopwatch::now());
-        if let Err(error) = keep_within(engine, shared.as_ref(), &works.keys().copied().collect()) {
+        if let Err(error) = keep_within(engine, &*engine.files, &works.keys().copied().collect()) {
             tracing::warn!(%error, "files that other nodes can read, too, could not be removed from this disk yet");
         }
     }

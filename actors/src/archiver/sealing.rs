@@ -1,13 +1,15 @@
 //! Seals all events in durable checkpoints, and trims the log.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
+use serde::{Deserialize, Serialize};
 
 use super::error::SealingError;
 use super::pass::{Passed, SealingPass};
-use super::sources::{Sources, Trimming};
+use super::sources::Sources;
 
 /// How long a request to seal waits for checkpoints.
 const CHECKPOINTS_TIMEOUT: Duration = Duration::from_secs(60);
@@ -16,9 +18,11 @@ const POLL: Duration = Duration::from_millis(20);
 /// still queued, or being rebuilt, when it began.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 
-/// The result of sealing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The result of sealing. Positions of different archives are unrelated.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sealed {
+    /// The partitions whose events are sealed.
+    pub partitions: BTreeSet<u16>,
     /// The position up to which all events are sealed, except events of waiting projects.
     pub sealed_until: Position,
     /// The number of events added to the archive.
@@ -26,8 +30,21 @@ pub struct Sealed {
     /// The projects whose list of files can't be used. Their events stay in the log until the list
     /// is restored.
     pub waiting: Vec<ProjectId>,
-    /// The partitions whose events are sealed, if each has its own archive.
-    pub partitions: Vec<u16>,
+}
+
+impl Sealed {
+    fn new(sources: &Sources, sealed_until: Position, events: u64, waiting: Vec<ProjectId>) -> Self {
+        Self { partitions: sources.partitions.clone().collect(), sealed_until, events, waiting }
+    }
+
+    /// Adds the result of other partitions. The position is the higher one.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.partitions.extend(other.partitions);
+        self.sealed_until = self.sealed_until.max(other.sealed_until);
+        self.events += other.events;
+        self.waiting.extend(other.waiting);
+        self
+    }
 }
 
 /// Seals the events in durable checkpoints, if there are at least `least`.
@@ -36,7 +53,7 @@ pub(super) fn seal(sources: &Sources, least: u64) -> Result<Sealed, SealingError
     let catalog = sources.sealed.catalog();
     if sources.events_between(catalog.sealed_until(), until) < least {
         let waiting = catalog.waiting().keys().copied().collect();
-        return Ok(Sealed { sealed_until: catalog.sealed_until(), events: 0, waiting, partitions: Vec::new() });
+        return Ok(Sealed::new(sources, catalog.sealed_until(), 0, waiting));
     }
     seal_until(sources, until)
 }
@@ -68,7 +85,7 @@ fn seal_until(sources: &Sources, until: Position) -> Result<Sealed, SealingError
     if pass.is_empty() {
         trim(sources)?;
         let waiting = catalog.waiting().keys().copied().collect();
-        return Ok(Sealed { sealed_until: until, events: 0, waiting, partitions: Vec::new() });
+        return Ok(Sealed::new(sources, until, 0, waiting));
     }
     if !sources.has_space() {
         return Err(SealingError::DiskFull);
@@ -80,32 +97,23 @@ fn seal_until(sources: &Sources, until: Position) -> Result<Sealed, SealingError
     sources.done("catalog replaced");
     sources.sealed.publish(catalog);
     trim(sources)?;
-    Ok(Sealed { sealed_until: until, events, waiting: waiting_projects, partitions: Vec::new() })
+    Ok(Sealed::new(sources, until, events, waiting_projects))
 }
 
 /// Removes sealed events that are not being read from the log: whole segments, or messages of
 /// brokers. All nodes know the archive before.
 pub(super) fn trim(sources: &Sources) -> Result<(), SealingError> {
-    let trimmer = match &sources.trimming {
-        Trimming::Local(trimmer) => trimmer,
-        Trimming::Never => return Ok(()),
-        Trimming::Shared(shared) => {
-            for partition in sources.partitions.clone() {
-                shared.publish(partition, sources.sealed.root(), &|| sources.is_stopping())?;
-                sources.done("archive published");
-                shared.trim(partition, sources.sealed.unread_until())?;
-            }
-            return Ok(());
-        }
-    };
-    let removed = trimmer.remove_before(sources.sealed.unread_until() + 1)?;
-    if removed.segments > 0 {
+    if !sources.files.seals() {
+        return Ok(());
+    }
+    for partition in sources.partitions.clone() {
+        sources.files.publish(partition, sources.sealed.root(), &|| sources.is_stopping())?;
+    }
+    if sources.is_member() {
+        sources.done("archive published");
+    }
+    if sources.files.trim(sources.partitions.clone(), sources.sealed.unread_until()).map_err(SealingError::Trim)? {
         sources.done("log trimmed");
-        tracing::info!(
-            segments = removed.segments,
-            first_position = removed.first_position,
-            "sealed segments of the log are removed"
-        );
     }
     Ok(())
 }

@@ -16,7 +16,6 @@ use headcount_common::{SharedArchive, partition_of};
 use headcount_control::Registry;
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::event::Position;
-use headcount_storage::log::LogTrimmer;
 use headcount_storage::store::DiskStore;
 use tokio::sync::Semaphore;
 
@@ -74,22 +73,12 @@ pub(crate) struct RemovalSources {
     pub(crate) folded: Arc<ShardClient>,
 }
 
-/// The way to remove sealed events from the log.
-pub(crate) enum Trimming {
-    /// The log is on this machine's disk.
-    Local(LogTrimmer),
-    /// The log is on brokers, and archives are shared by all nodes.
-    Shared(Arc<dyn SharedArchive>),
-    /// The log is on brokers, and nothing is sealed.
-    Never,
-}
-
 /// The sources that all archives of an engine share.
 pub(crate) struct EngineSources {
     pub(crate) settings: ArchiveSettings,
     pub(crate) removal: RemovalSources,
     pub(crate) logged: LoggedEvents,
-    pub(crate) trimming: Trimming,
+    pub(crate) files: Arc<dyn SharedArchive>,
     pub(crate) dead: Arc<DeadLetters>,
     pub(crate) hasher: KeyHasher,
     pub(crate) registry: Arc<Registry>,
@@ -129,7 +118,7 @@ impl EngineSources {
     /// Whether the engine is a node of a cluster, where each partition has its own archive and
     /// positions.
     pub(super) fn is_member(&self) -> bool {
-        !matches!(self.trimming, Trimming::Local(_))
+        !self.logged.is_in_order()
     }
 
     /// Reports that a step is done.
@@ -163,25 +152,14 @@ impl Sources {
 
     /// Whether the log is so full that its events should be sealed early.
     pub(super) fn needs_room(&self) -> bool {
-        match &self.trimming {
-            Trimming::Shared(shared) => self.partitions.clone().any(|partition| shared.needs_room(partition)),
-            Trimming::Local(_) | Trimming::Never => false,
-        }
-    }
-
-    /// Whether bases may be in this archive.
-    pub(super) fn may_have_bases(&self) -> bool {
-        match &self.trimming {
-            Trimming::Shared(shared) => shared.may_have_bases(),
-            Trimming::Local(_) | Trimming::Never => true,
-        }
+        self.partitions.clone().any(|partition| self.files.needs_room(partition))
     }
 
     /// The approximate number of unsealed events.
     pub(super) fn unsealed(&self) -> u64 {
         let sealed_until = self.sealed.catalog().sealed_until();
         match self.is_member() {
-            true if matches!(self.trimming, Trimming::Never) => 0,
+            _ if !self.files.seals() => 0,
             true => self.partitions.clone().map(|partition| self.logged.events_after(partition, sealed_until)).sum(),
             false => self.delivered.load(Ordering::Acquire).saturating_sub(sealed_until),
         }

@@ -22,7 +22,7 @@ use super::figures::ArchiveFigures;
 use super::file_cache::FileCache;
 use super::resting::Resting;
 use super::sealing::Sealed;
-use super::sources::{EngineSources, Sources, Trimming};
+use super::sources::{EngineSources, Sources};
 use super::work::ArchiveWork;
 use crate::history::SealedEvents;
 
@@ -73,7 +73,7 @@ pub(crate) struct Archiver {
     /// The number of requests that wait for an answer.
     asked: Arc<AtomicUsize>,
     stop: Arc<AtomicBool>,
-    shared: Option<Arc<dyn SharedArchive>>,
+    files: Arc<dyn SharedArchive>,
     figures: Arc<ArchiveFigures>,
     /// The archives of owned partitions.
     held: Mutex<BTreeMap<u16, AdoptedArchive>>,
@@ -95,10 +95,7 @@ impl Archiver {
             works.insert(0, ArchiveWork::new(sources, Arc::default()));
         }
         let (stop, held) = (Arc::clone(&engine.stop), Mutex::default());
-        let shared = match &engine.trimming {
-            Trimming::Shared(shared) => Some(Arc::clone(shared)),
-            Trimming::Local(_) | Trimming::Never => None,
-        };
+        let files = Arc::clone(&engine.files);
         let thread = ArchiveThread {
             engine,
             asked: Arc::clone(&asked),
@@ -111,7 +108,7 @@ impl Archiver {
         thread.sum_up();
         let thread = std::thread::Builder::new().name("archive".into()).spawn(move || thread.run(&received))?;
         let requests = Mutex::new(Some(requests));
-        Ok((Arc::new(Self { requests, asked, stop, shared, figures, held }), thread))
+        Ok((Arc::new(Self { requests, asked, stop, files, figures, held }), thread))
     }
 
     /// Begins to work on the archive of a partition soon. Does not wait for other partitions.
@@ -134,9 +131,14 @@ impl Archiver {
         let _taken = self.requests.lock().as_ref().map(|requests| requests.send(request));
     }
 
-    /// The shared place of archives, if there is one.
+    /// The place of archives.
+    pub(crate) fn files(&self) -> &dyn SharedArchive {
+        &*self.files
+    }
+
+    /// The place of archives, if all nodes reach it.
     pub(crate) fn shared(&self) -> Option<Arc<dyn SharedArchive>> {
-        self.shared.clone()
+        self.files.source(0).map(|_| Arc::clone(&self.files))
     }
 
     /// Seals all events recorded before the call. Blocks.
@@ -299,20 +301,15 @@ impl ArchiveThread {
 
     /// Seals all events recorded before the call, in all archives.
     fn seal_all(&mut self, requests: &Receiver<ArchiverRequest>) -> Result<Sealed, SealingError> {
-        let is_member = self.engine.is_member();
-        if matches!(self.engine.trimming, Trimming::Never) {
+        if !self.engine.files.seals() {
             return Err(SealingError::SharedLog);
         }
-        let mut sum = Sealed { sealed_until: 0, events: 0, waiting: Vec::new(), partitions: Vec::new() };
+        let mut sum = Sealed::default();
         for partition in self.works.keys().copied().collect::<Vec<_>>() {
             self.let_move(requests);
             let Some(work) = self.works.get_mut(&partition) else { continue };
             let Some(sealed) = work.unless_given_up(ArchiveWork::seal_all) else { continue };
-            let Sealed { sealed_until, events, waiting, .. } = sealed?;
-            sum.partitions.extend(is_member.then_some(partition));
-            sum.sealed_until = sum.sealed_until.max(sealed_until);
-            sum.events += events;
-            sum.waiting.extend(waiting);
+            sum = sum.and(sealed?);
         }
         Ok(sum)
     }
@@ -408,7 +405,7 @@ mod tests {
             requests: Mutex::new(Some(requests)),
             asked: Arc::default(),
             stop: Arc::default(),
-            shared: None,
+            files: Arc::new(headcount_common::NoFiles),
             figures: Arc::default(),
             held: Mutex::default(),
         };

@@ -17,7 +17,7 @@ use super::figures::ArchiveFigures;
 use super::merges::Merges;
 use super::retention::Retention;
 use super::sealing::{Sealed, seal, seal_all, trim};
-use super::sources::{Sources, Trimming};
+use super::sources::Sources;
 use crate::history::{HistoryError, HistoryPiece, Wanted};
 
 /// The pause after a failure. It doubles with each further failure.
@@ -100,7 +100,7 @@ impl ArchiveWork {
 
     /// Does the next piece of work. Returns whether there is more.
     pub(super) fn tick(&mut self) -> bool {
-        if matches!(self.sources.trimming, Trimming::Never) {
+        if !self.sources.files.seals() {
             // Nothing is sealed or removed from the log, but its states still lose identities.
             self.erasures.step(&self.sources);
             return false;
@@ -140,7 +140,7 @@ impl ArchiveWork {
         let due = resumed.or_else(|| least_due(&self.sources, age_ms)).or_else(|| self.needs_room().then_some(0));
         let Some(least) = due else { return Ok(()) };
         let sealed = seal(&self.sources, least);
-        self.is_unpublished |= matches!(sealed, Err(SealingError::Shared(_)));
+        self.is_unpublished |= matches!(sealed, Err(SealingError::Shared(_) | SealingError::Trim(_)));
         match sealed {
             // Not a failure: checkpoints are being written.
             Err(SealingError::NoAnswer) => Ok(()),
@@ -160,7 +160,7 @@ impl ArchiveWork {
     /// Seals all events recorded before the call.
     pub(super) fn seal_all(&mut self) -> Result<Sealed, SealingError> {
         let outcome = seal_all(&self.sources);
-        self.is_unpublished |= matches!(outcome, Err(SealingError::Shared(_)));
+        self.is_unpublished |= matches!(outcome, Err(SealingError::Shared(_) | SealingError::Trim(_)));
         self.note_waiting();
         self.merges.check_all(&self.sources);
         self.retention.check_all(&self.sources);

@@ -84,7 +84,7 @@ impl Drop for Inner {
         let Some(threads) = self.threads.get_mut().take() else { return };
         // A node gave its partitions up together with their progress. A task must not wait for
         // brokers here.
-        if self.config.owners.is_alone() {
+        if self.local_log.is_some() {
             self.features().iter().for_each(|feature| feature.save());
         }
         self.close_intake();

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use headcount_common::Owners;
 use headcount_common::clock::{Clock, SystemClock};
 use headcount_common::nodes::AskNode;
 use headcount_common::secrets::SecretsError;
@@ -60,8 +59,6 @@ pub struct EngineConfig {
     pub log: LogOptions,
     /// The options of the log's group commit.
     pub group: GroupOptions,
-    /// The owner of each partition. Default: this machine owns all of them.
-    pub owners: Arc<Owners>,
     /// The way to ask other machines about projects that they own. Default: none.
     pub ask_node: Option<Arc<dyn AskNode>>,
     /// The clock.
@@ -118,7 +115,6 @@ impl EngineConfig {
             archive: ArchivePolicy::default(),
             log: LogOptions::default(),
             group: GroupOptions::default(),
-            owners: Arc::new(Owners::alone()),
             ask_node: None,
             clock: Arc::new(SystemClock),
             progress: Arc::default(),

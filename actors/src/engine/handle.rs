@@ -5,28 +5,30 @@ use std::ops::Deref;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
-use headcount_common::SharedArchive;
+use headcount_common::Owners;
 use headcount_common::secrets::Secrets;
 use headcount_control::Registry;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::country::Country;
-use headcount_storage::log::{Commit, GroupCommit, LogTrimmer, Outcome as LogOutcome};
+use headcount_storage::log::Commit;
 use headcount_storage::starts::Starts;
 use headcount_storage::store::DiskStore;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use super::admission::Admission;
+use super::common::Common;
 use super::config::{EngineConfig, OpenError};
 use super::derived::derived_dirs;
 use super::disk_guard::DiskGuard;
+#[cfg(feature = "fault-injection")]
+use super::fault_injection::plant as planted;
 use super::marks::{Mark, start_tracking};
-use super::membership::Membership;
-use super::open::{self, EventLog, Opened, SharedState};
+use super::open::{self, Opened};
 use super::threads::{Threads, sink, start_system};
 use super::verifications::Verifications;
 use crate::admission_gate::{Gate, Permit, Refused};
-use crate::archiver::{ArchiveSettings, Archiver, EngineSources, RemovalSources, Trimming};
+use crate::archiver::{ArchiveSettings, Archiver, EngineSources, RemovalSources};
 use crate::checkpoint_writer::CheckpointWriter;
 use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
@@ -43,7 +45,7 @@ use crate::parts::EngineParts;
 use crate::privacy::PrivacyRequests;
 use crate::questions::Questions;
 use crate::scans::{ScanSettings, Scans};
-use crate::shard::{CheckpointProgress, MemoryUsage, PartitionHealth, QuotaTable, ShardClient, ShardMap};
+use crate::shard::{CheckpointProgress, MemoryUsage, PartitionContext, PartitionHealth, QuotaTable, ShardClient, ShardMap};
 use crate::unknown_appends::UnknownAppends;
 use crate::verifier::DamageNote;
 
@@ -105,33 +107,27 @@ fn admission(config: &EngineConfig, health: Arc<PartitionHealth>, checkpoints: A
     Admission::new(gates, DiskGuard::new(&config.data_dir, config.min_free_bytes), health, checkpoints)
 }
 
+#[cfg(not(feature = "fault-injection"))]
+#[expect(clippy::unnecessary_wraps, reason = "as in `fault_injection`")]
+fn planted(config: EngineConfig) -> Result<EngineConfig, OpenError> {
+    Ok(config)
+}
+
 fn not_started(error: std::io::Error) -> OpenError {
     OpenError::Start(error.to_string())
 }
 
-/// Starts the commit of events.
-fn commit(
-    config: &EngineConfig,
-    log: EventLog,
-    sink: impl Fn(Vec<LogOutcome<Ticket>>) + Send + Sync + 'static,
-) -> Result<Arc<dyn Commit<Ticket>>, OpenError> {
-    match log {
-        EventLog::Local(log) => Ok(Arc::new(GroupCommit::spawn(*log, config.group.clone(), sink).map_err(not_started)?)),
-        EventLog::Shared(start) => Ok(start(Box::new(sink))),
-    }
-}
-
 fn questions(
-    config: &EngineConfig,
+    (config, owners): (&EngineConfig, Arc<Owners>),
     (registry, secrets): (Arc<Registry>, Secrets),
     (incarnation, starts): (u128, Starts),
     shards: Arc<ShardClient>,
-    (shared, logged): (&SharedState, LoggedEvents),
+    (shared, logged): (&PartitionContext, LoggedEvents),
 ) -> Questions {
     Questions {
         registry,
         clock: Arc::clone(&config.clock),
-        owners: Arc::clone(&config.owners),
+        owners,
         ask_node: config.ask_node.clone(),
         secrets,
         starts,
@@ -170,7 +166,7 @@ fn archive_settings(config: &EngineConfig) -> ArchiveSettings {
 fn removal(
     (admitted, mark): (&Gate, Mark),
     (store, writer, log): (Arc<DiskStore>, &CheckpointWriter, &Arc<dyn Commit<Ticket>>),
-    shared: &SharedState,
+    shared: &PartitionContext,
     (backups, parts): (&Arc<Semaphore>, &EngineParts),
 ) -> RemovalSources {
     let (log, scans) = (Arc::clone(log), parts.scans.clone());
@@ -188,10 +184,6 @@ fn removal(
     }
 }
 
-fn trimming(trimmer: Option<LogTrimmer>, shared: Option<Arc<dyn SharedArchive>>) -> Trimming {
-    trimmer.map(Trimming::Local).or_else(|| shared.map(Trimming::Shared)).unwrap_or(Trimming::Never)
-}
-
 impl Engine {
     /// Opens a data directory: recovers the log, rebuilds what the store lacks, and starts.
     ///
@@ -200,25 +192,24 @@ impl Engine {
     /// # Errors
     /// See [`OpenError`]. A damaged log is an error; a damaged store is rebuilt.
     pub fn open(config: EngineConfig) -> Result<Self, OpenError> {
-        Self::open_with(config, None)
+        let config = planted(config)?;
+        let common = Common::local(&config)?;
+        Self::open_with(config, common)
     }
 
-    /// Like [`Engine::open`], for a node of a cluster. It has no partitions until
-    /// [`Engine::adopt`].
+    /// Like [`Engine::open`], with parts that others may share. A node of a cluster has no
+    /// partitions until [`Engine::adopt`].
     ///
     /// # Errors
     /// See [`OpenError`].
-    pub fn open_member(config: EngineConfig, membership: Membership) -> Result<Self, OpenError> {
-        let owners = Arc::clone(&membership.owners);
-        Self::open_with(EngineConfig { owners, ..config }, Some(membership))
+    pub fn open_on(config: EngineConfig, common: Common) -> Result<Self, OpenError> {
+        Self::open_with(planted(config)?, common)
     }
 
-    fn open_with(config: EngineConfig, membership: Option<Membership>) -> Result<Self, OpenError> {
-        #[cfg(feature = "fault-injection")]
-        let config = super::fault_injection::plant(config)?;
+    fn open_with(config: EngineConfig, common: Common) -> Result<Self, OpenError> {
         // Opened first, so that a wrong file is reported before a long replay.
         let geo = config.geo_db.as_deref().map(GeoDatabase::open).transpose()?;
-        let opened = open::open(&config, membership)?;
+        let opened = open::open(&config, common)?;
         let engine = Self::start(config, opened, geo)?;
         engine.start_known_time();
         engine.start_retention();
@@ -229,16 +220,17 @@ impl Engine {
     }
 
     fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
-        let Opened { registry, intake, privacy, secrets, log, history, archive, logged, dead, state, incarnation, .. } = opened;
-        let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
-        let (map, delivered, unknown) = (ShardMap::new(shards.len()), Arc::new(log.last_position().into()), Arc::default());
-        let ((actors, addresses), (local_log, trimmer)) = (start_system(shards)?, log.local_parts(&config.data_dir).unzip());
-        let log = commit(&config, log, sink(addresses.clone(), map, (Arc::clone(&delivered), Arc::clone(&unknown))))?;
+        let Opened { registry, owners, intake, privacy, secrets, history, sealed, logged, dead, state, incarnation, .. } = opened;
+        let open::OpenedState { shards, context: shared, memory, store, writer, writer_thread, verifier } = state;
+        let (map, delivered) = (ShardMap::new(shards.len()), Arc::<AtomicU64>::new(open::last_position(&*history).into()));
+        let ((actors, addresses), unknown) = (start_system(shards)?, Arc::default());
+        let sink = sink(addresses.clone(), map, (Arc::clone(&delivered), Arc::clone(&unknown)));
+        let log = (opened.commit)(Box::new(sink)).map_err(not_started)?;
         let admission = admission(&config, Arc::clone(&shared.health), Arc::clone(&shared.checkpoints));
         let (tracker, mark) = start_tracking(&actors.system, &admission.gate, (&log, &shared.health), config.apply_timeout)?;
         let shards = Arc::new(ShardClient::new(addresses, map));
         let (reads, starts) = ((Arc::clone(&history), Arc::clone(&dead)), (incarnation, opened.starts));
-        let questions = Arc::new(questions(&config, (registry, secrets), starts, shards, (&shared, logged.clone())));
+        let questions = Arc::new(questions((&config, owners), (registry, secrets), starts, shards, (&shared, logged.clone())));
         let settings = scan_settings(&config);
         let scans = Scans::new(Arc::clone(&questions), reads, admission.closing(), &settings, &actors.system);
         let (parts, backups) = (
@@ -254,7 +246,7 @@ impl Engine {
         let sources = EngineSources {
             settings: archive_settings(&config),
             logged,
-            trimming: trimming(trimmer, archive.shared),
+            files: opened.files,
             dead: Arc::clone(&dead),
             delivered: Arc::clone(&delivered),
             hasher: parts.hasher().clone(),
@@ -264,7 +256,7 @@ impl Engine {
             deleted: Arc::clone(&shared.deleted),
             removal: removal((&admission.gate, mark), (store, &writer, &log), &shared, (&backups, &parts)),
         };
-        let (archiver, archiving) = Archiver::spawn(sources, Arc::clone(&archive.sealed)).map_err(not_started)?;
+        let (archiver, archiving) = Archiver::spawn(sources, Arc::clone(&sealed)).map_err(not_started)?;
         let threads = Threads::new(actors, (writer, writer_thread), verifier, (Arc::clone(&archiver), archiving), opened.lock);
         let inner = Inner {
             admission,
@@ -272,7 +264,7 @@ impl Engine {
             log,
             history,
             dead,
-            quotas: shared.quotas,
+            quotas: shared.limits,
             memory,
             damage: shared.damage,
             deleted: shared.deleted,
@@ -282,14 +274,14 @@ impl Engine {
             privacy,
             watches: Watches::new(shared.feeds),
             features: OnceLock::new(),
-            local_log,
+            local_log: opened.local_log,
             backups,
             verifications: Verifications::default(),
             followed: AtomicU64::new(0),
             threads: Mutex::new(Some(threads)),
             archiver,
-            sealed: archive.sealed,
-            archives: archive.archives,
+            sealed,
+            archives: opened.archives,
             geo,
             tracker,
             config,

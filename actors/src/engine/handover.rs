@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_archive::source::FileSource;
 use headcount_common::secrets::SecretsError;
 use headcount_control::RegistryError;
 use headcount_domain::fault::Fault;
@@ -105,14 +106,10 @@ impl Engine {
     fn adopt_archive(&self, partition: u16) -> Result<(), AdoptError> {
         let opened = SealedEvents::open(&self.archive_dir(partition), Arc::clone(&self.inner.deleted));
         let archive = opened.map_err(fault::of_archive).map_err(AdoptError::Archive)?;
-        let Some(shared) = self.inner.archiver.shared() else {
-            // An empty archive, so that states still lose erased identities.
-            self.inner.archiver.release(partition);
-            self.inner.archiver.adopt(partition, Arc::new(archive));
-            return Ok(());
-        };
-        let source = LivingFiles::new(shared.source(partition), &self.inner.deleted);
-        let archive = Arc::new(archive.with_source(Some(Arc::new(source))));
+        // Without files, it stays empty, so that states still lose erased identities.
+        let source = self.inner.archiver.files().source(partition);
+        let source = source.map(|source| Arc::new(LivingFiles::new(source, &self.inner.deleted)) as Arc<dyn FileSource>);
+        let archive = Arc::new(archive.with_source(source));
         archive.first_bases().hold(HELD_AT_FIRST);
         self.inner.archives.adopt(partition, Arc::clone(&archive));
         self.inner.archiver.release(partition);

@@ -7,6 +7,7 @@ mod admission;
 mod answering;
 mod backups;
 mod close;
+mod common;
 mod config;
 mod deletion;
 mod derived;
@@ -26,7 +27,6 @@ mod known_time;
 mod live;
 mod looker;
 mod marks;
-mod membership;
 #[cfg(feature = "cluster")]
 mod nodes_backup;
 mod open;
@@ -52,6 +52,7 @@ mod verifying;
 mod vitals;
 
 pub use crate::shard::AskError;
+pub use common::{Common, Installation, LogSink, StartCommit};
 pub(crate) use config::directory;
 pub use config::{EngineConfig, OpenError};
 pub use erasing::{ErasureError, ErasureState, ErasureSubject};
@@ -59,7 +60,6 @@ pub use exporting::{Download, DownloadError};
 pub use handle::Engine;
 pub use handover::{AdoptError, Adoption};
 pub use intake::ProjectIntake;
-pub use membership::{LogSink, Membership, OpenRegistry, StartCommit};
 #[cfg(feature = "cluster")]
 pub use nodes_backup::{NodesBackup, NodesBackupError};
 pub use reindexing::{ReindexError, Reindexed, reindex};

@@ -5,23 +5,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::{JoinHandle, ScopedJoinHandle};
 
-use headcount_common::local::LocalStores;
-use headcount_common::secrets::{KEYS_DIR, Secrets};
-use headcount_common::{DocumentStores, PARTITIONS, SharedArchive, SharedLetters};
+use headcount_common::secrets::Secrets;
+use headcount_common::{DocumentStores, Owners, PARTITIONS, SharedArchive, SharedLetters};
 use headcount_control::Registry;
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
-use headcount_storage::format::Format;
+use headcount_storage::format::{Format, Incarnation};
 use headcount_storage::lock::DirLock;
-use headcount_storage::log::{Log, LogTrimmer};
 use headcount_storage::starts::Starts;
 use headcount_storage::store::{Check, DiskStore, Store, StoreOptions};
 
+use super::common::{Common, Installation, StartCommit};
 use super::config::{EngineConfig, OpenError, directory};
 use super::derived::Derived;
 use super::documents::open_privacy_requests;
-use super::membership::{Membership, StartCommit};
 use crate::backup::remove_left_over;
 use crate::checkpoint_writer::CheckpointWriter;
 use crate::clock_guard::ClockGuard;
@@ -31,121 +29,98 @@ use crate::erasures::Erasures;
 use crate::fault;
 use crate::history::{History, HistoryPiece, LoggedEvents, PartitionArchives, Past, SealedEvents, Wanted};
 use crate::intake_counts::{INTAKE_DIR, IntakeCounts};
-use crate::live::Feeds;
 use crate::local_log::LocalLog;
 use crate::local_remains::LocalRemains;
 use crate::memory_budget::MemoryShares;
 use crate::privacy::PrivacyRequests;
 use crate::recompute::remove_scratch;
 use crate::shard::{
-    Applier, CheckpointProgress, Checkpoints, Evictor, Floors, MemoryUsage, PartitionContext, PartitionHealth, QuotaTable, Shard,
-    ShardMap, Versions,
+    Applier, Checkpoints, Evictor, MemoryUsage, PartitionContext, PartitionHealth, QuotaTable, Shard, ShardMap, Versions,
 };
 use crate::verifier::{DamageNote, Unchecked, Verifier, before_serving};
 
 /// Opens everything under `config.data_dir`, with the shards brought up to the end of the log. A
 /// node of a cluster begins without partitions.
-pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Result<Opened, OpenError> {
+pub(crate) fn open(config: &EngineConfig, common: Common) -> Result<Opened, OpenError> {
     let dir = config.data_dir.clone();
-    let lock = DirLock::acquire(&dir).map_err(directory)?;
-    let shared = membership.as_ref().map(|membership| membership.incarnation);
-    let answers = membership.as_ref().map(|membership| membership.answers);
-    let format =
-        shared.map_or_else(|| Format::open(&dir), |incarnation| Format::open_as(&dir, incarnation)).map_err(directory)?;
+    let Common { installation, owners, log, commit, local_log, files, control, stores, codes, letters } = common;
+    let Installation { lock, format, answers, secrets } = installation;
     remove_left_over(&dir).map_err(directory)?;
     remove_scratch(&dir).map_err(directory)?;
-    let shared_archive = membership.as_ref().and_then(|membership| membership.archive.clone());
-    let shared_letters = membership.as_ref().map(|membership| Arc::clone(&membership.letters));
-    let stores: Arc<dyn DocumentStores> = match membership.as_ref() {
-        Some(membership) => Arc::clone(&membership.stores),
-        None => Arc::new(LocalStores::new(&dir)),
-    };
-    let (registry, log, logged) = open_log(config, membership)?;
-    if shared.is_none() {
+    let registry = Arc::new(Registry::open_on(&dir, control)?.with_codes_in(codes));
+    let logged = LoggedEvents::of(log);
+    let is_shared = !logged.is_in_order();
+    if !is_shared {
         registry.give_erasures_up()?;
     }
-    let open_keys = if shared.is_some() { Secrets::open_shared } else { Secrets::open };
-    let secrets = open_keys(&dir.join(KEYS_DIR))?;
-    let clock_guard = ClockGuard::open(&dir, Arc::clone(&config.clock), || last_received(&log, &logged))
+    let clock_guard = ClockGuard::open(&dir, Arc::clone(&config.clock), || last_received(&logged))
         .map_err(|error| OpenError::Directory(format!("what is known of the clock can't be read: {error}")))?;
     let intake = IntakeCounts::open(&dir.join(INTAKE_DIR), config.clock.now(), clock_guard.now())
         .map_err(|error| OpenError::Directory(format!("the counts of dropped events can't be opened: {error}")))?;
-    let privacy = open_privacy_requests(&*stores, (config, &registry), clock_guard.now())?;
-    let dead = Arc::new(open_letters(&dir, shared_letters)?);
-    let deleted = Arc::new(open_deleted(&dir, &registry, shared.is_some())?);
+    let privacy = open_privacy_requests(&*stores, (config, &owners, &registry), clock_guard.now())?;
+    let dead = Arc::new(open_letters(&dir, letters)?);
+    let deleted = Arc::new(open_deleted(&dir, &registry, is_shared)?);
     let erasures = Arc::new(Erasures::open(secrets.hasher().clone(), &registry, &deleted.with_erased()));
-    let archive = OpenedArchive::open(&dir, (&log, &deleted), shared_archive)?;
-    let past = Past::new(Arc::clone(&archive.archives), logged.clone(), Arc::clone(&erasures));
+    let sealed = Arc::new(SealedEvents::open(&dir.join("archive"), Arc::clone(&deleted)).map_err(fault::of_archive)?);
+    let archives = Arc::new(PartitionArchives::new(Arc::clone(&sealed)));
+    let past = Past::new(Arc::clone(&archives), logged.clone(), Arc::clone(&erasures));
     let history: Arc<dyn History> = Arc::new(past);
-    let derived = Derived { dir: &dir, options: store_options(config), hasher: secrets.hasher(), is_shared: shared.is_some() };
+    let last = last_position(&*history);
+    check_reaches(last, sealed.catalog().sealed_until())?;
+    let derived = Derived { dir: &dir, options: store_options(config), hasher: secrets.hasher(), is_shared };
     let quotas = Arc::new(QuotaTable::new(config.quotas, registry.own_quotas()));
     let opening = Opening {
         derived: &derived,
         config,
+        owners: &owners,
         history: &history,
         dead: &dead,
         deleted: &deleted,
         erasures: &erasures,
         quotas: &quotas,
     };
-    let (store, format) = derived.open(format, log.last_position() == 0)?;
+    let (store, format) = derived.open(format, last == 0)?;
     let (state, format) = opening.state_or_recreated(store, format)?;
     check_log_is_whole(&state.shards, &*history)?;
     derived.remove_old();
-    let incarnation = answers.unwrap_or(format.incarnation).number();
-    let starts = starts(&log, &dir, incarnation)?;
     Ok(Opened {
         registry,
+        owners,
         clock_guard: Arc::new(clock_guard),
         stores,
         intake: Arc::new(intake),
         privacy,
         secrets,
-        log,
+        commit,
+        local_log: local_log.map(|reader| LocalLog::new(reader, &dir)),
+        files,
         history,
-        archive,
+        sealed,
+        archives,
         logged,
         dead,
         state,
         lock,
-        incarnation,
-        starts,
+        incarnation: answers.unwrap_or(format.incarnation).number(),
+        starts: starts(answers, &dir, last)?,
     })
 }
 
 /// Returns the starts that positions are counted from.
-fn starts(log: &EventLog, dir: &Path, incarnation: u128) -> Result<Starts, OpenError> {
-    match log {
-        EventLog::Local(log) => Starts::begin(dir, log.last_position()).map_err(directory),
+fn starts(answers: Option<Incarnation>, dir: &Path, last: Position) -> Result<Starts, OpenError> {
+    match answers {
+        None => Starts::begin(dir, last).map_err(directory),
         // Brokers keep confirmed messages, so a position means the same event until the brokers are
         // restored from copies.
-        EventLog::Shared(_) => Ok(Starts::one(incarnation as u64)),
+        Some(answers) => Ok(Starts::one(answers.number() as u64)),
     }
 }
 
-/// Opens the registry, and the recording and reading of events.
-fn open_log(config: &EngineConfig, membership: Option<Membership>) -> Result<(Arc<Registry>, EventLog, LoggedEvents), OpenError> {
-    let dir = &config.data_dir;
-    if let Some(Membership { registry, log, commit, .. }) = membership {
-        return Ok((Arc::new(registry(dir)?), EventLog::Shared(commit), LoggedEvents::of(log)));
-    }
-    let registry = Arc::new(Registry::open(dir)?);
-    let (log, recovery) = Log::open(dir.join("log"), config.log.clone())?;
-    if recovery.cut_bytes > 0 {
-        tracing::warn!(
-            bytes = recovery.cut_bytes,
-            "an unfinished write at the end of the log was cut; nothing acknowledged was in it"
-        );
-    }
-    let logged = LoggedEvents::new(log.reader());
-    Ok((registry, EventLog::Local(Box::new(log)), logged))
-}
-
-/// Returns the time of the last event in this machine's log, if it has one and can be read.
-fn last_received(log: &EventLog, logged: &LoggedEvents) -> Option<Instant> {
-    let EventLog::Local(_) = log else { return None };
-    let wanted = |partition| Wanted::partition(partition, logged.last_position(partition).saturating_sub(1));
-    let wanted: Vec<Wanted> = (0..PARTITIONS).map(wanted).collect();
+/// Returns the time of the last event that the log has now, if it has one and can be read.
+fn last_received(logged: &LoggedEvents) -> Option<Instant> {
+    let ends = (0..PARTITIONS).map(|partition| (partition, logged.last_position(partition)));
+    let wanted = |(partition, end): (u16, Position)| Some(Wanted::partition(partition, end.checked_sub(1)?));
+    let wanted: Vec<Wanted> = ends.filter_map(wanted).collect();
     let mut received = None;
     let read = logged.read(&wanted, &mut |piece: HistoryPiece| {
         received = received.max(piece.events.iter().map(|(_, event)| event.received).max());
@@ -187,8 +162,7 @@ fn check_log_is_whole(shards: &[Shard], history: &dyn History) -> Result<(), Ope
 }
 
 /// Checks that the log reaches beyond the sealed events.
-pub(super) fn check_reaches(log: &Log, sealed_until: Position) -> Result<(), OpenError> {
-    let last = log.last_position();
+pub(super) fn check_reaches(last: Position, sealed_until: Position) -> Result<(), OpenError> {
     if last >= sealed_until {
         return Ok(());
     }
@@ -198,66 +172,22 @@ pub(super) fn check_reaches(log: &Log, sealed_until: Position) -> Result<(), Ope
     )))
 }
 
-/// The place where events are recorded.
-pub(crate) enum EventLog {
-    /// On this machine's disk.
-    Local(Box<Log>),
-    /// On the brokers of a cluster.
-    Shared(StartCommit),
-}
-
-impl EventLog {
-    /// The position of the last event on this machine's disk; 0 if there is none.
-    pub(super) fn last_position(&self) -> Position {
-        match self {
-            Self::Local(log) => log.last_position(),
-            Self::Shared(_) => 0,
-        }
-    }
-
-    /// Returns the reader and the trimmer of the log on this machine's disk.
-    pub(super) fn local_parts(&self, data_dir: &Path) -> Option<(LocalLog, LogTrimmer)> {
-        match self {
-            Self::Local(log) => Some((LocalLog::new(log.reader(), data_dir), log.trimmer())),
-            Self::Shared(_) => None,
-        }
-    }
-}
-
-/// The archive of a data directory, or those of a node's future partitions.
-pub(crate) struct OpenedArchive {
-    pub(crate) sealed: Arc<SealedEvents>,
-    pub(crate) archives: Arc<PartitionArchives>,
-    /// Stores archives for all nodes.
-    pub(crate) shared: Option<Arc<dyn SharedArchive>>,
-}
-
-impl OpenedArchive {
-    fn open(
-        dir: &Path,
-        (log, deleted): (&EventLog, &Arc<DeletedProjects>),
-        shared: Option<Arc<dyn SharedArchive>>,
-    ) -> Result<Self, OpenError> {
-        let sealed = SealedEvents::open(&dir.join("archive"), Arc::clone(deleted)).map_err(fault::of_archive)?;
-        if let EventLog::Local(log) = log {
-            check_reaches(log, sealed.catalog().sealed_until())?;
-        }
-        let sealed = Arc::new(sealed);
-        Ok(Self { archives: Arc::new(PartitionArchives::new(Arc::clone(&sealed))), sealed, shared })
-    }
-}
-
 /// An open data directory.
 pub(crate) struct Opened {
     pub(crate) registry: Arc<Registry>,
+    pub(crate) owners: Arc<Owners>,
     pub(crate) clock_guard: Arc<ClockGuard>,
     pub(crate) stores: Arc<dyn DocumentStores>,
     pub(crate) intake: Arc<IntakeCounts>,
     pub(crate) privacy: PrivacyRequests,
     pub(crate) secrets: Secrets,
-    pub(crate) log: EventLog,
+    pub(crate) commit: StartCommit,
+    pub(crate) local_log: Option<LocalLog>,
+    pub(crate) files: Arc<dyn SharedArchive>,
     pub(crate) history: Arc<dyn History>,
-    pub(crate) archive: OpenedArchive,
+    /// The archive of the partitions without their own.
+    pub(crate) sealed: Arc<SealedEvents>,
+    pub(crate) archives: Arc<PartitionArchives>,
     pub(crate) logged: LoggedEvents,
     pub(crate) dead: Arc<DeadLetters>,
     pub(crate) state: OpenedState,
@@ -269,7 +199,8 @@ pub(crate) struct Opened {
 /// The shards, brought up to the end of the log, and the threads that serve them.
 pub(crate) struct OpenedState {
     pub(crate) shards: Vec<Shard>,
-    pub(crate) shared: SharedState,
+    /// What the shards share with the rest of the engine.
+    pub(crate) context: PartitionContext,
     pub(crate) memory: Arc<MemoryUsage>,
     pub(crate) store: Arc<DiskStore>,
     pub(crate) writer: CheckpointWriter,
@@ -277,24 +208,12 @@ pub(crate) struct OpenedState {
     pub(crate) verifier: Verifier,
 }
 
-/// State that the shards share with the rest of the engine.
-pub(crate) struct SharedState {
-    pub(crate) versions: Arc<Versions>,
-    pub(crate) floors: Arc<Floors>,
-    pub(crate) quotas: Arc<QuotaTable>,
-    pub(crate) health: Arc<PartitionHealth>,
-    pub(crate) checkpoints: Arc<CheckpointProgress>,
-    pub(crate) damage: Arc<DamageNote>,
-    pub(crate) deleted: Arc<DeletedProjects>,
-    pub(crate) erasures: Arc<Erasures>,
-    pub(crate) feeds: Arc<Feeds>,
-}
-
 type OpenedShards = (Vec<Shard>, PartitionContext, Arc<MemoryUsage>);
 
 struct Opening<'a> {
     derived: &'a Derived<'a>,
     config: &'a EngineConfig,
+    owners: &'a Arc<Owners>,
     history: &'a Arc<dyn History>,
     dead: &'a Arc<DeadLetters>,
     deleted: &'a Arc<DeletedProjects>,
@@ -330,20 +249,7 @@ impl Opening<'_> {
         let fault = match self.open_shards(&store, format, &writer) {
             Ok((shards, context, memory)) => {
                 let verifier = Verifier::spawn(&context.unchecked, Arc::clone(&context.damage));
-                let PartitionContext {
-                    versions,
-                    floors,
-                    limits: quotas,
-                    health,
-                    checkpoints,
-                    damage,
-                    deleted,
-                    erasures,
-                    feeds,
-                    ..
-                } = context;
-                let shared = SharedState { versions, floors, quotas, health, checkpoints, damage, deleted, erasures, feeds };
-                return Ok(OpenedState { shards, shared, memory, store, writer, writer_thread, verifier });
+                return Ok(OpenedState { shards, context, memory, store, writer, writer_thread, verifier });
             }
             Err(fault) => fault,
         };
@@ -366,7 +272,7 @@ impl Opening<'_> {
             floors: Arc::default(),
             external_ids_dir: self.derived.index_dir(),
             index: self.derived.index(format),
-            health: Arc::new(PartitionHealth::new(Arc::clone(&self.config.owners))),
+            health: Arc::new(PartitionHealth::new(Arc::clone(self.owners))),
             checkpoints: Arc::default(),
             limits: Arc::clone(self.quotas),
             progress: Arc::clone(&self.config.progress),

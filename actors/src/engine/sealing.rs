@@ -7,8 +7,7 @@ use std::time::Duration;
 use headcount_common::nodes::{AskNodeError, encode_answer};
 use headcount_common::{Owner, PARTITIONS};
 use headcount_domain::fault::Fault;
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use serde::{Deserialize, Serialize};
+use headcount_domain::ids::OrganizationId;
 use tokio::task::JoinSet;
 
 use super::handle::Engine;
@@ -19,16 +18,6 @@ pub(super) const SEAL: u16 = 1010;
 /// How long a node may take to seal its events: it waits for checkpoints, and writes all unsealed
 /// events.
 const SEAL_TIMEOUT: Duration = Duration::from_secs(30 * 60);
-
-/// The partitions that a node has sealed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct SealedPartitions {
-    partitions: BTreeSet<u16>,
-    /// The highest of their positions.
-    sealed_until: u64,
-    events: u64,
-    waiting: Vec<ProjectId>,
-}
 
 /// The reason why not everything is sealed.
 #[derive(Debug, thiserror::Error)]
@@ -53,8 +42,8 @@ pub enum SealError {
 }
 
 impl Engine {
-    /// Seals all events recorded before the call into the archive, after writing checkpoints of
-    /// them.
+    /// Seals all events of this machine's partitions, recorded before the call, into the archive,
+    /// after writing checkpoints of them. Partitions that move afterwards are sealed, too.
     ///
     /// # Errors
     /// The cause. Unsealed events are still in the log.
@@ -66,16 +55,12 @@ impl Engine {
         }
     }
 
-    /// Like [`Engine::seal_archive`], on all machines. Positions of different partitions are
-    /// unrelated: `sealed_until` is the highest one.
+    /// Like [`Engine::seal_archive`], on all machines.
     ///
     /// # Errors
     /// Returns a [`SealError`]. Events of other machines may still be sealed.
     pub async fn seal_everywhere(&self) -> Result<Sealed, SealError> {
-        if self.owners().is_alone() {
-            return self.seal_archive().await.map_err(SealError::Here);
-        }
-        if self.inner.archiver.shared().is_none() {
+        if !self.inner.archiver.files().seals() {
             return Err(SealError::NoFiles);
         }
         let (mut asked, nodes) = (JoinSet::new(), self.other_owners()?);
@@ -83,22 +68,19 @@ impl Engine {
             let refused = |reason| SealError::Node { address: address.to_string(), reason };
             let node = self.node(&address, OrganizationId(0)).map_err(refused)?;
             asked.spawn(async move {
-                let sealed = node.ask::<(), SealedPartitions>(SEAL, Vec::new(), &(), SEAL_TIMEOUT).await;
+                let sealed = node.ask::<(), Sealed>(SEAL, Vec::new(), &(), SEAL_TIMEOUT).await;
                 sealed.map_err(|reason| SealError::Node { address: address.to_string(), reason })
             });
         }
-        let mut sum = self.seal_partitions().await.map_err(SealError::Here);
+        let mut sum = self.seal_archive().await.map_err(SealError::Here);
         while let Some(sealed) = asked.join_next().await {
             let sealed = sealed.unwrap_or_else(|_| Err(SealError::Here(Fault::io("the engine is shutting down"))));
             // Waits for all answers, so that no work continues after the return.
             sum = sum.and_then(|sum| sealed.map(|sealed| sum.and(sealed)));
         }
-        let SealedPartitions { partitions, sealed_until, events, waiting } = sum?;
-        let missing: Vec<u16> = (0..PARTITIONS).filter(|partition| !partitions.contains(partition)).collect();
-        match missing.is_empty() {
-            true => Ok(Sealed { sealed_until, events, waiting, partitions: partitions.into_iter().collect() }),
-            false => Err(SealError::Partitions(missing)),
-        }
+        let sum = sum?;
+        let missing: Vec<u16> = (0..PARTITIONS).filter(|partition| !sum.partitions.contains(partition)).collect();
+        if missing.is_empty() { Ok(sum) } else { Err(SealError::Partitions(missing)) }
     }
 
     /// The addresses of the other nodes with partitions.
@@ -114,16 +96,9 @@ impl Engine {
         if lost.is_empty() { Ok(nodes) } else { Err(SealError::Partitions(lost)) }
     }
 
-    /// Seals the events of the partitions on this machine, and returns these partitions. Their
-    /// events at the time of the call are sealed, even if they move afterwards.
-    async fn seal_partitions(&self) -> Result<SealedPartitions, Fault> {
-        let Sealed { sealed_until, events, waiting, partitions } = self.seal_archive().await?;
-        Ok(SealedPartitions { partitions: partitions.into_iter().collect(), sealed_until, events, waiting })
-    }
-
     /// Seals the events that another node asks for.
     pub(super) async fn answer_seal(&self) -> Result<Vec<u8>, AskNodeError> {
-        let sealed = self.seal_partitions().await.map_err(|fault| {
+        let sealed = self.seal_archive().await.map_err(|fault| {
             tracing::warn!(%fault, "another node wanted the archives to be sealed, which they could not be");
             AskNodeError::NoAnswer(fault.message)
         })?;
@@ -136,15 +111,5 @@ impl Engine {
     pub async fn merge_tables(&self) -> bool {
         let archiver = Arc::clone(&self.inner.archiver);
         tokio::task::spawn_blocking(move || archiver.merge_tables()).await.unwrap_or(false)
-    }
-}
-
-impl SealedPartitions {
-    fn and(mut self, other: Self) -> Self {
-        self.partitions.extend(other.partitions);
-        self.sealed_until = self.sealed_until.max(other.sealed_until);
-        self.events += other.events;
-        self.waiting.extend(other.waiting);
-        self
     }
 }

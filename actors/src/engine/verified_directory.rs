@@ -60,7 +60,7 @@ pub fn verify_directory(config: &EngineConfig, quick: bool, stop: &Arc<AtomicBoo
         Err(error) if report.take_log_damage(&error) => return Ok(report),
         Err(error) => return Err(fault::of_log(error).into()),
     };
-    check_reaches(&log, sealed.catalog().sealed_until()).map_err(VerifyError::directory)?;
+    check_reaches(log.last_position(), sealed.catalog().sealed_until()).map_err(VerifyError::directory)?;
     let derived = Derived { dir: &dir, options: store_options(config), hasher: secrets.hasher(), is_shared: false };
     let Some(store) = found(derived.open_as_it_is(format), "store/", &mut report)? else { return Ok(report) };
     let (archives, logged) = (Arc::new(PartitionArchives::new(Arc::new(sealed))), LoggedEvents::new(log.reader()));

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::Ordering;
 
-use headcount_common::{ControlError, PARTITIONS, home_of};
+use headcount_common::{ControlError, home_of};
 use headcount_control::RegistryError;
 use headcount_domain::ids::OrganizationId;
 
@@ -109,8 +109,7 @@ impl PrivacyRequests {
             // Files of exports are left.
             self.note_unsure();
         }
-        let owned = (0..PARTITIONS).filter(|partition| self.owners.is_here(*partition));
-        owned.filter(|partition| !homes.begun.contains(partition)).collect()
+        self.owners.here().filter(|partition| !homes.begun.contains(partition)).collect()
     }
 
     /// Has [`Self::recover`] called again.

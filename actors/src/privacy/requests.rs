@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use headcount_common::{ControlError, DocumentSet, Documents, Owners, PARTITIONS};
+use headcount_common::{ControlError, DocumentSet, Documents, Owners};
 use headcount_control::{PrivacyRequestId, RegistryError};
 use headcount_domain::ids::{OrganizationId, RecordKey};
 use parking_lot::{Mutex, RwLock};
@@ -80,7 +80,7 @@ impl PrivacyRequests {
     /// The requests can't be read, the directory of artifacts can't be read or written, or a file
     /// can't be removed.
     pub(crate) fn open(documents: Arc<dyn Documents>, owners: Arc<Owners>, exports: &Path) -> Result<Self, ControlError> {
-        let begun: BTreeSet<u16> = (0..PARTITIONS).filter(|partition| owners.is_here(*partition)).collect();
+        let begun: BTreeSet<u16> = owners.here().collect();
         let is_at_home = !begun.is_empty();
         let requests = Self {
             items: DocumentSet::new(documents),

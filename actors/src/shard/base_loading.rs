@@ -54,11 +54,7 @@ impl Partition {
         match saved {
             Some(saved) if saved.last >= header.last => return Ok(()),
             // Another machine has owned the partition since, and wrote the base.
-            Some(_) if self.context.health.is_shared() => refold::remove_saved(&*store, self.stored_as, project)?,
-            Some(ProjectMeta { last, .. }) => {
-                let expected = header.last;
-                return Err(Fault::damaged_store(format!("it ends at position {last} of {project}, whose base has {expected}")));
-            }
+            Some(_) => refold::remove_saved(&*store, self.stored_as, project)?,
             None => {}
         }
         let Some(lacking) = lacking_rollups(&header.stored_types) else {

@@ -59,11 +59,6 @@ impl PartitionHealth {
         }
     }
 
-    /// Whether other machines may own partitions, too.
-    pub(super) fn is_shared(&self) -> bool {
-        !self.owners.is_alone()
-    }
-
     /// Checks that a partition takes events and queries.
     ///
     /// # Errors

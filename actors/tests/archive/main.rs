@@ -6,6 +6,7 @@
 mod copies;
 mod floors;
 mod golden;
+mod idle;
 mod removal;
 mod resting;
 mod retention;

@@ -8,11 +8,9 @@ use std::time::Duration;
 
 use headcount_actors::domain::versions::Depends;
 use headcount_actors::ingest::{NewEvent, Status};
-use headcount_actors::{Adoption, AskError, CopiedState, Engine, EngineConfig, Membership};
-use headcount_common::{Owners, partition_of};
-use headcount_control::Registry;
+use headcount_actors::{Adoption, AskError, CopiedState};
+use headcount_common::partition_of;
 use headcount_storage::boot_time::boot_time;
-use headcount_storage::format::Incarnation;
 
 mod backup;
 #[path = "../support/copies.rs"]
@@ -27,7 +25,7 @@ mod salts;
 mod support;
 mod verify;
 
-use member::{BASE_MS, CommonLetters, MemberStores, NoDocuments, Node, SharedCommit, SharedLog, origin};
+use member::{BASE_MS, Node, SharedLog, origin};
 
 #[tokio::test]
 async fn each_event_counts_once_whoever_has_the_partition() {
@@ -153,18 +151,7 @@ async fn an_owner_whose_time_is_over_answers_nothing() {
 #[tokio::test]
 async fn a_directory_of_other_events_is_refused() {
     let ((origin, _), log) = (origin().await, Arc::<SharedLog>::default());
-    let membership = Membership {
-        incarnation: Incarnation::from_number(77),
-        answers: Incarnation::from_number(77),
-        registry: Box::new(|dir| Ok(Registry::open(dir)?)),
-        log: Arc::<SharedLog>::clone(&log),
-        commit: Box::new(move |sink| Arc::new(SharedCommit { log, sink })),
-        archive: None,
-        letters: Arc::<CommonLetters>::default(),
-        stores: Arc::new(MemberStores(Arc::new(NoDocuments))),
-        owners: Arc::new(Owners::unknown()),
-    };
-    let error = Engine::open_member(EngineConfig::new(origin.path()), membership).unwrap_err();
+    let error = member::common(origin.path(), &log).unwrap_err();
     assert!(error.to_string().contains("another installation"), "{error}");
 }
 

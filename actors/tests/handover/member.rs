@@ -14,15 +14,17 @@ use headcount_actors::domain::intake::event::Event;
 use headcount_actors::domain::queries::{RevenueMetricsQuery, UniqueUsersQuery};
 use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::ingest::{NewEvent, Status, Ticket};
-use headcount_actors::{Adoption, AskError, CopiedState, Engine, EngineConfig, LogSink, Membership};
+use headcount_actors::{Adoption, AskError, Common, CopiedState, Engine, EngineConfig, Installation, LogSink, OpenError};
+use headcount_common::secrets::{KEYS_DIR, Secrets};
 use headcount_common::{
-    ControlError, DocumentChange, DocumentStores, DocumentVisitor, Documents, DocumentsError, Owners, SharedLetters,
+    ControlError, DocumentChange, DocumentStores, DocumentVisitor, Documents, DocumentsError, NoFiles, Owners, SharedLetters,
     SharedLettersError, SharedValues,
 };
 use headcount_control::Registry;
 use headcount_storage::TableFile;
 use headcount_storage::boot_time::boot_time;
-use headcount_storage::format::Incarnation;
+use headcount_storage::format::{Format, Incarnation};
+use headcount_storage::lock::DirLock;
 use headcount_storage::log::{
     Commit, Committed, LogError, LogMark, Outcome, Position, ReadLog, Record, RecordVisitor, RemoteFailure, WantedAfter,
 };
@@ -229,6 +231,27 @@ impl DocumentStores for MemberStores {
     }
 }
 
+/// The parts of a node that shares this log.
+pub(crate) fn common(dir: &Path, log: &Arc<SharedLog>) -> Result<Common, OpenError> {
+    let incarnation = Incarnation::from_number(77);
+    let lock = DirLock::acquire(dir).unwrap();
+    let format = Format::open_as(dir, incarnation).map_err(|error| OpenError::Directory(error.to_string()))?;
+    let secrets = Secrets::open_shared(&dir.join(KEYS_DIR))?;
+    let shared = Arc::clone(log);
+    Ok(Common {
+        installation: Installation { lock, format, answers: Some(incarnation), secrets },
+        owners: Arc::new(Owners::unknown()),
+        log: Arc::<SharedLog>::clone(log),
+        commit: Box::new(move |sink| Ok(Arc::new(SharedCommit { log: shared, sink }) as Arc<dyn Commit<Ticket>>)),
+        local_log: None,
+        files: Arc::new(NoFiles),
+        control: Registry::local_log(dir)?,
+        stores: Arc::new(MemberStores(Arc::new(NoDocuments))),
+        codes: Registry::codes_in_memory(),
+        letters: Some(Arc::<CommonLetters>::default()),
+    })
+}
+
 pub(crate) struct Node {
     pub(crate) engine: Engine,
     pub(crate) log: Arc<SharedLog>,
@@ -269,29 +292,21 @@ impl Node {
         (log, letters, privacy): (&Arc<SharedLog>, &Arc<CommonLetters>, Arc<dyn Documents>),
         change: impl FnOnce(&mut EngineConfig),
     ) -> Self {
-        let (owners, origin) = (Arc::new(Owners::unknown()), origin.map(Path::to_owned));
-        let keys = dir.path().join("keys");
-        origin.iter().for_each(|origin| copy(&origin.join("keys"), &keys));
-        let registry = move |dir: &Path| {
-            origin.iter().for_each(|origin| copy(&origin.join("control"), &dir.join("control")));
-            Ok(Registry::open(dir)?)
-        };
-        let shared = Arc::clone(log);
-        let commit = move |sink| Arc::new(SharedCommit { log: shared, sink }) as Arc<dyn Commit<Ticket>>;
-        let membership = Membership {
-            incarnation: Incarnation::from_number(77),
-            answers: Incarnation::from_number(77),
-            registry: Box::new(registry),
-            log: Arc::<SharedLog>::clone(log),
-            commit: Box::new(commit),
-            archive: None,
-            letters: Arc::<CommonLetters>::clone(letters),
-            stores: Arc::new(MemberStores(privacy)),
-            owners: Arc::clone(&owners),
-        };
+        let (owners, keys) = (Arc::new(Owners::unknown()), dir.path().join("keys"));
+        if let Some(origin) = origin {
+            copy(&origin.join("keys"), &keys);
+        }
+        let mut common = common(dir.path(), log).unwrap();
+        if let Some(origin) = origin {
+            copy(&origin.join("control"), &dir.path().join("control"));
+            common.control = Registry::local_log(dir.path()).unwrap();
+        }
+        common.owners = Arc::clone(&owners);
+        common.letters = Some(Arc::<CommonLetters>::clone(letters));
+        common.stores = Arc::new(MemberStores(privacy));
         let mut config = EngineConfig { shards: 2, min_free_bytes: 1 << 20, ..EngineConfig::new(dir.path()) };
         change(&mut config);
-        let engine = Engine::open_member(config, membership).unwrap();
+        let engine = Engine::open_on(config, common).unwrap();
         assert!(keys.join("hash.key").exists());
         let today = engine.clock().now().utc_day();
         engine.set_visitor_salt(today, [7; 16]).unwrap();

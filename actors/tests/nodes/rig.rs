@@ -13,7 +13,7 @@ use headcount_actors::domain::intake::policy::Rates as EngineRates;
 use headcount_actors::domain::money::{Currency, Rate};
 use headcount_actors::domain::time::{Instant, Timezone};
 use headcount_actors::ingest::Origin;
-use headcount_actors::{Engine, EngineConfig};
+use headcount_actors::{Common, Engine, EngineConfig};
 use headcount_common::clock::FixedClock;
 use headcount_common::nodes::{AskNode, AskNodeError, NodeAnswer, NodeCall};
 use headcount_common::{Owners, home_of, partition_of};
@@ -133,8 +133,9 @@ impl Rig {
                 owners.hold(home, FOREVER);
             }
             let mut config = config(&dir);
-            (config.owners, config.ask_node) = (Arc::new(owners), Some(Arc::clone(&wire) as Arc<dyn AskNode>));
-            let engine = Engine::open(config).unwrap();
+            config.ask_node = Some(Arc::clone(&wire) as Arc<dyn AskNode>);
+            let common = Common { owners: Arc::new(owners), ..Common::local(&config).unwrap() };
+            let engine = Engine::open_on(config, common).unwrap();
             wire.nodes.lock().unwrap().insert(name.to_owned(), engine.clone());
             engine
         };

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -236,11 +237,13 @@ impl SharedArchive for SharedFiles {
         Ok(self.runtime.block_on(files.delete_unnamed(&self.pointers, partition))?)
     }
 
-    fn trim(&self, partition: u16, until: Position) -> Result<(), SharedArchiveError> {
-        let files = self.of(partition).ok_or(SharedArchiveError::NotOwner(partition))?;
-        let mut files = files.lock();
-        self.runtime.block_on(files.trim(until, self.log_kept))?;
-        Ok(())
+    fn trim(&self, partitions: Range<u16>, until: Position) -> Result<bool, SharedArchiveError> {
+        for partition in partitions {
+            let files = self.of(partition).ok_or(SharedArchiveError::NotOwner(partition))?;
+            let mut files = files.lock();
+            self.runtime.block_on(files.trim(until, self.log_kept))?;
+        }
+        Ok(false)
     }
 
     fn remove(&self, partition: u16, project: ProjectId) -> Result<(), SharedArchiveError> {
@@ -276,8 +279,9 @@ impl SharedArchive for SharedFiles {
         files.published.projects.get(&project).map(|list| list.files.clone()).unwrap_or_default()
     }
 
-    fn source(&self, partition: u16) -> Arc<dyn FileSource> {
-        Arc::new(BucketFiles { runtime: self.runtime.clone(), bucket: self.bucket.below(&format!("{partition:02}")) })
+    fn source(&self, partition: u16) -> Option<Arc<dyn FileSource>> {
+        let bucket = self.bucket.below(&format!("{partition:02}"));
+        Some(Arc::new(BucketFiles { runtime: self.runtime.clone(), bucket }))
     }
 }
 

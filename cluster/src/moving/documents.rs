@@ -8,8 +8,8 @@ use tokio::runtime::Handle;
 
 use super::error::MoveError;
 use crate::connection::Connection;
-use crate::cursors::Cursors;
 use crate::documents::DocumentStream;
+use crate::values::BrokerValues;
 
 /// Writes all documents. `positions` has the new positions of events. Returns the number of
 /// documents.
@@ -18,7 +18,7 @@ pub(super) fn record(
     positions: &PositionMap,
     (runtime, connection, replicas): (&Handle, &Connection, usize),
 ) -> Result<usize, MoveError> {
-    let cursors = Cursors::new(runtime, connection, replicas);
+    let cursors = BrokerValues::of_webhooks(runtime, connection, replicas);
     let mut count = 0;
     for (kind, documents) in source.documents(positions, cursors.max_bytes())? {
         // Written first. Without them, all notifications would be sent again.
@@ -59,7 +59,7 @@ fn write(stream: &DocumentStream, name: &'static str, documents: &[MovedDocument
     Ok(documents.len())
 }
 
-fn write_cursor(cursors: &Cursors, key: &str, value: &[u8]) -> Result<(), DocumentsError> {
+fn write_cursor(cursors: &BrokerValues, key: &str, value: &[u8]) -> Result<(), DocumentsError> {
     let found = cursors.read(key)?;
     let revision = found.as_ref().map_or(0, |(_, revision)| *revision);
     if found.is_some_and(|(found, _)| found == value) {

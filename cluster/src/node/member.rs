@@ -1,35 +1,41 @@
 //! The parts that an engine needs to be a member of a cluster.
 
+use std::fmt::Display;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use headcount_actors::ingest::Ticket;
-use headcount_actors::{LogSink, Membership, OpenError, OpenRegistry};
+use headcount_actors::{Common, Installation, LogSink, OpenError};
 use headcount_common::local::{CopiedDocuments, kind_dir};
-use headcount_common::{DocumentStores, Documents, Owners, SharedArchive, SharedValues};
+use headcount_common::secrets::{KEYS_DIR, Secrets};
+use headcount_common::{DocumentStores, Documents, NoFiles, Owners, SharedArchive, SharedValues};
+use headcount_storage::lock::DirLock;
 use headcount_storage::log::Commit;
 use tokio::runtime::Handle;
 
 use crate::connection::Connection;
-use crate::control::{OpenRegistryError, open_registry};
-use crate::cursors::Cursors;
+use crate::control::{OpenRegistryError, open_log};
 use crate::documents::DocumentStream;
 use crate::files::SharedFiles;
 use crate::identity::node_id;
 use crate::letters::LetterLists;
 use crate::log::{AuditTiming, StreamCommit, StreamLog};
 use crate::record::ClusterRecord;
+use crate::values::BrokerValues;
 
-/// The log of an engine, and the owners that it knows.
+/// The parts of an engine in a cluster.
 #[derive(Debug, Clone)]
 pub struct MemberLog {
+    runtime: Handle,
+    pub(super) connection: Connection,
+    pub(super) record: ClusterRecord,
     pub(super) log: Arc<StreamLog>,
+    /// Set when the engine is opened.
     pub(super) commit: Arc<OnceLock<Arc<StreamCommit<Ticket>>>>,
     pub(super) owners: Arc<Owners>,
     pub(super) files: Option<Arc<SharedFiles>>,
-    /// Set together with the membership.
-    pub(super) letters: Arc<OnceLock<Arc<LetterLists>>>,
+    pub(super) letters: Arc<LetterLists>,
     audit: AuditTiming,
 }
 
@@ -37,10 +43,18 @@ impl MemberLog {
     /// Begins without partitions. Reads and records with `runtime`, and keeps archives in `files`.
     /// Without `files`, it seals nothing.
     #[must_use]
-    pub fn new(runtime: &Handle, files: Option<Arc<SharedFiles>>) -> Self {
-        let log = Arc::new(StreamLog::new(runtime.clone()));
-        let owners = Arc::new(Owners::unknown());
-        Self { log, commit: Arc::default(), owners, files, letters: Arc::default(), audit: AuditTiming::default() }
+    pub fn new(runtime: &Handle, connection: &Connection, record: &ClusterRecord, files: Option<Arc<SharedFiles>>) -> Self {
+        Self {
+            runtime: runtime.clone(),
+            connection: connection.clone(),
+            record: record.clone(),
+            log: Arc::new(StreamLog::new(runtime.clone())),
+            commit: Arc::default(),
+            owners: Arc::new(Owners::unknown()),
+            files,
+            letters: Arc::new(LetterLists::new(runtime, connection)),
+            audit: AuditTiming::default(),
+        }
     }
 
     /// Sets the times of audits.
@@ -49,35 +63,43 @@ impl MemberLog {
         Self { audit, ..self }
     }
 
-    /// Returns the membership to open an engine of the cluster with. Call it once. The data
-    /// directory must be empty or belong to this cluster, and have the hash key of the cluster.
-    #[must_use]
-    pub fn membership(&self, runtime: &Handle, connection: &Connection, record: &ClusterRecord) -> Membership {
-        let letters = self.letters.get_or_init(|| Arc::new(LetterLists::new(runtime, connection)));
-        let letters = Arc::<LetterLists>::clone(letters);
-        let (with, connection, record) = (runtime.clone(), connection.clone(), record.clone());
-        let (incarnation, answers) = (record.incarnation, record.answers());
+    /// Opens the parts of a node's engine. Call it once. The data directory must be empty or belong
+    /// to this cluster, and have the hash key of the cluster. A task of the runtime must not call
+    /// this.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(&self, data_dir: &Path) -> Result<Common, OpenError> {
+        let Self { runtime, connection, record, .. } = self;
+        let directory = |error: &dyn Display| OpenError::Directory(error.to_string());
+        let lock = DirLock::acquire(data_dir).map_err(|error| directory(&error))?;
+        let (format, control) = open_log(runtime, connection, record, data_dir).map_err(|error| match error {
+            OpenRegistryError::Registry(error) => error.into(),
+            OpenRegistryError::Secrets(error) => error.into(),
+            error @ (OpenRegistryError::Format(_) | OpenRegistryError::HashKey(_)) => directory(&error),
+        })?;
+        // From now on, no standalone server opens the directory.
+        node_id(data_dir).map_err(|error| directory(&format_args!("the id of the node: {error}")))?;
+        let secrets = Secrets::open_shared(&data_dir.join(KEYS_DIR))?;
         let stores = ClusterStores { runtime: runtime.clone(), connection: connection.clone(), replicas: record.replicas };
-        let stores = Arc::new(stores);
-        let registry: OpenRegistry = Box::new(move |dir| {
-            let registry = open_registry(&with, &connection, &record, dir).map_err(|error| match error {
-                OpenRegistryError::Registry(error) => error.into(),
-                OpenRegistryError::Secrets(error) => error.into(),
-                error @ (OpenRegistryError::Format(_) | OpenRegistryError::HashKey(_)) => OpenError::Directory(error.to_string()),
-            });
-            // From now on, no standalone server opens the directory.
-            let id = node_id(dir).map_err(|error| OpenError::Directory(format!("the id of the node: {error}")));
-            id.and(registry)
-        });
+        let codes = Arc::new(BrokerValues::of_codes(runtime, connection, record.replicas));
         let (runtime, commit, audit) = (runtime.clone(), Arc::clone(&self.commit), self.audit);
         let start = move |sink: LogSink| {
-            Arc::clone(commit.get_or_init(|| Arc::new(StreamCommit::start(&runtime, sink).audited(audit))))
-                as Arc<dyn Commit<Ticket>>
+            let commit = commit.get_or_init(|| Arc::new(StreamCommit::start(&runtime, sink).audited(audit)));
+            Ok(Arc::clone(commit) as Arc<dyn Commit<Ticket>>)
         };
-        let (log, owners) = (Arc::clone(&self.log), Arc::clone(&self.owners));
-        let archive = self.files.clone().map(|files| files as Arc<dyn SharedArchive>);
-        let commit = Box::new(start);
-        Membership { incarnation, answers, registry, log, commit, archive, letters, stores, owners }
+        Ok(Common {
+            installation: Installation { lock, format, answers: Some(record.answers()), secrets },
+            owners: Arc::clone(&self.owners),
+            log: Arc::<StreamLog>::clone(&self.log),
+            commit: Box::new(start),
+            local_log: None,
+            files: self.files.clone().map_or_else(|| Arc::new(NoFiles) as _, |files| files as Arc<dyn SharedArchive>),
+            control: Box::new(control),
+            stores: Arc::new(stores),
+            codes,
+            letters: Some(Arc::<LetterLists>::clone(&self.letters)),
+        })
     }
 }
 
@@ -100,6 +122,6 @@ impl DocumentStores for ClusterStores {
 
     /// Only one kind has values.
     fn values(&self, _: &'static str) -> io::Result<Arc<dyn SharedValues>> {
-        Ok(Arc::new(Cursors::new(&self.runtime, &self.connection, self.replicas)))
+        Ok(Arc::new(BrokerValues::of_webhooks(&self.runtime, &self.connection, self.replicas)))
     }
 }

@@ -28,7 +28,6 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::connection::Connection;
-use crate::cursors::Cursors;
 use crate::files::remove_copies;
 use crate::lease::{Holder, Leases};
 use crate::levels::Levels;
@@ -60,8 +59,6 @@ const QUESTION_TIMEOUT: Duration = Duration::from_secs(1);
 /// The parts of a node.
 #[derive(Debug, Clone)]
 pub struct NodeParts {
-    /// Its connection to the brokers.
-    pub connection: Connection,
     /// Its engine, a member.
     pub engine: Engine,
     /// The log that the engine was opened with.
@@ -70,8 +67,6 @@ pub struct NodeParts {
     pub holder: Holder,
     /// The levels of its program version.
     pub levels: Levels,
-    /// The number of brokers that keep shared data.
-    pub replicas: usize,
     /// The address where it answers HTTP requests of other nodes (`http://host:port`).
     pub address: String,
 }
@@ -95,11 +90,10 @@ impl Node {
     /// Returns a [`NodeError`]: the brokers don't answer. [`NodeError::Levels`]: the cluster has a
     /// later version, and every further call would fail.
     pub async fn start(runtime: &Handle, parts: NodeParts, timing: NodeTiming) -> Result<Self, NodeError> {
-        let NodeParts { connection, engine, member, holder, levels, replicas, address } = parts;
-        let MemberLog { log, commit, owners, files, letters, .. } = member;
+        let NodeParts { engine, member, holder, levels, address } = parts;
+        let MemberLog { connection, record, log, commit, owners, files, letters, .. } = member;
         owners.note_own(address.as_str().into());
         let commit = commit.get().cloned().ok_or(NodeError::NotAMember)?;
-        let letters = letters.get().cloned().ok_or(NodeError::NotAMember)?;
         remove_copies(engine.data_dir());
         let leases = Leases::open(&connection, BUCKET, timing.leases).await?.at(&levels);
         let announcements = Announcements::open(&connection, BUCKET, &timing).await?;
@@ -129,8 +123,7 @@ impl Node {
         // here.
         follower.follow().await?;
         propagate_changes(runtime, &connection, &engine, &announcing);
-        engine.registry().share_codes_with(Cursors::sign_in_codes(runtime, &connection, replicas));
-        let salts = Salts::new(&connection, replicas, engine.clone());
+        let salts = Salts::new(&connection, record.replicas, engine.clone());
         salts.begin(nodes.names().count() > 1).await;
         let (changed, live) = watch::channel(Live { nodes, since: Instant::now() });
         let (turns, moves) = (Semaphore::new(TURNS), Arc::new(Semaphore::new(MOVES)));

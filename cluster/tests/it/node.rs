@@ -219,8 +219,8 @@ impl Cluster {
     ) -> Result<ClusterNode, NodeError> {
         let (runtime, data_dir) = (runtime(), dir.path().join("data"));
         let connection = runtime.block_on(self.brokers.connect());
-        let member = MemberLog::new(runtime.handle(), runtime.block_on(self.shared_files(&connection))).audited(AUDIT);
-        let membership = member.membership(runtime.handle(), &connection, &self.record);
+        let files = runtime.block_on(self.shared_files(&connection));
+        let member = MemberLog::new(runtime.handle(), &connection, &self.record, files).audited(AUDIT);
         let mut config = EngineConfig { shards: 1, min_free_bytes: 1 << 20, ..EngineConfig::new(&data_dir) };
         if let Some(files) = &self.files {
             config.archive = files.archive;
@@ -228,12 +228,12 @@ impl Cluster {
         }
         config.ask_node = Some(Arc::<Wire>::clone(&self.wire));
         change(&mut config);
-        let engine = Engine::open_member(config, membership).unwrap();
+        let common = member.open(&data_dir).unwrap();
+        let engine = Engine::open_on(config, common).unwrap();
         let holder = Holder { node: name.to_owned(), boot: "boot".to_owned() };
         let address = format!("http://{name}");
         self.wire.nodes.lock().insert(address.clone(), engine.clone());
-        let parts =
-            NodeParts { connection, engine: engine.clone(), member, holder, levels, replicas: 1, address: address.clone() };
+        let parts = NodeParts { engine: engine.clone(), member, holder, levels, address: address.clone() };
         let node = runtime.block_on(Node::start(runtime.handle(), parts, timing))?;
         Ok(ClusterNode { runtime, engine, node, dir, wire: Arc::clone(&self.wire), address })
     }

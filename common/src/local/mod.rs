@@ -4,12 +4,14 @@
 mod copied;
 mod documents;
 mod items;
+mod memory;
 mod stores;
 mod values;
 
 pub use copied::CopiedDocuments;
 pub use documents::LocalDocuments;
 pub use items::{ReadItems, item_names, read_items, write_items};
+pub use memory::MemoryValues;
 pub use stores::{LocalStores, VALUE_SUFFIX, kind_dir};
 pub use values::LocalValues;
 

@@ -45,7 +45,7 @@ impl SharedValues for LocalValues {
     fn read(&self, key: &str) -> Result<Option<(Vec<u8>, u64)>, DocumentsError> {
         let revisions = self.revisions.lock();
         let value = self.files.read(key).map_err(|error| DocumentsError::Unavailable(error.to_string()))?;
-        Ok(value.map(|value| (value, revisions.get(key).copied().unwrap_or(1))))
+        Ok(value.filter(|value| !value.is_empty()).map(|value| (value, revisions.get(key).copied().unwrap_or(1))))
     }
 
     fn write(&self, key: &str, value: &[u8], revision: u64) -> Result<u64, DocumentsError> {

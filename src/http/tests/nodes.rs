@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use headcount_actors::{Engine, EngineConfig};
+use headcount_actors::{Common, Engine, EngineConfig};
 use headcount_common::{Owners, PARTITIONS, partition_of};
 use headcount_control::NewProject;
 use headcount_domain::ids::ProjectId;
@@ -56,8 +56,9 @@ impl Node {
     async fn start(dir: TempDir, change: impl FnOnce(&mut HttpConfig)) -> Self {
         let owners = Arc::new(Owners::unknown());
         owners.live(Duration::MAX);
-        let config = EngineConfig { shards: 1, min_free_bytes: 0, owners: Arc::clone(&owners), ..EngineConfig::new(dir.path()) };
-        let engine = actix_web::rt::task::spawn_blocking(move || Engine::open(config).unwrap()).await.unwrap();
+        let config = EngineConfig { shards: 1, min_free_bytes: 0, ..EngineConfig::new(dir.path()) };
+        let common = Common { owners: Arc::clone(&owners), ..Common::local(&config).unwrap() };
+        let engine = actix_web::rt::task::spawn_blocking(move || Engine::open_on(config, common).unwrap()).await.unwrap();
         let mut http = HttpConfig { workers: 1, ..HttpConfig::new("127.0.0.1:0") };
         change(&mut http);
         let server = Server::start(engine.clone(), http).unwrap();

@@ -160,7 +160,7 @@ impl NodesBackup {
         is_over: &dyn Fn() -> bool,
     ) -> Result<bool, NodesBackupError> {
         let shared = self.engine.inner.archiver.shared().ok_or(NodesBackupError::NotSealed(project))?;
-        let source = shared.source(partition_of(project));
+        let source = shared.source(partition_of(project)).ok_or(NodesBackupError::NotSealed(project))?;
         for file in manifest.listed() {
             if passed.contains(&file) {
                 continue;
