@@ -14,9 +14,11 @@ mod reader;
 mod research;
 mod store;
 
+#[cfg(feature = "cluster")]
 use headcount_actors::{MovedKind, plain_documents};
 use headcount_api::endpoints;
 use headcount_api::endpoints::Endpoints;
+#[cfg(feature = "cluster")]
 use profile::KIND;
 
 pub use builder::{Profiles, install};
@@ -28,6 +30,7 @@ pub use research::{ProfileFields, ProfileSource, Research, SiteFindings};
 pub use store::{CompanyProfiles, MAX_COMPANY_PROFILES, ProfilePage, ProfileQuery};
 
 /// The profiles of an installation that moves into a cluster.
+#[cfg(feature = "cluster")]
 pub const MOVED: MovedKind =
     MovedKind { kind: KIND, name: "company_profiles", read: |from| plain_documents::<CompanyProfile>(from, KIND) };
 
