@@ -6,7 +6,7 @@ use headcount_api::endpoints::Endpoints;
 
 use crate::http::resources;
 
-/// The endpoints. The router tries paths nearly in this order, and most requests are events.
+/// The endpoints, in the order of the OpenAPI document.
 pub(crate) const ENDPOINTS: [Endpoints; 7] = [
     headcount_events::ENDPOINTS,
     resources::ENDPOINTS,
