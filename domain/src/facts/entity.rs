@@ -364,7 +364,8 @@ impl Facts {
         let boxed = self.days.recent().iter().map(of_day).sum::<usize>()
             + self.named.recent().iter().map(|entry| entry.sums.weight()).sum::<usize>()
             + self.sessions.recent().iter().map(of_session).sum::<usize>()
-            + self.touches.recent().iter().map(|event| of_company(&event.company)).sum::<usize>()
+            // Each event can be a touch. Nearly all of them name a company, or nearly none.
+            + self.touches.recent().last().map_or(0, |event| of_company(&event.company)) * self.touches.recent().len()
             + self.orders.recent().iter().map(|order| of_company(&order.company)).sum::<usize>();
         let lists = self.days.weight() + self.named.weight() + self.sessions.weight() + self.touches.weight();
         let alone = self.money.as_ref().map_or(0, |money| money.boxed_weight())
