@@ -8,6 +8,9 @@ use super::spread::UserRange;
 const VARIANTS: usize = 64;
 /// One in this many events is an order.
 pub(crate) const ORDER_EVERY: usize = 16;
+/// One in this many events is the first of a visit: only its URL has a campaign, and only its
+/// referrer is another site.
+const LANDING_EVERY: usize = 4;
 /// The value of every order, in cents.
 pub(crate) const ORDER_CENTS: u64 = 1_999;
 const USER_PLACE: &str = "#########";
@@ -89,13 +92,25 @@ impl Template {
         const CAMPAIGNS: [&str; 4] = ["spring", "summer", "autumn", "winter"];
         let is_order = variant.is_multiple_of(ORDER_EVERY);
         let (browser, os) = AGENTS[variant % 4];
+        let page = format!("https://app.example.com/docs/section-{}/page-{variant}", variant % 20);
+        let (url, referrer) = if variant % LANDING_EVERY == 1 {
+            let campaign = CAMPAIGNS[variant / 4 % 4];
+            (
+                format!("{page}?utm_source=newsletter&utm_medium=email&utm_campaign={campaign}"),
+                "https://www.google.com/".to_owned(),
+            )
+        } else {
+            let referrer =
+                format!("https://app.example.com/docs/section-{}/page-{}?sort=newest&page=2", (variant + 7) % 20, variant + 7);
+            (page, referrer)
+        };
         let mut event = serde_json::json!({
             "name": if is_order { "purchase" } else { "pageview" },
             "user_id": format!("{prefix}-u{USER_PLACE}"),
             "anonymous_id": format!("{prefix}-a{USER_PLACE}"),
-            "url": format!("https://app.example.com/docs/section-{}/page-{variant}?utm_source=newsletter&utm_medium=email&utm_campaign={}", variant % 20, CAMPAIGNS[variant / 4 % 4]),
+            "url": url,
             "hostname": "app.example.com",
-            "referrer": "https://www.google.com/",
+            "referrer": referrer,
             "screen": "1728x1117",
             "language": "en-US",
             "group_type": "company",
@@ -135,7 +150,7 @@ mod tests {
     #[test]
     fn events_are_json_of_realistic_size() {
         let writer = EventWriter::new("run", false);
-        let (mut sizes, mut orders) = (0, 0);
+        let (mut sizes, mut orders, mut landings) = (0, 0, 0);
         for number in 0..640 {
             let (event, size) = written(&writer, number);
             let user = EventWriter::user(number, USERS);
@@ -144,9 +159,10 @@ mod tests {
             assert_eq!(event["name"] == "purchase", writer.is_order(number));
             assert!(event.get("external_id").is_none());
             orders += usize::from(writer.is_order(number));
+            landings += usize::from(event["url"].as_str().unwrap().contains("utm_campaign="));
             sizes += size;
         }
-        assert_eq!(orders, 640 / ORDER_EVERY);
+        assert_eq!((orders, landings), (640 / ORDER_EVERY, 640 / LANDING_EVERY));
         assert!((520..620).contains(&(sizes / 640)), "{}", sizes / 640);
     }
 
