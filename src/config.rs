@@ -19,6 +19,7 @@ use actix_web::http::header::HeaderName;
 use headcount_api::command::client::ServerPlace;
 use headcount_api::command::flags::parse_duration as duration;
 use headcount_api::node_client::NodeClient;
+use headcount_api::node_tls::{NodeTls, NodeTlsError};
 use ipnet::IpNet;
 use serde::Serialize;
 
@@ -30,12 +31,14 @@ use headcount_outbound::AllowList;
 use headcount_storage::log::MAX_BLOCK_BYTES;
 
 use crate::features;
-use crate::server::{ExtraPaths, HttpConfig};
+use crate::server::{ExtraPaths, HttpConfig, NodeListener};
 use crate::telemetry::{self, LogFormat};
 pub use keys::Flags;
 use keys::{KEYS, Key};
 pub(crate) use value::bytes;
-use value::{brokers, count, duration_from_1s, header, listen, networks, origins, path, public_url, size_from, size_or_auto};
+use value::{
+    brokers, count, duration_from_1s, header, listen, log_format, networks, origins, path, public_url, size_from, size_or_auto,
+};
 
 /// The variable that names the TOML file.
 pub const CONFIG_VARIABLE: &str = "HEADCOUNT_CONFIG";
@@ -178,6 +181,8 @@ pub struct Settings {
     pub nats_creds: Option<PathBuf>,
     /// The URL at which other nodes reach the server, without a trailing slash.
     pub node_url: Option<String>,
+    /// The address for other nodes, and the directory of the certificates.
+    pub node_listen: Option<(String, PathBuf)>,
     /// The place where the nodes of the cluster keep files.
     #[cfg(feature = "cluster")]
     pub files: Option<Bucket>,
@@ -305,6 +310,7 @@ impl Settings {
             })?,
             nats_creds: read.file("nats_creds")?,
             node_url: read.value("node_url", |text| public_url(text).ok_or("must be like http://10.0.1.1:8080"))?,
+            node_listen: read.node_listen()?,
             #[cfg(feature = "cluster")]
             files: read.value("files", |text| match text {
                 "" => Ok(None),
@@ -313,11 +319,7 @@ impl Settings {
             files_cache: read.value("files_cache", |text| bytes(text).ok_or("must be a size, such as 10GiB"))?,
             log_kept: read.at_least_1s("log_kept", "6h or 30m")?,
             log: read.value("log", |text| telemetry::filter(text).map(|_| text.to_owned()).map_err(|error| error.to_string()))?,
-            log_format: read.value("log_format", |text| match text {
-                "text" => Ok(LogFormat::Text),
-                "json" => Ok(LogFormat::Json),
-                _ => Err("must be text or json"),
-            })?,
+            log_format: read.value("log_format", |text| log_format(text).ok_or("must be text or json"))?,
             entries,
             warnings: Vec::new(),
         })
@@ -342,10 +344,10 @@ impl Settings {
     /// The configuration of a server's engine. Unlike the engine of a command, its
     /// features work by themselves, and it can ask other nodes.
     #[must_use]
-    pub fn serving_engine(&self) -> EngineConfig {
+    pub fn serving_engine(&self, tls: Option<&NodeTls>) -> EngineConfig {
         let mut config = self.engine();
         config.features = features::install(&self.outbound_allow, true);
-        config.ask_node = Some(Arc::new(NodeClient::default()));
+        config.ask_node = Some(Arc::new(NodeClient::new(tls)));
         config
     }
 
@@ -377,6 +379,15 @@ impl Settings {
         self.nats_creds.clone().map_or(Credentials::None, Credentials::File)
     }
 
+    /// Reads the certificates of the address for other nodes, if there is one.
+    ///
+    /// # Errors
+    /// See [`NodeTlsError`].
+    pub fn nodes(&self) -> Result<Option<NodeListener>, NodeTlsError> {
+        let read = |(listen, dir): &(String, PathBuf)| Ok(NodeListener { listen: listen.clone(), tls: NodeTls::read(dir)? });
+        self.node_listen.as_ref().map(read).transpose()
+    }
+
     /// The configuration of the HTTP server.
     #[must_use]
     pub fn http(&self) -> HttpConfig {
@@ -388,6 +399,7 @@ impl Settings {
             query_origins: self.query_origins.clone(),
             public_url: self.public_url.clone(),
             extra_paths: self.extra_paths.clone(),
+            nodes: None,
         }
     }
 }
@@ -400,6 +412,20 @@ impl Reader<'_> {
     fn extra_paths(&self) -> Result<ExtraPaths, ConfigError> {
         let named = |name| self.value(name, |text| path(text).ok_or("must be a path, such as /app.js"));
         Ok(ExtraPaths { script: named("script_path")?, collect: named("collect_path")? })
+    }
+
+    /// Returns the address for other nodes and the directory of the certificates; both or none.
+    fn node_listen(&self) -> Result<Option<(String, PathBuf)>, ConfigError> {
+        let dir = self.file("node_tls")?;
+        self.value("node_listen", |text| match (text, dir) {
+            ("", None) => Ok(None),
+            _ if !cfg!(feature = "cluster") => Err(NEEDS_CLUSTER),
+            ("", Some(_)) => Err("must be ADDRESS:PORT, such as 10.0.1.1:8443, since node_tls is set"),
+            (_, None) => Err("needs node_tls, the directory of the certificates"),
+            (text, Some(dir)) => {
+                listen(text).map(|listen| Some((listen, dir))).ok_or("must be ADDRESS:PORT, such as 10.0.1.1:8443")
+            }
+        })
     }
 
     /// Returns a duration of at least a second.

@@ -12,6 +12,7 @@ use ipnet::IpNet;
 
 use crate::extra_paths::ExtraPaths;
 use crate::first_node::FirstNode;
+use crate::node_tls::NodeTls;
 use crate::proxied;
 use crate::request::HttpRequest;
 use crate::request_metrics::RequestMetrics;
@@ -40,6 +41,8 @@ pub struct AppState {
     pub public_url: Option<String>,
     /// Further names of the paths of pages.
     pub extra_paths: ExtraPaths,
+    /// TLS between nodes, if they use it.
+    pub node_tls: Option<NodeTls>,
     /// The operator token; `None` if its file could not be written.
     pub operator: Option<OperatorToken>,
     /// Answers that are kept for the next who asks.

@@ -26,7 +26,8 @@ pub struct Worker {
 impl Worker {
     /// A worker of a server.
     pub fn new(state: Arc<AppState>, tracker: Tracker) -> Self {
-        Self { state, tracker, peers: Peers::default() }
+        let peers = Peers::new(state.node_tls.as_ref());
+        Self { state, tracker, peers }
     }
 
     /// What a request is passed on with: the state, and the connections to other nodes.

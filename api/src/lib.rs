@@ -31,6 +31,7 @@ pub mod management;
 pub mod min_position;
 pub mod node;
 pub mod node_client;
+pub mod node_tls;
 pub mod open_files;
 pub mod openapi;
 pub mod page_policy;

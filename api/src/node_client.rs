@@ -13,6 +13,7 @@ use headcount_common::nodes::{AskNode, AskNodeError, MAX_ANSWER_BYTES, NodeAnswe
 use parking_lot::Mutex;
 
 use crate::node::{ASK_PATH, NO_ANSWER, NODE_TOKEN, ORGANIZATION, refused};
+use crate::node_tls::NodeTls;
 use crate::turns::Turns;
 
 /// How long a connection may take to open.
@@ -30,8 +31,10 @@ pub struct NodeClient {
     turns: Mutex<HashMap<Arc<str>, Turns>>,
 }
 
-impl Default for NodeClient {
-    fn default() -> Self {
+impl NodeClient {
+    /// Creates a client, which verifies the certificates of nodes with `https` addresses.
+    #[must_use]
+    pub fn new(tls: Option<&NodeTls>) -> Self {
         let config = ureq::Agent::config_builder()
             .timeout_connect(Some(CONNECT_TIMEOUT))
             .http_status_as_error(false)
@@ -39,12 +42,11 @@ impl Default for NodeClient {
             .max_idle_connections(MAX_AT_ONCE)
             .max_idle_connections_per_host(MAX_AT_ONCE)
             // Nodes reach each other directly, whatever the environment says.
-            .proxy(None);
+            .proxy(None)
+            .tls_config(tls.map(NodeTls::blocking).unwrap_or_default());
         Self { agent: config.build().into(), turns: Mutex::default() }
     }
-}
 
-impl NodeClient {
     fn turns_of(&self, address: &Arc<str>) -> Turns {
         let mut turns = self.turns.lock();
         if turns.len() >= MANY_NODES {
@@ -121,7 +123,7 @@ mod tests {
 
     #[actix_web::test]
     async fn a_silent_node_holds_up_no_question_to_another() {
-        let (client, silent, other) = (NodeClient::default(), node(false), node(true));
+        let (client, silent, other) = (NodeClient::new(None), node(false), node(true));
         let mut waiting = Vec::new();
         for number in 0..2 * MAX_AT_ONCE as u64 {
             waiting.push(tokio::spawn(client.ask(call(&silent, number, Duration::from_secs(3)))));

@@ -21,7 +21,7 @@ use super::no_node::NoCluster as Joining;
 use super::node::Joining;
 use super::service_manager::ServiceManager;
 use crate::config::Settings;
-use crate::server::{HttpConfig, RunningServer, Server, StartError};
+use crate::server::{HttpConfig, Listening, RunningServer, Server, StartError};
 
 /// How long requests may take to finish on shutdown: a little more than the server allows them.
 const STOP_TIMEOUT: Duration = Duration::from_millis(5_500);
@@ -41,10 +41,7 @@ pub(crate) fn run(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Fa
 async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failure> {
     // First of all, so that a signal ends even a long start cleanly.
     let stop = stop_signal()?;
-    // Before anything is created: a second server on the same address must leave nothing behind.
-    let http = settings.http();
-    let listening = Server::listen(&http.listen)?;
-    let config = settings.serving_engine();
+    let (config, http, listening) = listen(settings)?;
     let starting = listening.answer_meanwhile(Arc::clone(&config.progress))?;
     let mut stop = std::pin::pin!(stop);
     let opening = async {
@@ -109,18 +106,24 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
     Ok(ExitCode::SUCCESS)
 }
 
+/// Binds the addresses, before anything is created: a second server on the same address must leave
+/// nothing behind.
+fn listen(settings: &Settings) -> Result<(EngineConfig, HttpConfig, Listening), Failure> {
+    let nodes = settings.nodes()?;
+    let config = settings.serving_engine(nodes.as_ref().map(|nodes| &nodes.tls));
+    let http = HttpConfig { nodes, ..settings.http() };
+    let listening = Server::listen(&http)?;
+    Ok((config, http, listening))
+}
+
 /// Returns the address at which other nodes reach this one.
 fn node_url(settings: &Settings, server: &RunningServer) -> Result<String, Failure> {
     if let Some(url) = &settings.node_url {
         return Ok(url.clone());
     }
-    let url = server.url();
-    if url.contains("//0.0.0.0:") || url.contains("//[::]:") {
-        return Err(Failure(
-            "the server listens on all addresses: set --node-url to the address at which other nodes reach it".into(),
-        ));
-    }
-    Ok(url)
+    server.node_url().ok_or_else(|| {
+        Failure("the server listens on all addresses: set --node-url to the address at which other nodes reach it".into())
+    })
 }
 
 /// Opens the engine on its own thread. If the caller stops waiting, the thread ends with the
@@ -158,7 +161,7 @@ impl CommandSettings for Settings {
     fn serving_engine(&self, data_dir: &Path) -> EngineConfig {
         let mut settings = self.clone();
         settings.data_dir = data_dir.to_owned();
-        settings.serving_engine()
+        settings.serving_engine(None)
     }
 
     fn start_server(&self, engine: Engine) -> Result<ProcessServer, Failure> {

@@ -82,7 +82,9 @@ keys! {
     export_retention "DURATION" "--export-retention" "HEADCOUNT_EXPORT_RETENTION" "7d" "How long the file of a privacy export can be downloaded";
     cluster "BROKERS" "--cluster" "HEADCOUNT_CLUSTER" "" "NATS brokers of the server's cluster, as a comma-separated list, such as nats://10.0.0.1:4222; by default the server runs alone";
     nats_creds "FILE" "--nats-creds" "HEADCOUNT_NATS_CREDS" "" "File of credentials for the brokers, as `nsc` writes it";
-    node_url "URL" "--node-url" "HEADCOUNT_NODE_URL" "" "Address at which the other nodes of the cluster reach this one, such as http://10.0.1.1:8080; by default that of --listen";
+    node_url "URL" "--node-url" "HEADCOUNT_NODE_URL" "" "Address at which the other nodes of the cluster reach this one, such as http://10.0.1.1:8080; by default that of --node-listen or --listen";
+    node_tls "DIR" "--node-tls" "HEADCOUNT_NODE_TLS" "" "Directory with tls.crt, tls.key and ca.crt: the nodes of the cluster connect to each other by TLS, at --node-listen";
+    node_listen "ADDRESS:PORT" "--node-listen" "HEADCOUNT_NODE_LISTEN" "" "Address to listen on for other nodes, by TLS with the files in --node-tls";
     files "PLACE" "--files" "HEADCOUNT_FILES" "" "Where the nodes of the cluster keep sealed events: s3://BUCKET/PREFIX, or file:///DIRECTORY on a shared disk; by default events stay on the brokers";
     files_cache "SIZE" "--files-cache" "HEADCOUNT_FILES_CACHE" "10GiB" "Size of the cache of sealed events on a node's own disk; other events are read from --files";
     log_kept "DURATION" "--log-kept" "HEADCOUNT_LOG_KEPT" "6h" "How long the brokers keep sealed events";

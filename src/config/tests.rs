@@ -132,6 +132,24 @@ fn what_is_not_allowed_is_refused_with_its_source() {
 }
 
 #[test]
+fn nodes_have_an_address_and_certificates_or_neither() {
+    for (listen, tls, fine) in [
+        ("", "", true),
+        ("10.0.1.1:8443", "/tls", true),
+        ("10.0.1.1", "/tls", false),
+        ("10.0.1.1:8443", "", false),
+        ("", "/tls", false),
+    ] {
+        let flags = Flags { node_listen: Some(listen.to_owned()), node_tls: Some(tls.to_owned()), ..Flags::default() };
+        let settings = Settings::resolve(&flags, none);
+        assert_eq!(settings.is_ok(), fine, "{listen} {tls}: {settings:?}");
+    }
+    let flags = Flags { node_listen: Some("10.0.1.1:8443".into()), node_tls: Some("/nowhere".into()), ..Flags::default() };
+    let why = Settings::resolve(&flags, none).unwrap().nodes().unwrap_err().to_string();
+    assert!(why.starts_with("/nowhere/tls.crt: "), "{why}");
+}
+
+#[test]
 fn the_public_address_is_spelled_in_one_way() {
     for (given, expected) in [
         ("https://Stats.Example:443/", Some("https://stats.example")),

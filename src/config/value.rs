@@ -9,6 +9,8 @@ use headcount_api::command::flags::parse_duration;
 use headcount_control::normal_origin;
 use ipnet::IpNet;
 
+use crate::telemetry::LogFormat;
+
 /// The prefix length of IPv4-mapped IPv6 addresses, `::ffff:0:0/96` (RFC 4291 §2.5.5.2).
 const IPV4_MAPPED_BITS: u8 = 96;
 
@@ -16,6 +18,15 @@ const IPV4_MAPPED_BITS: u8 = 96;
 pub(super) fn listen(text: &str) -> Option<String> {
     let (host, port) = text.rsplit_once(':')?;
     (!host.is_empty() && u16::from_str(port).is_ok()).then(|| text.to_owned())
+}
+
+/// `text` or `json`.
+pub(super) fn log_format(text: &str) -> Option<LogFormat> {
+    match text {
+        "text" => Some(LogFormat::Text),
+        "json" => Some(LogFormat::Json),
+        _ => None,
+    }
 }
 
 /// A number from 1 to `most`, or `auto`.

@@ -28,6 +28,7 @@ use headcount_api::app::AppState;
 use headcount_api::call::Worker;
 use headcount_api::dispatcher::Dispatcher;
 pub use headcount_api::extra_paths::ExtraPaths;
+pub use headcount_api::node_tls::NodeTls;
 use headcount_api::open_files;
 use headcount_api::request_metrics::RequestMetrics;
 use headcount_api::respond::kept::KeptAnswers;
@@ -37,9 +38,11 @@ use headcount_api::turns::WaitingQuestions;
 use headcount_common::PARTITIONS;
 use headcount_control::OperatorToken;
 use ipnet::IpNet;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
 
 use crate::http::{endpoints, features};
-use connection::{BoundedConnection, HeadBytes, LastRequest};
+use connection::{BoundedConnection, HeadBytes, LastRequest, Socket};
 use starting::StartingServer;
 use thread::ServerThread;
 
@@ -76,6 +79,17 @@ pub struct HttpConfig {
     pub public_url: Option<String>,
     /// Further names of `/hc.js` and `/i`.
     pub extra_paths: ExtraPaths,
+    /// Where other nodes reach the server by TLS.
+    pub nodes: Option<NodeListener>,
+}
+
+/// An address at which only other nodes connect, by TLS.
+#[derive(Debug, Clone)]
+pub struct NodeListener {
+    /// `ADDRESS:PORT`; port 0 picks a free port.
+    pub listen: String,
+    /// The certificates.
+    pub tls: NodeTls,
 }
 
 impl HttpConfig {
@@ -91,6 +105,7 @@ impl HttpConfig {
             query_origins: Vec::new(),
             public_url: None,
             extra_paths: ExtraPaths::default(),
+            nodes: None,
         }
     }
 
@@ -130,6 +145,8 @@ pub struct Server;
 #[derive(Debug)]
 pub struct RunningServer {
     addresses: Vec<SocketAddr>,
+    /// Those for other nodes, with TLS.
+    node_addresses: Vec<SocketAddr>,
     thread: ServerThread,
 }
 
@@ -139,28 +156,34 @@ impl Server {
     /// # Errors
     /// See [`StartError`].
     pub fn start(engine: Engine, config: HttpConfig) -> Result<RunningServer, StartError> {
-        Self::listen(&config.listen)?.serve(engine, config)
+        Self::listen(&config)?.serve(engine, config)
     }
 
-    /// Binds the address before the engine is open. Connections wait until [`Listening::serve`],
+    /// Binds the addresses before the engine is open. Connections wait until [`Listening::serve`],
     /// unless `answer_meanwhile` answers them.
     ///
     /// # Errors
     /// Returns [`StartError::Listen`].
-    pub fn listen(listen: &str) -> Result<Listening, StartError> {
-        let failed = |source| StartError::Listen { listen: listen.to_owned(), source };
-        let (mut listeners, mut refused) = (Vec::new(), None);
-        for address in listen.to_socket_addrs().map_err(failed)? {
-            match TcpListener::bind(address).and_then(prepared) {
-                Ok(listener) => listeners.push(listener),
-                Err(error) => refused = Some(error),
-            }
-        }
-        if listeners.is_empty() {
-            return Err(failed(refused.unwrap_or_else(|| io::Error::other("the name has no address"))));
-        }
-        Ok(Listening { listeners })
+    pub fn listen(config: &HttpConfig) -> Result<Listening, StartError> {
+        let of_nodes = config.nodes.as_ref().map_or_else(|| Ok(Vec::new()), |nodes| bind(&nodes.listen))?;
+        Ok(Listening { listeners: bind(&config.listen)?, of_nodes })
     }
+}
+
+/// Binds all addresses of a name, or at least one.
+fn bind(listen: &str) -> Result<Vec<TcpListener>, StartError> {
+    let failed = |source| StartError::Listen { listen: listen.to_owned(), source };
+    let (mut listeners, mut refused) = (Vec::new(), None);
+    for address in listen.to_socket_addrs().map_err(failed)? {
+        match TcpListener::bind(address).and_then(prepared) {
+            Ok(listener) => listeners.push(listener),
+            Err(error) => refused = Some(error),
+        }
+    }
+    if listeners.is_empty() {
+        return Err(failed(refused.unwrap_or_else(|| io::Error::other("the name has no address"))));
+    }
+    Ok(listeners)
 }
 
 /// Raises the backlog of a listener above the standard library's, and bounds the kernel's buffer
@@ -177,6 +200,8 @@ fn prepared(listener: TcpListener) -> io::Result<TcpListener> {
 #[derive(Debug)]
 pub struct Listening {
     listeners: Vec<TcpListener>,
+    /// Those for other nodes, with TLS.
+    of_nodes: Vec<TcpListener>,
 }
 
 impl Listening {
@@ -187,7 +212,7 @@ impl Listening {
         Ok(StartingServer::start(listeners, progress)?)
     }
 
-    /// Serves `engine`. Ignores `config.listen`.
+    /// Serves `engine`. Ignores the addresses in `config`.
     ///
     /// # Errors
     /// Returns [`StartError::Start`], [`StartError::Path`].
@@ -195,9 +220,10 @@ impl Listening {
         if let Some(taken) = endpoints::taken(&config.extra_paths) {
             return Err(StartError::Path(taken.to_owned()));
         }
-        let addresses = self.listeners.iter().map(TcpListener::local_addr).collect::<io::Result<_>>()?;
-        let thread = ServerThread::start("http", move || build(engine, config, self.listeners))?;
-        Ok(RunningServer { addresses, thread })
+        let addresses = |listeners: &[TcpListener]| listeners.iter().map(TcpListener::local_addr).collect::<io::Result<_>>();
+        let (addresses, node_addresses) = (addresses(&self.listeners)?, addresses(&self.of_nodes)?);
+        let thread = ServerThread::start("http", move || build(engine, config, self))?;
+        Ok(RunningServer { addresses, node_addresses, thread })
     }
 }
 
@@ -219,6 +245,15 @@ impl RunningServer {
         format!("http://{address}")
     }
 
+    /// Returns the URL at which other nodes reach the server; `None` if it listens on all
+    /// addresses, none of which another machine could connect to.
+    #[must_use]
+    pub fn node_url(&self) -> Option<String> {
+        let of_nodes = self.node_addresses.first().map(|address| ("https", address));
+        let (scheme, address) = of_nodes.or_else(|| self.addresses.first().map(|address| ("http", address)))?;
+        (!address.ip().is_unspecified()).then(|| format!("{scheme}://{address}"))
+    }
+
     /// Stops accepting connections, lets requests in flight finish, and ends. The engine stays
     /// open.
     ///
@@ -231,8 +266,9 @@ impl RunningServer {
 
 /// Builds the server on the thread that runs it: workers become arbiters of that thread's actix
 /// system.
-fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io::Result<actix_web::dev::Server> {
-    let HttpConfig { listen: _, workers, trusted_proxies, geo_header, query_origins, public_url, extra_paths } = config;
+fn build(engine: Engine, config: HttpConfig, Listening { listeners, of_nodes }: Listening) -> io::Result<actix_web::dev::Server> {
+    let HttpConfig { listen: _, workers, trusted_proxies, geo_header, query_origins, public_url, extra_paths, nodes } = config;
+    let node_tls = nodes.map(|nodes| nodes.tls);
     let workers = workers.max(1);
     if geo_header.is_some() && trusted_proxies.is_empty() {
         tracing::warn!("geo_header has no effect: trusted_proxies is empty");
@@ -245,6 +281,7 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
         query_origins,
         public_url,
         extra_paths,
+        node_tls: node_tls.clone(),
         kept: KeptAnswers::default(),
         waiting: WaitingQuestions::default(),
         request_metrics: RequestMetrics::new().map_err(io::Error::other)?,
@@ -263,7 +300,9 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
         .disable_signals();
     let stop = builder.graceful_shutdown_signal();
     let named = Arc::new(AtomicUsize::new(0));
-    for (place, listener) in listeners.into_iter().enumerate() {
+    let of_nodes = of_nodes.into_iter().map(|listener| (listener, node_tls.as_ref().map(NodeTls::acceptor)));
+    let listeners = listeners.into_iter().map(|listener| (listener, None)).chain(of_nodes);
+    for (place, (listener, acceptor)) in listeners.enumerate() {
         let (engine, state, heads, answers, stop) = (engine.clone(), state.clone(), heads.clone(), answers.clone(), stop.clone());
         let (named, routes) = (Arc::clone(&named), Arc::clone(&routes));
         builder = builder.listen("http", listener, move || {
@@ -275,13 +314,10 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
             let (dispatcher, answers) = (Rc::new(Dispatcher::new(worker, Arc::clone(&routes))), answers.clone());
             let answer = move |request| answer(Rc::clone(&dispatcher), request, answers.clone());
             let (heads, stop) = (heads.clone(), stop.clone());
+            let acceptor = acceptor.clone();
             let connection = fn_service(move |socket: TcpStream| {
-                let heads = heads.clone();
-                async move {
-                    socket.set_nodelay(true)?;
-                    let peer = socket.peer_addr().ok();
-                    Ok::<_, DispatchError>((BoundedConnection::new(socket, heads), peer))
-                }
+                let (heads, acceptor) = (heads.clone(), acceptor.clone());
+                async move { accepted(socket, acceptor, heads).await.map_err(DispatchError::from) }
             });
             let http = HttpService::build()
                 .graceful_shutdown_signal(move || {
@@ -297,6 +333,25 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
         })?;
     }
     Ok(builder.run())
+}
+
+/// Begins a connection: by TLS if there is an acceptor. Returns it with the client's address.
+async fn accepted(
+    socket: TcpStream,
+    acceptor: Option<TlsAcceptor>,
+    heads: HeadBytes,
+) -> io::Result<(BoundedConnection, Option<SocketAddr>)> {
+    socket.set_nodelay(true)?;
+    let client = socket.peer_addr().ok();
+    let begin = |socket| (BoundedConnection::new(socket, heads), client);
+    let Some(acceptor) = acceptor else { return Ok(begin(Socket::Plain(socket))) };
+    let failed = |error: io::Error| {
+        tracing::debug!(%error, "a connection for nodes did not begin with TLS");
+        error
+    };
+    let accepted = timeout(HEAD_TIMEOUT, acceptor.accept(socket)).await.map_err(|_| failed(io::ErrorKind::TimedOut.into()))?;
+    let socket = accepted.map_err(failed)?;
+    Ok(begin(Socket::Secured(Box::new(socket))))
 }
 
 /// Answers a request on a connection.

@@ -9,12 +9,14 @@ use headcount_actors::ingest::{Field, NewEvent};
 use headcount_actors::{Common, Engine, EngineConfig};
 use headcount_api::node::{ASK_PATH, NODE_TOKEN};
 use headcount_api::node_client::NodeClient;
+use headcount_common::nodes::{AskNode as _, AskNodeError, NodeCall};
 use headcount_common::{Owners, partition_of};
 use headcount_control::NewProject;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ids::{OrganizationId, ProjectId};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
 use crate::http::tests::nodes::copy;
-use crate::server::{HttpConfig, RunningServer, Server};
+use crate::server::{HttpConfig, NodeListener, NodeTls, RunningServer, Server};
 
 const FOREVER: Duration = Duration::from_secs(1 << 30);
 
@@ -23,14 +25,16 @@ fn config(dir: &Path) -> EngineConfig {
 }
 
 /// Starts a server that owns some of the projects.
-fn start(dir: &Path, here: &[ProjectId]) -> (Engine, RunningServer) {
+fn start(dir: &Path, here: &[ProjectId], tls: Option<&NodeTls>) -> (Engine, RunningServer) {
     let owners = Owners::unknown();
     owners.live(FOREVER);
     here.iter().for_each(|project| owners.hold(partition_of(*project), FOREVER));
-    let config = EngineConfig { ask_node: Some(Arc::new(NodeClient::default())), ..config(dir) };
+    let config = EngineConfig { ask_node: Some(Arc::new(NodeClient::new(tls))), ..config(dir) };
     let common = Common { owners: Arc::new(owners), ..Common::local(&config).unwrap() };
     let engine = Engine::open_on(config, common).unwrap();
-    let server = Server::start(engine.clone(), HttpConfig { workers: 1, ..HttpConfig::new("127.0.0.1:0") }).unwrap();
+    let nodes = tls.map(|tls| NodeListener { listen: "127.0.0.1:0".into(), tls: tls.clone() });
+    let config = HttpConfig { workers: 1, nodes, ..HttpConfig::new("127.0.0.1:0") };
+    let server = Server::start(engine.clone(), config).unwrap();
     (engine, server)
 }
 
@@ -64,6 +68,45 @@ fn without_id((status, _, body): Answered) -> (u16, String) {
 
 #[test]
 fn two_servers_answer_as_one() {
+    assert_servers_answer_as_one(None);
+}
+
+#[test]
+fn two_servers_answer_as_one_by_tls() {
+    let authority = Authority::new();
+    let server = assert_servers_answer_as_one(Some(&authority.node("127.0.0.1")));
+    assert!(server.starts_with("https://"), "{server}");
+}
+
+#[test]
+fn a_node_trusts_only_certificates_of_its_authority_and_for_the_address() {
+    let (ours, dir) = (Authority::new(), tempfile::tempdir().unwrap());
+    Engine::open(config(dir.path())).unwrap();
+    let (engine, server) = start(dir.path(), &[], Some(&ours.node("127.0.0.1")));
+    let url = server.node_url().unwrap();
+    let ask = |tls: Option<&NodeTls>, address: &str| {
+        let client = NodeClient::new(tls);
+        let (organization, within) = (OrganizationId(1), Duration::from_secs(5));
+        let token = engine.node_token().expose().to_owned();
+        let call = NodeCall { address: address.into(), token, organization, request: vec![1, 0, 1], within };
+        rt::System::new().block_on(client.ask(call)).unwrap_err()
+    };
+    let is_answered = |error: AskNodeError| matches!(error, AskNodeError::OtherVersion(_));
+    assert!(is_answered(ask(Some(&ours.node("127.0.0.1")), &url)));
+    assert!(is_answered(ask(None, &server.url())));
+    // Another authority, a name that is not in the certificate, and no TLS.
+    assert!(!is_answered(ask(Some(&Authority::new().node("127.0.0.1")), &url)));
+    assert!(!is_answered(ask(Some(&ours.node("127.0.0.1")), &url.replace("127.0.0.1", "localhost"))));
+    assert!(!is_answered(ask(None, &url.replace("https://", "http://"))));
+    rt::System::new().block_on(async {
+        server.stop().await.unwrap();
+        engine.close().await;
+    });
+}
+
+/// Asks two servers about an organization that has a project on each. Returns the address of one
+/// for the other.
+fn assert_servers_answer_as_one(tls: Option<&NodeTls>) -> String {
     let dir = tempfile::tempdir().unwrap();
     let first = dir.path().join("first");
     let engine = Engine::open(config(&first)).unwrap();
@@ -81,16 +124,17 @@ fn two_servers_answer_as_one() {
     let second = dir.path().join("second");
     copy(&first, &second);
 
-    let ((a, server_a), (b, server_b)) = (start(&first, &projects[..1]), start(&second, &projects[1..]));
+    let ((a, server_a), (b, server_b)) = (start(&first, &projects[..1], tls), start(&second, &projects[1..], tls));
     let (url_a, url_b) = (server_a.url(), server_b.url());
+    let (node_a, node_b) = (server_a.node_url().unwrap(), server_b.node_url().unwrap());
     for project in engine_projects(&a, &keys) {
         let is_of_a = a.owners().is_here(partition_of(project));
         let is_of_b = b.owners().is_here(partition_of(project));
         if !is_of_a {
-            a.owners().note_elsewhere(partition_of(project), Some(url_b.as_str().into()));
+            a.owners().note_elsewhere(partition_of(project), Some(node_b.as_str().into()));
         }
         if !is_of_b {
-            b.owners().note_elsewhere(partition_of(project), Some(url_a.as_str().into()));
+            b.owners().note_elsewhere(partition_of(project), Some(node_a.as_str().into()));
         }
         if !is_of_a && !is_of_b {
             b.owners().hold(partition_of(project), FOREVER);
@@ -99,8 +143,15 @@ fn two_servers_answer_as_one() {
     let event = |name: &str| NewEvent::new(name).user("ada").with(Field::GroupType, "company").with(Field::GroupId, "acme.com");
     rt::System::new().block_on(async {
         a.track(projects[0], &event("one")).await.unwrap();
-        b.track(projects[1], &event("two")).await.unwrap();
     });
+    // The first server sends it to the second one.
+    let of_b =
+        b.registry().projects(keys.organization_id).unwrap().into_iter().find(|project| project.id == projects[1]).unwrap();
+    let key = &of_b.public_keys[0];
+    let event = r#"{"name":"two","user_id":"ada","group_type":"company","group_id":"acme.com"}"#;
+    let sent =
+        agent().post(format!("{url_a}/i")).header("x-service-pk", key).content_type("application/json").send(event).unwrap();
+    assert_eq!(sent.status().as_u16(), 202);
     let token = keys.api_token.expose();
     for path in ["/companies/top?range_days=7", "/identities/top?range_days=7", "/identities/profile?user_id=ada"] {
         let (status, tag, body) = get(&url_a, path, token, "");
@@ -118,6 +169,35 @@ fn two_servers_answer_as_one() {
         a.close().await;
         b.close().await;
     });
+    node_b
+}
+
+/// An authority that signs the certificates of nodes.
+struct Authority {
+    certificate: rcgen::Certificate,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        Self { certificate: params.self_signed(&key).unwrap(), issuer: Issuer::new(params, key) }
+    }
+
+    /// The files of a node at `name`.
+    fn node(&self, name: &str) -> NodeTls {
+        let dir = tempfile::tempdir().unwrap();
+        let key = KeyPair::generate().unwrap();
+        let certificate = CertificateParams::new([name.to_owned()]).unwrap().signed_by(&key, &self.issuer).unwrap();
+        for (file, content) in
+            [("tls.crt", certificate.pem()), ("tls.key", key.serialize_pem()), ("ca.crt", self.certificate.pem())]
+        {
+            std::fs::write(dir.path().join(file), content).unwrap();
+        }
+        NodeTls::read(dir.path()).unwrap()
+    }
 }
 
 /// For all others, nothing is there, as at any path that does not exist.

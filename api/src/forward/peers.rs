@@ -12,13 +12,17 @@ use actix_web::rt::net::TcpStream;
 use headcount_actors::admission_gate::{Gate, Holder, Permit};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{Builder, SendRequest};
-use hyper::{Request, Response};
+use hyper::{Request, Response, Uri};
 use hyper_util::rt::TokioIo;
 use socket2::{SockRef, TcpKeepalive};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::travel::Travel;
 use super::upload::UploadBody;
+use crate::node_tls::NodeTls;
 
 /// How long it may take to get a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -32,20 +36,22 @@ const MAX_UNDER_WAY: usize = 1_024;
 const BUFFER_BYTES: usize = 64 << 10;
 /// From how many known nodes on those are forgotten that nothing is sent to.
 const MANY_PEERS: usize = 64;
-/// What an address begins with.
-const SCHEME: &str = "http://";
 
 /// What sends requests on a connection.
 type NodeSender = SendRequest<UploadBody>;
 
-/// The other nodes that this worker has sent requests to, by address.
-#[derive(Default)]
-pub struct Peers(RefCell<HashMap<Arc<str>, Rc<Peer>>>);
+/// The other nodes that this worker has sent requests to.
+pub struct Peers {
+    by_address: RefCell<HashMap<Arc<str>, Rc<Peer>>>,
+    connector: Option<TlsConnector>,
+}
 
 /// Another node.
 struct Peer {
     /// Host and port.
     authority: Box<str>,
+    /// For an `https` address: what connects, and the name in the node's certificate.
+    tls: Option<(TlsConnector, ServerName<'static>)>,
     idle: RefCell<Vec<(NodeSender, Instant)>>,
     under_way: UnderWay,
 }
@@ -84,6 +90,12 @@ pub(super) struct InUse {
 }
 
 impl Peers {
+    /// Knows no other node yet.
+    #[must_use]
+    pub fn new(tls: Option<&NodeTls>) -> Self {
+        Self { by_address: RefCell::default(), connector: tls.map(NodeTls::connector) }
+    }
+
     /// Sends a request to the node at `address`, once. Returns the head of the answer, which has to come within `patience`. `is_sent` becomes `true` before the first byte is sent.
     pub(super) async fn send(
         &self,
@@ -118,18 +130,36 @@ impl Peers {
     }
 
     fn peer(&self, address: &Arc<str>) -> Result<Rc<Peer>, NoAnswer> {
-        let mut peers = self.0.borrow_mut();
+        let mut peers = self.by_address.borrow_mut();
         if let Some(peer) = peers.get(address) {
             return Ok(Rc::clone(peer));
         }
-        let authority = address.strip_prefix(SCHEME).ok_or(NoAnswer::NotSent)?;
+        let (authority, tls) = self.way_to(address).ok_or_else(|| {
+            tracing::warn!(%address, "this node can't reach another one: its address needs `--node-tls` here, or is wrong");
+            NoAnswer::NotSent
+        })?;
         if peers.len() >= MANY_PEERS {
             peers.retain(|_, peer| Rc::strong_count(peer) > 1);
         }
-        let peer =
-            Rc::new(Peer { authority: authority.into(), idle: RefCell::default(), under_way: UnderWay::new(MAX_UNDER_WAY) });
+        let (idle, under_way) = (RefCell::default(), UnderWay::new(MAX_UNDER_WAY));
+        let peer = Rc::new(Peer { authority: authority.into(), tls, idle, under_way });
         peers.insert(Arc::clone(address), Rc::clone(&peer));
         Ok(peer)
+    }
+
+    /// Returns the host and port of an address, and for `https` how to connect to them.
+    fn way_to(&self, address: &str) -> Option<(String, Option<(TlsConnector, ServerName<'static>)>)> {
+        let uri: Uri = address.parse().ok()?;
+        let host = uri.host()?;
+        let (port, tls) = match uri.scheme_str()? {
+            "http" => (80, None),
+            "https" => {
+                let name = ServerName::try_from(host.trim_matches(['[', ']'])).ok()?;
+                (443, Some((self.connector.clone()?, name.to_owned())))
+            }
+            _ => return None,
+        };
+        Some((format!("{host}:{}", uri.port_u16().unwrap_or(port)), tls))
     }
 }
 
@@ -175,8 +205,15 @@ impl Peer {
         // A machine that is gone says nothing.
         let alive = TcpKeepalive::new().with_time(Duration::from_secs(10)).with_interval(Duration::from_secs(5));
         SockRef::from(&socket).set_tcp_keepalive(&alive).map_err(|error| failed(&error))?;
-        let handshake = Builder::new().max_buf_size(BUFFER_BYTES).handshake(TokioIo::new(socket)).await;
-        let (sender, connection) = handshake.map_err(|error| failed(&error))?;
+        let Some((connector, name)) = &self.tls else { return Self::speak(socket).await.map_err(|error| failed(&error)) };
+        let secured = timeout(CONNECT_TIMEOUT, connector.connect(name.clone(), socket)).await;
+        let secured = secured.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
+        Self::speak(secured).await.map_err(|error| failed(&error))
+    }
+
+    /// Begins to speak HTTP on a connection.
+    async fn speak<S: AsyncRead + AsyncWrite + Unpin + 'static>(socket: S) -> Result<NodeSender, hyper::Error> {
+        let (sender, connection) = Builder::new().max_buf_size(BUFFER_BYTES).handshake(TokioIo::new(socket)).await?;
         rt::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection to another node ended");
@@ -218,6 +255,23 @@ mod tests {
 
     fn share(project: u64, address: u8, travel: Travel) -> Share {
         Share { holder: Holder::Project(ProjectId(project)), address: Some(IpAddr::from([192, 0, 2, address])), travel }
+    }
+
+    #[test]
+    fn addresses_have_the_port_of_their_scheme() {
+        let peers = Peers::new(None);
+        let authority = |address: &str| peers.way_to(address).map(|(authority, _)| authority);
+        for (address, expected) in [
+            ("http://10.0.1.1:8080", Some("10.0.1.1:8080")),
+            ("http://node-1", Some("node-1:80")),
+            ("http://[::1]", Some("[::1]:80")),
+            // Without certificates.
+            ("https://node-1:8443", None),
+            ("ftp://node-1", None),
+            ("node-1:8080", None),
+        ] {
+            assert_eq!(authority(address).as_deref(), expected, "{address}");
+        }
     }
 
     #[actix_web::test]

@@ -67,7 +67,7 @@ pub struct NodeParts {
     pub holder: Holder,
     /// The levels of its program version.
     pub levels: Levels,
-    /// The address where it answers HTTP requests of other nodes (`http://host:port`).
+    /// The address where it answers HTTP requests of other nodes (`http://host:port`, or `https`).
     pub address: String,
 }
 

@@ -10,7 +10,7 @@ use headcount_domain::ids::OrganizationId;
 /// A request to another node.
 #[derive(Clone)]
 pub struct NodeCall {
-    /// The address where the node answers HTTP: `http://host:port`, without a trailing slash.
+    /// The address where the node answers HTTP: `http://host:port` or `https://host:port`.
     pub address: Arc<str>,
     /// The token that authenticates nodes (`Engine::node_token`).
     pub token: String,

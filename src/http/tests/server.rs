@@ -76,6 +76,7 @@ impl TestServer {
             query_origins: Vec::new(),
             public_url: None,
             extra_paths,
+            node_tls: None,
             operator,
             kept: KeptAnswers::default(),
             waiting: WaitingQuestions::default(),

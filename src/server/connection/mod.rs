@@ -28,6 +28,7 @@ use headcount_api::client_end::ClientEnd;
 use headcount_api::extract::body::Arrived;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
+use tokio_rustls::server::TlsStream;
 
 use framing::{Framing, Phase};
 
@@ -101,10 +102,36 @@ impl Drop for HeadShare {
     }
 }
 
+/// The socket of a connection.
+#[derive(Debug)]
+pub(crate) enum Socket {
+    /// Of a client, or of a node without TLS.
+    Plain(TcpStream),
+    /// Of another node.
+    Secured(Box<TlsStream<TcpStream>>),
+}
+
+impl Socket {
+    fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Plain(socket) => Pin::new(socket).poll_read(cx, buf),
+            Self::Secured(socket) => Pin::new(socket).poll_read(cx, buf),
+        }
+    }
+
+    /// As a stream that is only written.
+    fn writer(&mut self) -> Pin<&mut (dyn AsyncWrite + Unpin)> {
+        match self {
+            Self::Plain(socket) => Pin::new(socket),
+            Self::Secured(socket) => Pin::new(socket),
+        }
+    }
+}
+
 /// A connection.
 #[derive(Debug)]
 pub(crate) struct BoundedConnection {
-    socket: TcpStream,
+    socket: Socket,
     framing: Framing,
     head: HeadShare,
     /// The bytes after the current request.
@@ -128,7 +155,7 @@ pub(crate) struct BoundedConnection {
 }
 
 impl BoundedConnection {
-    pub(crate) fn new(socket: TcpStream, heads: HeadBytes) -> Self {
+    pub(crate) fn new(socket: Socket, heads: HeadBytes) -> Self {
         Self {
             socket,
             framing: Framing::new(),
@@ -161,7 +188,7 @@ impl BoundedConnection {
         while !self.has_ended && self.held.len() < MAX_HELD_BYTES {
             let mut space = [MaybeUninit::uninit(); MAX_HELD_BYTES];
             let mut read = ReadBuf::uninit(&mut space);
-            match Pin::new(&mut self.socket).poll_read(cx, &mut read)? {
+            match self.socket.poll_read(cx, &mut read)? {
                 Poll::Ready(()) if read.filled().is_empty() => {
                     self.has_ended = true;
                     self.end.reach();
@@ -186,7 +213,7 @@ impl BoundedConnection {
             if self.has_ended {
                 return Poll::Ready(Ok(()));
             }
-            match Pin::new(&mut self.socket).poll_read(cx, buf)? {
+            match self.socket.poll_read(cx, buf)? {
                 Poll::Ready(()) => {}
                 Poll::Pending => {
                     self.turn_bytes = 0;
@@ -326,7 +353,7 @@ impl AsyncRead for BoundedConnection {
 impl AsyncWrite for BoundedConnection {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        match Pin::new(&mut this.socket).poll_write(cx, buf)? {
+        match this.socket.writer().poll_write(cx, buf)? {
             Poll::Ready(written) => {
                 this.on_written(cx, written, buf);
                 Poll::Ready(Ok(written))
@@ -336,11 +363,11 @@ impl AsyncWrite for BoundedConnection {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().socket).poll_flush(cx)
+        self.get_mut().socket.writer().poll_flush(cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().socket).poll_shutdown(cx)
+        self.get_mut().socket.writer().poll_shutdown(cx)
     }
 }
 
@@ -373,16 +400,23 @@ mod tests {
         all
     }
 
+    async fn readable(connection: &BoundedConnection) {
+        match &connection.socket {
+            Socket::Plain(socket) => socket.readable().await.unwrap(),
+            Socket::Secured(_) => unreachable!("clients have no TLS"),
+        }
+    }
+
     #[actix_web::test]
     async fn each_body_of_a_connection_has_its_own_deadline() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        let mut connection = BoundedConnection::new(listener.accept().await.unwrap().0, HeadBytes::default());
+        let mut connection = BoundedConnection::new(Socket::Plain(listener.accept().await.unwrap().0), HeadBytes::default());
         let half = b"POST /i HTTP/1.1\r\ncontent-length: 4\r\n\r\nab";
         let mut deadlines = Vec::new();
         for _ in 0..3 {
             client.write_all(half).await.unwrap();
-            connection.socket.readable().await.unwrap();
+            readable(&connection).await;
             assert!(read_all(&mut connection).await.ends_with(b"ab"));
             assert!(!connection.arrived.get());
             let (phase, timer) = connection.reading.as_ref().unwrap();
@@ -391,7 +425,7 @@ mod tests {
             // The rest is followed by the next request at once: the connection never waits in
             // between.
             client.write_all(b"cd").await.unwrap();
-            connection.socket.readable().await.unwrap();
+            readable(&connection).await;
             assert_eq!(read_all(&mut connection).await, b"cd");
             assert!(connection.arrived.get());
             connection.write_all(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n").await.unwrap();
