@@ -1,5 +1,5 @@
 //! CORS for queries: the pages that may ask with a token, as configured. Ingestion has rules of its
-//! own, by project (`resources/events/cors.rs`).
+//! own, by project (`features/events/src/cors.rs`).
 
 use actix_web::http::Method;
 use actix_web::http::header::{self, HeaderMap, HeaderValue};

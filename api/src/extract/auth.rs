@@ -1,6 +1,6 @@
 //! Authentication and authorization of tokens, cookies, shares and public keys: decides 401 and
-//! 403. Allowed origins are checked in `resources/events/cors.rs`; what a token may grant to
-//! another, in `resources/api_tokens.rs`.
+//! 403. Allowed origins are checked in `features/events/src/cors.rs`; what a token may grant to
+//! another, in `features/organization/src/api_tokens.rs`.
 
 use std::sync::Arc;
 
