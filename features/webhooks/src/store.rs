@@ -87,7 +87,7 @@ pub struct Webhooks {
 #[must_use]
 pub fn install(settings: WebhookSettings) -> InstallFeature {
     let settings = Arc::new(settings);
-    Arc::new(move |parts| Ok(Arc::new(Webhooks::open(parts.clone(), Arc::clone(&settings))?)))
+    Arc::new(move |parts, _| Ok(Arc::new(Webhooks::open(parts.clone(), Arc::clone(&settings))?)))
 }
 
 impl Webhooks {
