@@ -21,6 +21,10 @@ pub(crate) fn install(allowed: &AllowList, export_retention: Duration, works: bo
     ]
 }
 
-/// The documents that move into a cluster.
+/// The documents that move into a cluster, for people.
+#[cfg(feature = "cluster")]
+pub(crate) const MOVED_NAMES: &str = "company profiles, privacy requests and webhooks";
+
+/// The same.
 #[cfg(feature = "cluster")]
 pub(crate) const MOVED: [MovedKind; 3] = [headcount_webhooks::MOVED, headcount_profiles::MOVED, headcount_privacy::MOVED];
