@@ -168,7 +168,7 @@ fn an_export_is_the_business_of_its_home_and_of_the_next_one() {
     assert!(home_of(organization(&nodes[0])) < PARTITIONS);
     // The former home has nothing left once it has come back, whatever it had.
     std::fs::write(data.join(format!("exports/{first}.json")), "of a former time").unwrap();
-    let again = cluster.rejoin(name, dir, |_| {});
+    let again = cluster.rejoin(name, dir, |config| config.features = vec![install(PrivacySettings::default())]);
     assert_eq!(pieces(&again), 0);
     again.stop();
     // A killed node leaves no earlier states of requests: each request is one message, and so is

@@ -63,19 +63,16 @@ impl ExportJobs {
         }
     }
 
-    /// Ends an export that is being made.
-    pub(crate) fn stop(&self, id: &PrivacyRequestId) {
-        if let Some((_, is_over)) = self.state.lock().running.get(id) {
-            is_over.store(true, Ordering::Release);
-        }
+    /// Ends those of the exports that are being made.
+    pub(crate) fn stop(&self, is_meant: impl Fn(&PrivacyRequestId, OrganizationId) -> bool) {
+        let state = self.state.lock();
+        let meant = state.running.iter().filter(|(id, (organization, _))| is_meant(id, *organization));
+        meant.for_each(|(_, (_, is_over))| is_over.store(true, Ordering::Release));
     }
 
-    /// Ends the exports of these organizations that are being made.
-    pub(crate) fn stop_of(&self, is_of: impl Fn(OrganizationId) -> bool) {
-        let state = self.state.lock();
-        for (_, is_over) in state.running.values().filter(|(organization, _)| is_of(*organization)) {
-            is_over.store(true, Ordering::Release);
-        }
+    /// Whether no export is being made.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.state.lock().running.is_empty()
     }
 
     /// Whether an export is being made.

@@ -32,7 +32,6 @@ impl Feature for Privacy {
     fn start(self: Arc<Self>) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let privacy = Arc::clone(&self);
-        // The end of the runtime waits for exports.
         let work = move || runtime.block_on(privacy.work());
         let thread = std::thread::Builder::new().name(KIND.into()).spawn(work)?;
         let _only_start = self.thread.set(thread);

@@ -94,7 +94,7 @@ impl PrivacyRequests {
             homes.begun.remove(&partition);
             homes.given_up += 1;
         }
-        self.jobs.stop_of(|organization| home_of(organization) == partition);
+        self.jobs.stop(|_, organization| home_of(organization) == partition);
         self.note_unsure();
         self.made.notify_one();
     }

@@ -23,6 +23,7 @@ mod privacy;
 mod recovery;
 mod request;
 mod requests;
+mod subject_answer;
 mod working;
 
 #[cfg(feature = "cluster")]

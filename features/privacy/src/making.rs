@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use headcount_actors::engine::{ErasureError, ErasureSubject};
 use headcount_actors::{BegunErasure, SubjectKeys};
-use headcount_control::{Author, Erasure, MadeFor, PrivacyRequestId, RegistryError};
+use headcount_control::{Author, Erasure, MadeFor, PrivacyRequestId, RegistryError, check_room};
 use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
 use headcount_domain::queries::SubjectFigures;
 
@@ -67,7 +67,8 @@ impl Privacy {
             }
             PrivacyRequestKind::OptIn => made_opt_in(subject, &self.subjects.opt_in((organization, &whom), &made_for)?),
             PrivacyRequestKind::Export => {
-                self.check_export_room(organization)?;
+                let exports = self.requests.exports(organization).len();
+                check_room(exports, MAX_EXPORTS, "exports that are not done, or can be downloaded")?;
                 let keys = self.subjects.known((organization, &whom))?;
                 self.parts.registry().note_privacy_request(organization, &made_for)?;
                 Made { kind, subject, erasures: Vec::new(), keys, outcome: PrivacyOutcome::default() }
@@ -126,15 +127,6 @@ impl Privacy {
         self.requests.check_home(organization)?;
         let (param, message) = ("starting_after".to_owned(), "must be the id of a privacy request".to_owned());
         self.requests.page(organization, query).ok_or(RegistryError::Invalid { param, message })
-    }
-
-    /// Checks that an organization may have another export.
-    fn check_export_room(&self, organization: OrganizationId) -> Result<(), RegistryError> {
-        if self.requests.exports(organization).len() < MAX_EXPORTS {
-            return Ok(());
-        }
-        let message = format!("there are {MAX_EXPORTS} exports that are not done, or can be downloaded; there can be no more");
-        Err(RegistryError::Conflict { code: "limit_reached", message })
     }
 
     fn made_erasure(&self, subject: PrivacySubject, begun: BegunErasure) -> Made {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use headcount_actors::SubjectKeys;
 use headcount_common::{ControlError, DocumentSet, Documents, Owners};
-use headcount_control::{PrivacyRequestId, RegistryError};
+use headcount_control::{PrivacyRequestId, RegistryError, check_room};
 use headcount_domain::ids::{OrganizationId, RecordKey};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
@@ -108,11 +108,7 @@ impl PrivacyRequests {
     /// [`RegistryError::Conflict`] `limit_reached`.
     pub(crate) fn check_room(&self, organization: OrganizationId) -> Result<(), RegistryError> {
         let count = self.all.read().values().filter(|request| request.organization == organization).count();
-        if count < MAX_PRIVACY_REQUESTS {
-            return Ok(());
-        }
-        let message = format!("there are {MAX_PRIVACY_REQUESTS} privacy requests; there can be no more");
-        Err(RegistryError::Conflict { code: "limit_reached", message })
+        check_room(count, MAX_PRIVACY_REQUESTS, "privacy requests")
     }
 
     /// A request of an organization.

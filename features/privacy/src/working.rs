@@ -148,5 +148,9 @@ impl Privacy {
             is_first = false;
             let _made_or_not = tokio::time::timeout(pause, self.requests.made.notified()).await;
         }
+        // Exports that are being made end soon, and need the runtime until then.
+        while !self.requests.jobs.is_idle() {
+            self.requests.made.notified().await;
+        }
     }
 }

@@ -28,6 +28,12 @@ pub(super) struct Collected {
     pub(super) emails: SortedRecords,
     /// Number of the identity, name, moment, value.
     pub(super) traits: SortedRecords,
+    pub(super) found: Found,
+}
+
+/// What is found out about the events.
+#[derive(Default)]
+pub(super) struct Found {
     /// When each identity was first and last seen in each project.
     pub(super) seen: HashMap<(u32, ProjectId), (Instant, Instant)>,
     pub(super) count: u64,
@@ -45,11 +51,7 @@ pub(super) struct SubjectCollector {
     anonymous_ids: RecordSorter,
     emails: RecordSorter,
     traits: RecordSorter,
-    seen: HashMap<(u32, ProjectId), (Instant, Instant)>,
-    count: u64,
-    projects: BTreeSet<ProjectId>,
-    others: BTreeSet<(ProjectId, RecordKey)>,
-    has_more_others: bool,
+    found: Found,
 }
 
 impl SubjectCollector {
@@ -63,11 +65,7 @@ impl SubjectCollector {
             anonymous_ids: scans.sorter(4),
             emails: scans.sorter(4),
             traits: scans.sorter(4),
-            seen: HashMap::new(),
-            count: 0,
-            projects: BTreeSet::new(),
-            others: BTreeSet::new(),
-            has_more_others: false,
+            found: Found::default(),
         }
     }
 
@@ -78,17 +76,12 @@ impl SubjectCollector {
 
     /// Ends the collecting.
     pub(super) fn finish(self) -> io::Result<Collected> {
-        let Self { seen, count, projects, others, has_more_others, .. } = self;
         Ok(Collected {
             events: self.events.finish()?,
             anonymous_ids: self.anonymous_ids.finish()?,
             emails: self.emails.finish()?,
             traits: self.traits.finish()?,
-            seen,
-            count,
-            projects,
-            others,
-            has_more_others,
+            found: self.found,
         })
     }
 
@@ -99,10 +92,10 @@ impl SubjectCollector {
             return self.anonymous_ids.push(&[&number.to_be_bytes(), &event.project.0.to_be_bytes(), id.as_bytes()]);
         }
         // It was linked to somebody else before.
-        if self.others.len() < MAX_OTHERS {
-            self.others.insert((event.project, key));
-        } else if !self.others.contains(&(event.project, key)) {
-            self.has_more_others = true;
+        if self.found.others.len() < MAX_OTHERS {
+            self.found.others.insert((event.project, key));
+        } else if !self.found.others.contains(&(event.project, key)) {
+            self.found.has_more_others = true;
         }
         Ok(())
     }
@@ -143,10 +136,10 @@ impl SubjectCollector {
         let Some((owner, number)) = owner.and_then(|owner| Some((owner, *self.numbers.get(&owner)?))) else { return Ok(()) };
         self.add_anonymous_id(number, owner, event)?;
         self.add_traits(number, position, event)?;
-        let seen = self.seen.entry((number, event.project)).or_insert((event.time, event.time));
+        let seen = self.found.seen.entry((number, event.project)).or_insert((event.time, event.time));
         *seen = (seen.0.min(event.time), seen.1.max(event.time));
-        self.count += 1;
-        self.projects.insert(event.project);
+        self.found.count += 1;
+        self.found.projects.insert(event.project);
         let encoded = codec::encode(EVENT_VERSION, event).map_err(io::Error::other)?;
         let at = moment(event.time, position);
         self.events.push(&[&at[..8], &event.project.0.to_be_bytes(), &at[8..], &number.to_be_bytes(), &encoded])

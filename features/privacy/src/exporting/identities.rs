@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use headcount_actors::{SpillDir, SubjectIds, SubjectOwner};
+use headcount_api::respond::answer::Timestamp;
 use headcount_domain::facts::Moment;
 use headcount_domain::identity::IdentityId;
 use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
@@ -13,7 +14,7 @@ use headcount_domain::time::Instant;
 use super::attempt::{AttemptError, Course};
 use super::collector::cut;
 use super::parts::{List, Numbered, SpilledText};
-use super::rows::{AnonymousIdRow, Shown};
+use super::rows::AnonymousIdRow;
 use crate::privacy::Privacy;
 
 /// How many identities a shard is asked about at a time.
@@ -133,9 +134,9 @@ pub(super) fn write_identities(
         write_anonymous_ids(&mut list, &mut parts.anonymous_ids, number)?;
         write_traits(&mut list, &mut parts.traits, number, email.as_deref())?;
         write!(list, ",\"first_seen\":")?;
-        serde_json::to_writer(&mut list, &owner.first_seen().map(Shown))?;
+        serde_json::to_writer(&mut list, &owner.first_seen().map(Timestamp::from))?;
         write!(list, ",\"last_seen\":")?;
-        serde_json::to_writer(&mut list, &owner.last_seen().map(Shown))?;
+        serde_json::to_writer(&mut list, &owner.last_seen().map(Timestamp::from))?;
         list.write_all(b"}")?;
         let seen = owner.last_seen();
         if count == 0 || seen > last_seen {

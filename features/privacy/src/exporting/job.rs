@@ -152,7 +152,7 @@ impl Privacy {
             self.collect_pages((request.organization, *project), *until, &ids, (&mut collector, course))?;
         }
         let collected = collector.finish()?;
-        let (events, at) = (collected.count, self.parts.clock().now());
+        let (events, at) = (collected.found.count, self.parts.clock().now());
         let progress = |done, total| self.note_progress(&request.id, done, total);
         let making = Making { privacy: self, organization: request.organization, course, progress: &progress };
         let out = self.requests.artifacts.create(&request.id)?;

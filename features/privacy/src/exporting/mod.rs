@@ -13,8 +13,11 @@ mod job;
 mod key_counts;
 mod parts;
 mod rows;
+pub(crate) mod schema;
 mod sessions;
 mod withdrawal;
 mod writer;
 
 pub use download::{Download, DownloadError};
+pub(crate) use rows::{AnonymousIdRow, CompanyRow, EventRow, GroupRow, OrderRow, SessionRow};
+pub(crate) use schema::{ArtifactValue, object};

@@ -1,207 +1,239 @@
 //! The objects of an artifact. Every key is always there.
 
-use std::fmt::Display;
-
+use headcount_api::openapi::schemas::AnyJson;
+use headcount_api::respond::answer::{Decimal, Timestamp};
 use headcount_domain::acquisition::Channel;
 use headcount_domain::agent::Agent;
 use headcount_domain::ids::event_id;
 use headcount_domain::intake::country::Country;
-use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::money::Amount;
-use headcount_domain::time::Instant;
-use serde::{Serialize, Serializer};
+use headcount_domain::intake::event::{Event, Money, Position};
+use serde::ser::{Error, Serialize, Serializer};
 use serde_json::value::RawValue;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
 
-/// An exact number, as JSON.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Number(pub(super) Amount);
+use super::schema::{ArtifactValue, object};
 
-impl Serialize for Number {
+/// JSON as it was sent.
+#[derive(Debug)]
+pub(crate) struct RawJson<'e>(Option<&'e str>);
+
+impl Serialize for RawJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let raw = RawValue::from_string(self.0.to_string()).map_err(serde::ser::Error::custom)?;
+        let raw: Option<&RawValue> = self.0.map(serde_json::from_str).transpose().map_err(Error::custom)?;
         raw.serialize(serializer)
     }
 }
 
-/// What is shown as text.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Shown<T>(pub(super) T);
-
-impl<T: Display> Serialize for Shown<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
+impl ArtifactValue for RawJson<'_> {
+    fn schema() -> RefOr<Schema> {
+        <AnyJson as ArtifactValue>::schema()
     }
 }
 
-/// An event.
-#[derive(Debug, Serialize)]
-pub(super) struct EventRow<'e> {
-    event_id: String,
-    project_id: String,
-    position: Position,
-    identity_id: &'e str,
-    timestamp: Shown<Instant>,
-    received_at: Shown<Instant>,
-    name: &'e str,
-    user_id: Option<&'e str>,
-    anonymous_id: Option<&'e str>,
-    external_id: Option<&'e str>,
-    url: Option<&'e str>,
-    hostname: Option<&'e str>,
-    referrer: Option<&'e str>,
-    referrer_host: Option<&'e str>,
-    screen: Option<&'e str>,
-    language: Option<&'e str>,
-    channel: Option<&'e str>,
-    message: Option<&'e str>,
-    notify: Option<bool>,
-    group_type: Option<&'e str>,
-    group_id: Option<&'e str>,
-    privacy_categories: Option<&'e str>,
-    privacy_signals: Option<&'e str>,
-    consent_source: Option<&'e str>,
-    value: Option<Number>,
-    currency: Option<&'e str>,
-    metadata: Option<&'e RawValue>,
-    browser: Option<&'e str>,
-    browser_version: Option<&'e str>,
-    os: Option<&'e str>,
-    device: Option<&'static str>,
-    location_country: Option<&'e str>,
-    source: Option<&'e str>,
-    medium: Option<&'e str>,
-    campaign: Option<&'e str>,
-    acquisition_channel: Option<&'static str>,
-    company_id: Option<&'e str>,
-    amount: Option<Number>,
-    counted: Option<bool>,
-    interactive: bool,
+/// Defines a row, describes it, and makes it of what the expressions behind the types say.
+macro_rules! row {
+    ($(#[doc = $summary:literal])+ struct $name:ident $(<$life:lifetime>)? {
+        $(#[doc = $text:literal] $field:ident: $type:ty,)*
+    }) => {
+        $(#[doc = $summary])+
+        #[derive(Debug, serde::Serialize)]
+        pub(crate) struct $name $(<$life>)? { $(#[doc = $text] pub(crate) $field: $type,)* }
+
+        object! { [$($life)?] $name, concat!($($summary),+), $($text $field: $type,)* }
+    };
+    ($(#[doc = $summary:literal])+ struct $name:ident<$life:lifetime> of($($arg:ident: $arg_type:ty),*) { $($bound:tt)* } {
+        $(#[doc = $text:literal] $field:ident: $type:ty = $make:expr,)*
+    }) => {
+        row! { $(#[doc = $summary])+ struct $name<$life> { $(#[doc = $text] $field: $type,)* } }
+
+        impl<$life> $name<$life> {
+            pub(super) fn of($($arg: $arg_type),*) -> Self {
+                $($bound)*
+                Self { $($field: $make,)* }
+            }
+        }
+    };
 }
 
-impl<'e> EventRow<'e> {
-    pub(super) fn of(
-        position: Position,
-        event: &'e Event,
-        identity_id: &'e str,
-        company_id: Option<&'e str>,
-    ) -> serde_json::Result<Self> {
+row! {
+    /// An event, as it is stored.
+    struct EventRow<'e> of(position: Position, event: &'e Event, identity_id: &'e str, company_id: Option<&'e str>) {
         let (details, money) = (&event.details, event.money.as_ref());
         let (agent, from) = (details.agent.as_ref(), details.acquisition.as_ref());
         let text = |get: fn(&Agent) -> Option<&str>| agent.and_then(get);
-        Ok(Self {
-            event_id: event_id(event.project, event.external_id.as_deref(), position),
-            project_id: event.project.to_string(),
-            position,
-            identity_id,
-            timestamp: Shown(event.time),
-            received_at: Shown(event.received),
-            name: &event.name,
-            user_id: event.who.user_id.as_deref(),
-            anonymous_id: event.who.anonymous_id.as_deref(),
-            external_id: event.external_id.as_deref(),
-            url: details.url.as_deref(),
-            hostname: details.hostname.as_deref(),
-            referrer: details.referrer.as_deref(),
-            referrer_host: details.referrer_host.as_deref(),
-            screen: details.screen.as_deref(),
-            language: details.language.as_deref(),
-            channel: details.channel.as_deref(),
-            message: details.message.as_deref(),
-            notify: details.notify,
-            group_type: details.group_type.as_deref(),
-            group_id: details.group_id.as_deref(),
-            privacy_categories: details.privacy_categories.as_deref(),
-            privacy_signals: details.privacy_signals.as_deref(),
-            consent_source: details.consent_source.as_deref(),
-            value: money.map(|money| Number(money.amount)),
-            currency: money.map(|money| money.currency.as_str()),
-            metadata: details.metadata.as_deref().map(serde_json::from_str).transpose()?,
-            browser: text(|agent| agent.browser.as_deref()),
-            browser_version: text(|agent| agent.browser_version.as_deref()),
-            os: text(|agent| agent.os.as_deref()),
-            device: agent.map(|agent| agent.device.name()),
-            location_country: details.country.as_ref().map(Country::as_str),
-            source: from.map(|from| from.source.as_str()),
-            medium: from.map(|from| from.medium.as_str()),
-            campaign: from.map(|from| from.campaign.as_str()),
-            acquisition_channel: from.map(|from| Channel::name(from.channel)),
-            company_id,
-            amount: money.and_then(|money| money.in_project).map(Number),
-            counted: money.map(|money| money.counted),
-            interactive: event.interactive,
-        })
+    } {
+        /// The event's id.
+        event_id: String = event_id(event.project, event.external_id.as_deref(), position),
+        /// Its project.
+        project_id: String = event.project.to_string(),
+        /// Its position in the project.
+        position: u64 = position,
+        /// Whose it is.
+        identity_id: &'e str = identity_id,
+        /// When it happened.
+        timestamp: Timestamp = Timestamp::from(event.time),
+        /// When it was received.
+        received_at: Timestamp = Timestamp::from(event.received),
+        /// Its name.
+        name: &'e str = &event.name,
+        /// The user's id.
+        user_id: Option<&'e str> = event.who.user_id.as_deref(),
+        /// The anonymous id.
+        anonymous_id: Option<&'e str> = event.who.anonymous_id.as_deref(),
+        /// The sender's id of the event.
+        external_id: Option<&'e str> = event.external_id.as_deref(),
+        /// The page.
+        url: Option<&'e str> = details.url.as_deref(),
+        /// The page's host.
+        hostname: Option<&'e str> = details.hostname.as_deref(),
+        /// Where the visitor came from.
+        referrer: Option<&'e str> = details.referrer.as_deref(),
+        /// The host of an external referrer.
+        referrer_host: Option<&'e str> = details.referrer_host.as_deref(),
+        /// The size of the screen.
+        screen: Option<&'e str> = details.screen.as_deref(),
+        /// The language.
+        language: Option<&'e str> = details.language.as_deref(),
+        /// The channel, as it was sent.
+        channel: Option<&'e str> = details.channel.as_deref(),
+        /// The text of a notification.
+        message: Option<&'e str> = details.message.as_deref(),
+        /// Whether it is a notification.
+        notify: Option<bool> = details.notify,
+        /// The type of its group.
+        group_type: Option<&'e str> = details.group_type.as_deref(),
+        /// The key of its group.
+        group_id: Option<&'e str> = details.group_id.as_deref(),
+        /// The categories that were granted.
+        privacy_categories: Option<&'e str> = details.privacy_categories.as_deref(),
+        /// The privacy signals.
+        privacy_signals: Option<&'e str> = details.privacy_signals.as_deref(),
+        /// Where the consent was given.
+        consent_source: Option<&'e str> = details.consent_source.as_deref(),
+        /// The money, as it was sent.
+        value: Option<Decimal> = money.map(|money| Decimal(money.amount)),
+        /// Its currency.
+        currency: Option<&'e str> = money.map(|money| money.currency.as_str()),
+        /// What the sender added.
+        metadata: RawJson<'e> = RawJson(details.metadata.as_deref()),
+        /// The browser.
+        browser: Option<&'e str> = text(|agent| agent.browser.as_deref()),
+        /// The browser's version.
+        browser_version: Option<&'e str> = text(|agent| agent.browser_version.as_deref()),
+        /// The operating system.
+        os: Option<&'e str> = text(|agent| agent.os.as_deref()),
+        /// The kind of device.
+        device: Option<&'static str> = agent.map(|agent| agent.device.name()),
+        /// The country.
+        location_country: Option<&'e str> = details.country.as_ref().map(Country::as_str),
+        /// The event's own source, not its session's.
+        source: Option<&'e str> = from.map(|from| from.source.as_str()),
+        /// The event's own medium.
+        medium: Option<&'e str> = from.map(|from| from.medium.as_str()),
+        /// The event's own campaign.
+        campaign: Option<&'e str> = from.map(|from| from.campaign.as_str()),
+        /// The event's own channel group.
+        acquisition_channel: Option<&'static str> = from.map(|from| Channel::name(from.channel)),
+        /// The company.
+        company_id: Option<&'e str> = company_id,
+        /// The money in the project's currency.
+        amount: Option<Decimal> = money.and_then(|money| money.in_project).map(Decimal),
+        /// Whether the money counts.
+        counted: Option<bool> = money.map(|money| money.counted),
+        /// Whether somebody did something at its time: only such events make sessions.
+        interactive: bool = event.interactive,
     }
 }
 
-/// An order or a refund.
-#[derive(Debug, Serialize)]
-pub(super) struct OrderRow<'e> {
-    event_id: String,
-    project_id: String,
-    at: Shown<Instant>,
-    kind: &'static str,
-    value: Number,
-    currency: &'e str,
-    amount: Option<Number>,
-    counted: bool,
-}
-
-impl<'e> OrderRow<'e> {
-    /// Returns the order or refund that an event is, if it is one.
-    pub(super) fn of(position: Position, event: &'e Event) -> Option<Self> {
-        let money = event.money.as_ref().filter(|money| !money.amount.is_zero())?;
-        Some(Self {
-            event_id: event_id(event.project, event.external_id.as_deref(), position),
-            project_id: event.project.to_string(),
-            at: Shown(event.time),
-            kind: if money.amount.is_positive() { "order" } else { "refund" },
-            value: Number(money.amount),
-            currency: money.currency.as_str(),
-            amount: money.in_project.map(Number),
-            counted: money.counted,
-        })
+row! {
+    /// An order or a refund.
+    struct OrderRow<'e> of(position: Position, event: &'e Event, money: &'e Money) {} {
+        /// The event's id.
+        event_id: String = event_id(event.project, event.external_id.as_deref(), position),
+        /// Its project.
+        project_id: String = event.project.to_string(),
+        /// When it happened.
+        at: Timestamp = Timestamp::from(event.time),
+        /// `order` or `refund`.
+        kind: &'static str = if money.amount.is_positive() { "order" } else { "refund" },
+        /// The money, as it was sent.
+        value: Decimal = Decimal(money.amount),
+        /// Its currency.
+        currency: &'e str = money.currency.as_str(),
+        /// The money in the project's currency.
+        amount: Option<Decimal> = money.in_project.map(Decimal),
+        /// Whether the money counts.
+        counted: bool = money.counted,
     }
 }
 
-/// A session.
-#[derive(Debug, Serialize)]
-pub(super) struct SessionRow<'s> {
-    pub(super) project_id: String,
-    pub(super) identity_id: &'s str,
-    pub(super) started_at: Shown<Instant>,
-    pub(super) ended_at: Shown<Instant>,
-    pub(super) duration_sec: Number,
-    pub(super) events: u64,
-    pub(super) pageviews: u64,
-    pub(super) source: &'s str,
-    pub(super) medium: &'s str,
-    pub(super) campaign: &'s str,
-    pub(super) acquisition_channel: &'static str,
-    pub(super) entry_url: Option<&'s str>,
-    pub(super) exit_url: Option<&'s str>,
+row! {
+    /// A session.
+    struct SessionRow<'s> {
+        /// Its project.
+        project_id: String,
+        /// Whose it is.
+        identity_id: &'s str,
+        /// Its first event.
+        started_at: Timestamp,
+        /// Its last event.
+        ended_at: Timestamp,
+        /// The time between them in seconds.
+        duration_sec: Decimal,
+        /// How many events.
+        events: u64,
+        /// How many of them are pageviews.
+        pageviews: u64,
+        /// Where it came from.
+        source: &'s str,
+        /// By which medium.
+        medium: &'s str,
+        /// By which campaign.
+        campaign: &'s str,
+        /// The channel group.
+        acquisition_channel: &'static str,
+        /// Its first page.
+        entry_url: Option<&'s str>,
+        /// Its last page.
+        exit_url: Option<&'s str>,
+    }
 }
 
-/// A company.
-#[derive(Debug, Serialize)]
-pub(super) struct CompanyRow {
-    pub(super) company_id: String,
-    pub(super) name: Option<String>,
-    pub(super) domain: Option<String>,
-    pub(super) events: u64,
+row! {
+    /// A company that events belong to.
+    struct CompanyRow {
+        /// The company, `co_…`.
+        company_id: String,
+        /// Its name.
+        name: Option<String>,
+        /// Its domain.
+        domain: Option<String>,
+        /// How many of the events.
+        events: u64,
+    }
 }
 
-/// A group that is no company.
-#[derive(Debug, Serialize)]
-pub(super) struct GroupRow {
-    pub(super) group_type: String,
-    pub(super) group_key: String,
-    pub(super) name: Option<String>,
-    pub(super) events: u64,
+row! {
+    /// A group that events belong to.
+    struct GroupRow {
+        /// Its type.
+        group_type: String,
+        /// Its key.
+        group_key: String,
+        /// Its name.
+        name: Option<String>,
+        /// How many of the events.
+        events: u64,
+    }
 }
 
-/// An anonymous id of an identity.
-#[derive(Debug, Serialize)]
-pub(super) struct AnonymousIdRow<'i> {
-    pub(super) project_id: String,
-    pub(super) anonymous_id: &'i str,
+row! {
+    /// An anonymous id.
+    struct AnonymousIdRow<'i> {
+        /// The project that reported it.
+        project_id: String,
+        /// The id.
+        anonymous_id: &'i str,
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io;
 
 use headcount_actors::RecordSorter;
+use headcount_api::respond::answer::{Decimal, Timestamp};
 use headcount_domain::acquisition::Acquisition;
 use headcount_domain::facts::SESSION_GAP_MS;
 use headcount_domain::ids::ProjectId;
@@ -12,7 +13,7 @@ use headcount_domain::intake::fields::BuiltIn;
 use headcount_domain::money::Amount;
 use headcount_domain::time::Instant;
 
-use super::rows::{Number, SessionRow, Shown};
+use super::rows::SessionRow;
 
 /// The identities of a subject, as they are shown, by number.
 pub(super) type PublicIds = [String];
@@ -85,9 +86,9 @@ impl SessionMaker {
         let row = SessionRow {
             project_id: project.to_string(),
             identity_id,
-            started_at: Shown(entry.0),
-            ended_at: Shown(*last),
-            duration_sec: Number(Amount::from_micros(i128::from(duration_ms) * 1_000)),
+            started_at: Timestamp::from(entry.0),
+            ended_at: Timestamp::from(*last),
+            duration_sec: Decimal(Amount::from_micros(i128::from(duration_ms) * 1_000)),
             events: *events,
             pageviews: *pageviews,
             source: &from.source,

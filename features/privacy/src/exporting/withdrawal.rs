@@ -24,7 +24,7 @@ impl Privacy {
                         request.fail(now, PrivacyFailure::SubjectErased);
                     }
                 })?;
-                self.requests.jobs.stop(&request.id);
+                self.requests.jobs.stop(|id, _| *id == request.id);
             } else if request.keeps_artifact() && request.names_any_of(erased) {
                 self.remove_artifact(&request, ArtifactGone::Erased)?;
             }

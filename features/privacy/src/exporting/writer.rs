@@ -5,24 +5,25 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_actors::{RecordSorter, SortedRecords};
+use headcount_api::respond::answer::Timestamp;
 use headcount_domain::ids::{OrganizationId, RecordKey};
 use headcount_domain::intake::event::Event;
 use headcount_domain::queries::{CompanyNames, company_names, group_names};
 use headcount_domain::time::Instant;
-use serde_json::json;
 use tokio::runtime::Handle;
 
 use super::attempt::{AttemptError, Course};
-use super::collector::{Collected, SortedEvent, cut};
+use super::collector::{Collected, Found, SortedEvent, cut};
 use super::identities::{IdentityParts, KnownOwner, write_identities};
 use super::key_counts::{KeyCounts, Ranking};
 use super::parts::{List, Numbered, SpilledText};
-use super::rows::{CompanyRow, EventRow, GroupRow, OrderRow, Shown};
+use super::rows::{CompanyRow, EventRow, GroupRow, OrderRow};
 use super::sessions::SessionMaker;
 use crate::artifacts::ArtifactWriter;
 use crate::export_state::Artifact;
 use crate::privacy::Privacy;
 use crate::request::PrivacySubject;
+use crate::subject_answer::PrivacySubjectAnswer;
 
 /// The format, as the artifact names it.
 const FORMAT: &str = "headcount.export.v1";
@@ -56,18 +57,6 @@ struct Parts {
     known_companies: HashMap<RecordKey, Option<CompanyNames>>,
 }
 
-/// The subject as the artifact has it.
-fn shown(subject: &PrivacySubject) -> serde_json::Value {
-    match subject {
-        PrivacySubject::Email(email) => json!({ "email": email }),
-        PrivacySubject::UserId(user_id) => json!({ "user_id": user_id }),
-        PrivacySubject::AnonymousId { anonymous_id, project: None } => json!({ "anonymous_id": anonymous_id }),
-        PrivacySubject::AnonymousId { anonymous_id, project: Some(project) } => {
-            json!({ "anonymous_id": anonymous_id, "project_id": project.to_string() })
-        }
-    }
-}
-
 impl Making<'_> {
     fn sorter(&self) -> RecordSorter {
         self.privacy.parts.scans.sorter(4)
@@ -82,7 +71,8 @@ impl Making<'_> {
         at: Instant,
         mut out: ArtifactWriter,
     ) -> Result<(Artifact, u64), AttemptError> {
-        let Collected { events, anonymous_ids, emails, traits, seen, count, projects, others, has_more_others, .. } = collected;
+        let Collected { events, anonymous_ids, emails, traits, found } = collected;
+        let Found { seen, count, projects, others, has_more_others } = found;
         for ((number, project), seen) in seen {
             if let Some(owner) = owners.get_mut(number as usize) {
                 owner.saw(project, seen);
@@ -93,7 +83,9 @@ impl Making<'_> {
         let [anonymous_ids, emails, traits] = parts;
         let parts = IdentityParts { anonymous_ids, emails, traits };
         let identities = write_identities(&owners, &public_ids, parts, self.privacy.parts.scans.scratch())?;
-        write!(out, "{{\"format\":\"{FORMAT}\",\n\"subject\":{},\n\"identity\":", shown(subject))?;
+        write!(out, "{{\"format\":\"{FORMAT}\",\n\"subject\":")?;
+        serde_json::to_writer(&mut out, &PrivacySubjectAnswer::from(subject))?;
+        out.write_all(b",\n\"identity\":")?;
         let (bytes, identity_count) = (identities.list.len(), identities.count);
         let mut list = identities.list.finish()?;
         match identities.last {
@@ -114,7 +106,7 @@ impl Making<'_> {
         self.write_events(events, count, (&owners, &public_ids), &mut parts, &mut out)?;
         self.write_parts(parts, &public_ids, &mut out)?;
         write!(out, ",\n\"generated_at\":")?;
-        serde_json::to_writer(&mut out, &Shown(at))?;
+        serde_json::to_writer(&mut out, &Timestamp::from(at))?;
         out.write_all(b"}\n")?;
         self.course.check()?;
         let (bytes, sha256) = out.finish()?;
@@ -169,11 +161,11 @@ impl Making<'_> {
             let company = company.and_then(|key| parts.known_companies.get(&key)?.as_ref());
             let identity_id = public_ids.get(*number as usize).map_or("", String::as_str);
             let company_id = company.map(|company| company.company_id.as_str());
-            list.push(&EventRow::of(*position, event, identity_id, company_id)?)?;
+            list.push(&EventRow::of(*position, event, identity_id, company_id))?;
             parts.sessions.add(*number, *position, event, public_ids)?;
-            if let Some(order) = OrderRow::of(*position, event) {
+            if let Some(money) = event.money.as_ref().filter(|money| !money.amount.is_zero()) {
                 parts.orders.write_all(if parts.order_count == 0 { b"\n" } else { b",\n" })?;
-                serde_json::to_writer(&mut parts.orders, &order)?;
+                serde_json::to_writer(&mut parts.orders, &OrderRow::of(*position, event, money))?;
                 parts.order_count += 1;
             }
             if let Some(CompanyNames { company_id, key, name, domain }) = company {

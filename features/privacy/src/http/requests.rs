@@ -6,6 +6,7 @@ use headcount_api::blocking;
 use headcount_api::endpoint::*;
 use headcount_api::management;
 use headcount_api::openapi::schemas;
+use headcount_api::respond::answer::answer;
 use headcount_control::PrivacyRequestId;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::names::UnknownName;
@@ -14,11 +15,13 @@ use headcount_domain::time::{Instant, Timezone};
 use serde_json::{Value, json};
 use utoipa::openapi::schema::Object;
 
+use crate::export_state::PrivacyFailure;
 use crate::privacy::Privacy;
 use crate::request::{
     ErasedProject, PrivacyAudit, PrivacyAuditEvent, PrivacyRequest, PrivacyRequestKind, PrivacyStatus, PrivacySubject,
 };
 use crate::requests::PrivacyQuery;
+use crate::subject_answer::PrivacySubjectAnswer;
 
 fn kinds() -> Object {
     schemas::named::<PrivacyRequestKind>(
@@ -93,47 +96,32 @@ query_parameters! {
     }
 }
 
-/// Whom a request is about: one of `email`, `user_id` and `anonymous_id`. The value is `[erased]` once the person is erased.
-#[derive(Debug, Default, Serialize, ToSchema)]
-pub(crate) struct PrivacySubjectAnswer {
-    /// The e-mail address.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    email: Option<String>,
-    /// The user's id.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    user_id: Option<String>,
-    /// The anonymous id.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    anonymous_id: Option<String>,
-    /// The only project of the anonymous id, if it is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    project_id: Option<String>,
+answer! {
+    /// Why a request failed.
+    pub(crate) struct PrivacyFailureAnswer from |failure: PrivacyFailure| {
+        /// What went wrong, for programs.
+        code: String = failure.code().to_owned(),
+        /// The same, for people.
+        message: String = failure.to_string(),
+    }
 }
 
-/// Why a request failed.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct PrivacyFailureAnswer {
-    /// What went wrong, for programs.
-    code: String,
-    /// The same, for people.
-    message: String,
-}
-
-/// Figures of a project, of all time.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct LifetimeFiguresAnswer {
-    /// How many events.
-    events: u64,
-    /// How many distinct users.
-    unique_users: u64,
-    /// How many sessions.
-    sessions: u64,
-    /// How many orders.
-    orders: i64,
-    /// Orders less refunds.
-    revenue: Decimal,
-    /// The currency of the revenue.
-    currency: String,
+answer! {
+    /// Figures of a project, of all time.
+    pub(crate) struct LifetimeFiguresAnswer from |of: (&LifetimeFigures, &ErasedProject)| {
+        /// How many events.
+        events: u64 = of.0.events,
+        /// How many distinct users.
+        unique_users: u64 = of.0.unique_users,
+        /// How many sessions.
+        sessions: u64 = of.0.sessions,
+        /// How many orders.
+        orders: i64 = of.0.orders,
+        /// Orders less refunds.
+        revenue: Decimal = of.0.revenue.into(),
+        /// The currency of the revenue.
+        currency: String = of.1.currency.to_string(),
+    }
 }
 
 /// What an entry tells; which fields it has depends on the event.
@@ -169,47 +157,49 @@ pub(crate) struct PrivacyDetail {
     code: Option<&'static str>,
 }
 
-/// What happened to a request.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct PrivacyAuditAnswer {
-    /// When.
-    at: Timestamp,
-    /// What: `created`, `started`, `resumed`, `progress` (one, which changes), `retried`, `failed`, `erased` (once for each project), `completed`, `downloaded`,
-    /// `expired`, `artifact_erased`.
-    event: String,
-    /// What there is to tell about it.
-    detail: PrivacyDetail,
+answer! {
+    /// What happened to a request.
+    pub(crate) struct PrivacyAuditAnswer from |entry: &PrivacyAudit| {
+        /// When.
+        at: Timestamp = entry.at.into(),
+        /// What: `created`, `started`, `resumed`, `progress` (one, which changes), `retried`, `failed`, `erased` (once for each project), `completed`, `downloaded`,
+        /// `expired`, `artifact_erased`.
+        event: String = entry.event.name().to_owned(),
+        /// What there is to tell about it.
+        detail: PrivacyDetail = (&entry.event).into(),
+    }
 }
 
-/// A privacy request.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct PrivacyRequestAnswer {
-    /// Its id.
-    id: String,
-    /// What is asked for.
-    #[serde(rename = "type")]
-    #[schema(rename = "type", schema_with = kinds)]
-    kind: PrivacyRequestKind,
-    /// How far it is.
-    #[schema(schema_with = statuses)]
-    status: PrivacyStatus,
-    /// Whom it is about.
-    subject: PrivacySubjectAnswer,
-    /// When it was made.
-    created_at: Timestamp,
-    /// When it was completed; null until then.
-    #[schema(required)]
-    completed_at: Option<Timestamp>,
-    /// Until when its artifact is kept; null if it has none.
-    #[schema(required)]
-    expires_at: Option<Timestamp>,
-    /// Whether it has an artifact that can be downloaded.
-    download_available: bool,
-    /// Why it failed; null if it did not.
-    #[schema(required)]
-    error: Option<PrivacyFailureAnswer>,
-    /// What happened, oldest first; at most 100 entries.
-    audit: Vec<PrivacyAuditAnswer>,
+answer! {
+    /// A privacy request.
+    pub(crate) struct PrivacyRequestAnswer from |of: (&PrivacyRequest, Instant)| {
+        /// Its id.
+        id: String = of.0.id.to_string(),
+        /// What is asked for.
+        #[serde(rename = "type")]
+        #[schema(rename = "type", schema_with = kinds)]
+        kind: PrivacyRequestKind = of.0.kind,
+        /// How far it is.
+        #[schema(schema_with = statuses)]
+        status: PrivacyStatus = of.0.status,
+        /// Whom it is about.
+        subject: PrivacySubjectAnswer = (&of.0.subject).into(),
+        /// When it was made.
+        created_at: Timestamp = of.0.created_at.into(),
+        /// When it was completed; null until then.
+        #[schema(required)]
+        completed_at: Option<Timestamp> = of.0.completed_at.map(Into::into),
+        /// Until when its artifact is kept; null if it has none.
+        #[schema(required)]
+        expires_at: Option<Timestamp> = of.0.expires_at().map(Into::into),
+        /// Whether it has an artifact that can be downloaded.
+        download_available: bool = of.0.has_artifact(of.1),
+        /// Why it failed; null if it did not.
+        #[schema(required)]
+        error: Option<PrivacyFailureAnswer> = of.0.failure().map(Into::into),
+        /// What happened, oldest first; at most 100 entries.
+        audit: Vec<PrivacyAuditAnswer> = of.0.audit.iter().map(Into::into).collect(),
+    }
 }
 
 /// A part of the list of privacy requests.
@@ -221,70 +211,30 @@ pub(crate) struct PrivacyRequestsAnswer {
     truncated: bool,
 }
 
-impl From<&PrivacySubject> for PrivacySubjectAnswer {
-    fn from(subject: &PrivacySubject) -> Self {
-        match subject.clone() {
-            PrivacySubject::Email(email) => Self { email: Some(email), ..Self::default() },
-            PrivacySubject::UserId(user) => Self { user_id: Some(user), ..Self::default() },
-            PrivacySubject::AnonymousId { anonymous_id, project } => {
-                let project_id = project.map(|project| project.to_string());
-                Self { anonymous_id: Some(anonymous_id), project_id, ..Self::default() }
-            }
-        }
-    }
-}
-
-impl LifetimeFiguresAnswer {
-    fn of(figures: &LifetimeFigures, project: &ErasedProject) -> Self {
-        let LifetimeFigures { events, unique_users, sessions, orders, revenue } = *figures;
-        Self { events, unique_users, sessions, orders, revenue: revenue.into(), currency: project.currency.to_string() }
-    }
-}
-
-impl From<&PrivacyAudit> for PrivacyAuditAnswer {
-    fn from(entry: &PrivacyAudit) -> Self {
-        let none = PrivacyDetail::default();
-        let detail = match &entry.event {
+impl From<&PrivacyAuditEvent> for PrivacyDetail {
+    fn from(event: &PrivacyAuditEvent) -> Self {
+        let none = Self::default();
+        match event {
             PrivacyAuditEvent::Created { token_id } | PrivacyAuditEvent::Downloaded { token_id } => {
-                PrivacyDetail { token_id: Some(json!(token_id.as_ref().map(ToString::to_string))), ..none }
+                Self { token_id: Some(json!(token_id.as_ref().map(ToString::to_string))), ..none }
             }
             PrivacyAuditEvent::Started
             | PrivacyAuditEvent::Resumed
             | PrivacyAuditEvent::Expired
             | PrivacyAuditEvent::ArtifactErased => none,
-            PrivacyAuditEvent::Progress { done, total } => PrivacyDetail { done: Some(*done), total: Some(*total), ..none },
+            PrivacyAuditEvent::Progress { done, total } => Self { done: Some(*done), total: Some(*total), ..none },
             PrivacyAuditEvent::Retried { failure } | PrivacyAuditEvent::Failed { failure } => {
-                PrivacyDetail { code: Some(failure.code()), ..none }
+                Self { code: Some(failure.code()), ..none }
             }
-            PrivacyAuditEvent::Erased(project) => PrivacyDetail {
+            PrivacyAuditEvent::Erased(project) => Self {
                 project_id: Some(project.project.to_string()),
-                before: Some(LifetimeFiguresAnswer::of(&project.before, project)),
-                after: Some(LifetimeFiguresAnswer::of(&project.after, project)),
+                before: Some((&project.before, &**project).into()),
+                after: Some((&project.after, &**project).into()),
                 ..none
             },
             PrivacyAuditEvent::Completed { identities, events } => {
-                PrivacyDetail { identities: Some(*identities), events: Some(*events), ..none }
+                Self { identities: Some(*identities), events: Some(*events), ..none }
             }
-        };
-        Self { at: entry.at.into(), event: entry.event.name().to_owned(), detail }
-    }
-}
-
-impl PrivacyRequestAnswer {
-    fn of(request: &PrivacyRequest, now: Instant) -> Self {
-        Self {
-            id: request.id.to_string(),
-            kind: request.kind,
-            status: request.status,
-            subject: (&request.subject).into(),
-            created_at: request.created_at.into(),
-            completed_at: request.completed_at.map(Into::into),
-            expires_at: request.expires_at().map(Into::into),
-            download_available: request.has_artifact(now),
-            error: request
-                .failure()
-                .map(|failure| PrivacyFailureAnswer { code: failure.code().to_owned(), message: failure.to_string() }),
-            audit: request.audit.iter().map(Into::into).collect(),
         }
     }
 }
@@ -326,7 +276,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
     let query = PrivacyParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?.query()?;
     let page = at_home(&state, &caller)?.page(caller.organization(), &query)?;
     let now = state.engine.clock().now();
-    let privacy_requests = page.requests.iter().map(|request| PrivacyRequestAnswer::of(request, now)).collect();
+    let privacy_requests = page.requests.iter().map(|request| (&**request, now).into()).collect();
     etag::json(&request, &PrivacyRequestsAnswer { privacy_requests, truncated: page.truncated })
 }
 
@@ -344,7 +294,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
     let privacy = at_home(&state, &caller)?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
     let made = blocking::run(move || privacy.make(organization, kind, subject, author)).await??;
-    Ok(management::created(&PrivacyRequestAnswer::of(&made, state.engine.clock().now())))
+    Ok(management::created(&PrivacyRequestAnswer::from((&*made, state.engine.clock().now()))))
 }
 
 /// One privacy request, with its audit view.
@@ -357,5 +307,5 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller
     NoParameters::check(&request)?;
     let id = request.parameter("request_id").parse::<PrivacyRequestId>().map_err(|_| ApiError::not_found("privacy request"))?;
     let found = at_home(&state, &caller)?.get(caller.organization(), &id)?;
-    etag::json(&request, &PrivacyRequestAnswer::of(&found, state.engine.clock().now()))
+    etag::json(&request, &PrivacyRequestAnswer::from((&*found, state.engine.clock().now())))
 }
