@@ -346,7 +346,7 @@ impl Settings {
     #[must_use]
     pub fn serving_engine(&self, tls: Option<&NodeTls>) -> EngineConfig {
         let mut config = self.engine();
-        config.features = features::install(&self.outbound_allow, true);
+        config.features = features::install(&self.outbound_allow, self.export_retention, true);
         config.ask_node = Some(Arc::new(NodeClient::new(tls)));
         config
     }
@@ -360,7 +360,6 @@ impl Settings {
         config.admission_bytes = self.admission_bytes;
         config.min_free_bytes = self.min_free_bytes;
         config.geo_db.clone_from(&self.geo_db);
-        config.export_retention = self.export_retention;
         config.question_timeout = self.question_timeout;
         config.view_bytes = self.view_memory;
         config.checkpoints.interval = self.checkpoint_interval;
@@ -368,7 +367,7 @@ impl Settings {
         config.archive.seal_events = self.seal_events;
         config.archive.level = self.archive_level;
         config.archive.cache_bytes = self.files_cache;
-        config.features = features::install(&self.outbound_allow, false);
+        config.features = features::install(&self.outbound_allow, self.export_retention, false);
         config
     }
 

@@ -1,22 +1,30 @@
 //! The features of the program, a line for each.
 
+use std::time::Duration;
+
 use headcount_actors::InstallFeature;
 #[cfg(feature = "cluster")]
 use headcount_actors::MovedKind;
 use headcount_outbound::AllowList;
+use headcount_privacy::PrivacySettings;
 use headcount_profiles::BuildSettings;
 use headcount_webhooks::WebhookSettings;
 
 /// Installs the features in an engine. They may reach the `allowed` private addresses. `works` if
-/// they work by themselves, as in a server.
-pub(crate) fn install(allowed: &AllowList, works: bool) -> Vec<InstallFeature> {
+/// they work by themselves, as in a server; privacy requests always do.
+pub(crate) fn install(allowed: &AllowList, export_retention: Duration, works: bool) -> Vec<InstallFeature> {
     let allowed = || allowed.clone();
     vec![
+        headcount_privacy::install(PrivacySettings { export_retention, ..PrivacySettings::default() }),
         headcount_webhooks::install(WebhookSettings { sends: works, ..WebhookSettings::guarded(allowed()) }),
         headcount_profiles::install(BuildSettings { builds: works, ..BuildSettings::guarded(allowed()) }),
     ]
 }
 
-/// The documents that move into a cluster.
+/// The documents that move into a cluster, for people.
 #[cfg(feature = "cluster")]
-pub(crate) const MOVED: [MovedKind; 2] = [headcount_webhooks::MOVED, headcount_profiles::MOVED];
+pub(crate) const MOVED_NAMES: &str = "company profiles, privacy requests and webhooks";
+
+/// The same.
+#[cfg(feature = "cluster")]
+pub(crate) const MOVED: [MovedKind; 3] = [headcount_webhooks::MOVED, headcount_profiles::MOVED, headcount_privacy::MOVED];

@@ -7,14 +7,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use headcount_common::ControlError;
-use headcount_domain::ids::ProjectId;
+use headcount_control::{Erasure, RegistryError};
+use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
 use headcount_domain::intake::event::Position;
 
 use crate::parts::EngineParts;
 use crate::position_map::PositionMap;
+use crate::subject::{SubjectKeys, Subjects};
 
 /// Makes a feature of the parts of an engine that was opened. It serves nobody yet.
-pub type InstallFeature = Arc<dyn Fn(&EngineParts) -> Result<Arc<dyn Feature>, ControlError> + Send + Sync>;
+pub type InstallFeature = Arc<dyn Fn(&EngineParts, Arc<dyn Subjects>) -> Result<Arc<dyn Feature>, ControlError> + Send + Sync>;
 
 /// Waits until all other nodes have applied the change of a document with this number.
 pub type PropagateChange = Box<dyn Fn(u64) + Send + Sync>;
@@ -53,6 +55,20 @@ pub trait Feature: Any + Send + Sync {
     /// Projects were deleted. Blocks.
     fn projects_deleted(&self) {}
 
+    /// An erasure of a subject with these keys is durable. Blocks.
+    ///
+    /// # Errors
+    /// What the feature has of the subject could not be removed.
+    fn erased(&self, _: OrganizationId, _: &SubjectKeys) -> Result<(), RegistryError> {
+        Ok(())
+    }
+
+    /// The keys of the identities that had an e-mail address when they were erased, as far as its
+    /// documents tell.
+    fn erased_with(&self, _: OrganizationId, _email: RecordKey) -> SubjectKeys {
+        SubjectKeys::default()
+    }
+
     /// The control data has changed.
     fn control_changed(&self) {}
 
@@ -77,7 +93,9 @@ pub trait Feature: Any + Send + Sync {
     ///
     /// # Errors
     /// They can't be read.
-    fn for_backup(&self, is_wanted: &dyn Fn(ProjectId) -> bool) -> Result<Box<dyn MovedDocuments>, ControlError>;
+    fn for_backup(&self, _is_wanted: &dyn Fn(ProjectId) -> bool) -> Result<Box<dyn MovedDocuments>, ControlError> {
+        Ok(Box::new(()))
+    }
 }
 
 /// A figure for `/metrics`.
@@ -102,6 +120,16 @@ pub struct MovedDocument {
     pub value: Option<Vec<u8>>,
 }
 
+/// The control data of a backup.
+pub struct BackedUpControl<'a> {
+    /// Whether a project is there.
+    pub has_project: &'a dyn Fn(ProjectId) -> bool,
+    /// Whether an organization is there.
+    pub has_organization: &'a dyn Fn(OrganizationId) -> bool,
+    /// The erasures, including finished ones.
+    pub erasures: &'a [Erasure],
+}
+
 /// The documents of a feature, for another log where events have other positions.
 pub trait MovedDocuments: Debug + Send + Sync {
     /// Adds the positions in the documents to the wanted ones.
@@ -115,14 +143,25 @@ pub trait MovedDocuments: Debug + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Writes those of the wanted projects to a data directory that has none.
+    /// Reads once more those that have no positions, before the control data of a backup.
+    ///
+    /// # Errors
+    /// They can't be read.
+    fn refresh(&self) -> Result<(), ControlError> {
+        Ok(())
+    }
+
+    /// Writes those that belong to the control data to a data directory that has none.
     ///
     /// # Errors
     /// Any error of the operating system.
-    fn write(&self, _dir: &Path, _is_wanted: &dyn Fn(ProjectId) -> bool, _positions: &PositionMap) -> io::Result<()> {
+    fn write(&self, _dir: &Path, _control: &BackedUpControl<'_>, _positions: &PositionMap) -> io::Result<()> {
         Ok(())
     }
 }
+
+/// No documents.
+impl MovedDocuments for () {}
 
 /// Documents, and the number of those that could not be read.
 pub type ReadDocuments = (Box<dyn MovedDocuments>, usize);

@@ -13,8 +13,8 @@
 //! - `verify` and `refolding` compute states a second time (`recompute`).
 //! - `backup` copies a data directory. What only a node of a cluster does has the feature
 //!   `cluster`, such as `moving` and `engine::nodes_backup`.
-//! - `privacy` and `live` are features. Others are crates: `feature` is what they are to the
-//!   engine, and `parts` what they get of it.
+//! - `live` is a feature. Others are crates: `feature` is what they are to the engine, and `parts`
+//!   and `subject` what they get of it.
 //!
 //! Actors are in `actor.rs` files. Organizations, projects, keys and tokens are in the crate
 //! `headcount-control`. The traits that a cluster implements are in `headcount-common`.
@@ -54,7 +54,6 @@ mod moving;
 mod opening_progress;
 mod parts;
 mod position_map;
-pub mod privacy;
 mod questions;
 mod recompute;
 mod refolding;
@@ -62,6 +61,7 @@ mod repair_counts;
 mod saved_state;
 mod scans;
 mod shard;
+mod subject;
 mod suppressed;
 pub mod thread_name;
 mod unfinished_erasures;
@@ -77,9 +77,10 @@ pub use engine::{
 };
 #[cfg(feature = "cluster")]
 pub use engine::{NodesBackup, NodesBackupError};
-pub use erased_search::{ErasedFinding, ErasedSearch};
+pub use erased_search::{EXPORTS_DIR, ErasedFinding, ErasedSearch};
 pub use feature::{
-    Feature, FeatureFigure, InstallFeature, MovedDocument, MovedDocuments, MovedKind, PropagateChange, ReadDocuments,
+    BackedUpControl, Feature, FeatureFigure, InstallFeature, MovedDocument, MovedDocuments, MovedKind, PropagateChange,
+    ReadDocuments,
 };
 pub use geo::GeoError;
 pub use headcount_domain as domain;
@@ -94,5 +95,9 @@ pub use parts::EngineParts;
 pub use position_map::PositionMap;
 pub use questions::{OrganizationProjects, Questions};
 pub use saved_state::{CopiedState, SavedState, state_version};
-pub use scans::{EventsPage, ExplainError, ExportSink, FirstEvents, PageOrder, PageQuestion, PagedEvent, Scans, ViewFigures};
+pub use scans::{
+    EventsPage, ExplainError, ExportSink, FirstEvents, PageOrder, PageQuestion, PagedEvent, RecordSorter, Scans, SortedRecords,
+    SpillDir, SpillWriter, ViewFigures,
+};
 pub use shard::{CheckpointPolicy, Outcome};
+pub use subject::{BegunErasure, IsOver, Place, SubjectEventsQuestion, SubjectIds, SubjectKeys, SubjectOwner, Subjects, Whom};

@@ -4,8 +4,8 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use headcount_common::DocumentStores;
 use headcount_common::secrets::Signer;
+use headcount_common::{DocumentStores, Owners};
 use headcount_control::Registry;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
@@ -40,6 +40,12 @@ impl EngineParts {
     #[must_use]
     pub fn shared_registry(&self) -> Arc<Registry> {
         Arc::clone(&self.questions.registry)
+    }
+
+    /// The owner of each partition, for owners of a part of it.
+    #[must_use]
+    pub fn shared_owners(&self) -> Arc<Owners> {
+        Arc::clone(&self.questions.owners)
     }
 
     /// The known time, as of which data may be removed.

@@ -1,5 +1,5 @@
-//! Small values of a cluster, which nodes change by compare-and-set: how far the webhooks have
-//! come, and the sign-in codes. Each bucket is created when it is first asked.
+//! Small values of a cluster, which nodes change by compare-and-set: those that belong to documents,
+//! such as what was sent, and the sign-in codes. Each bucket is created when it is first asked.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 use crate::cells::{KvCells, Unanswered};
 use crate::connection::Connection;
 
-const WEBHOOKS: &str = "hc_hooks";
+const OF_DOCUMENTS: &str = "hc_hooks";
 /// Its keys are hashes of codes. A code that was used is empty until its key vanishes, so that no
 /// other node accepts it.
 const CODES: &str = "hc_codes";
@@ -36,9 +36,9 @@ impl From<Unanswered> for DocumentsError {
 }
 
 impl BrokerValues {
-    /// How far the webhooks have come.
-    pub(crate) fn of_webhooks(runtime: &Handle, connection: &Connection, replicas: usize) -> Self {
-        let bucket = Config { bucket: WEBHOOKS.to_owned(), ..Config::default() };
+    /// The values that belong to documents. Only one kind has some.
+    pub(crate) fn of_documents(runtime: &Handle, connection: &Connection, replicas: usize) -> Self {
+        let bucket = Config { bucket: OF_DOCUMENTS.to_owned(), ..Config::default() };
         Self { runtime: runtime.clone(), cells: KvCells::created(connection, replicas, bucket) }
     }
 

@@ -72,8 +72,7 @@ fn is_limited(record: &ControlRecord) -> bool {
         | ControlRecord::IdentityErased(_)
         | ControlRecord::MemberCreated(_)
         | ControlRecord::MemberChanged(_)
-        | ControlRecord::CompanyProfileChanging { .. }
-        | ControlRecord::WebhookChanging { .. } => true,
+        | ControlRecord::DocumentChanging { .. } => true,
         // There are no more of these than of the others, and only operators create organizations.
         ControlRecord::OrganizationCreated { .. }
         | ControlRecord::BuildRunChanged { .. }
@@ -95,7 +94,7 @@ mod tests {
     #[test]
     fn an_organization_that_changes_much_waits_and_others_do_not() {
         let (limit, began) = (ChangeLimit::new(3, Duration::from_secs(10)), Instant::now());
-        let change = |organization| ControlRecord::WebhookChanging { organization: OrganizationId(organization) };
+        let change = |organization| ControlRecord::DocumentChanging { organization: OrganizationId(organization) };
         let wait =
             |organization, after_seconds| match limit.take(&change(organization), began + Duration::from_secs(after_seconds)) {
                 Ok(()) => None,

@@ -24,6 +24,17 @@ pub struct PlannedChange<T: DocumentItem> {
     pub changes: BTreeMap<String, FieldChange>,
 }
 
+/// Checks that there may be one more than `count` of these documents.
+///
+/// # Errors
+/// [`RegistryError::Conflict`] `limit_reached`.
+pub fn check_room(count: usize, most: usize, what: &str) -> Result<(), RegistryError> {
+    match count < most {
+        true => Ok(()),
+        false => Err(RegistryError::conflict("limit_reached", format!("there are {most} {what}; there can be no more"))),
+    }
+}
+
 impl Registry {
     /// Makes the change that `plan` returns for the documents that `follow` has read, with `put`,
     /// and notes it in the audit log before. `None` means no change. If another node's change comes
@@ -68,11 +79,8 @@ impl Registry {
         changes: BTreeMap<String, FieldChange>,
         author: &Author,
     ) -> Result<(), RegistryError> {
-        let record = match target.kind {
-            TargetType::Webhook => ControlRecord::WebhookChanging { organization },
-            _ => ControlRecord::CompanyProfileChanging { organization },
-        };
         let entry = Audited { action, target, changes }.by(author)?;
-        self.change(Some(author), |change| change.record(record.clone(), std::slice::from_ref(&entry)))
+        let record = || ControlRecord::DocumentChanging { organization };
+        self.change(Some(author), |change| change.record(record(), std::slice::from_ref(&entry)))
     }
 }

@@ -89,7 +89,7 @@ pub use backed_up::{BackedUpLog, ControlMoment};
 pub use browser_session::{BrowserSession, MAX_SESSIONS, MAX_SESSIONS_OF_TOKEN, SESSION_SECONDS};
 pub use build_run::{BuildError, BuildOutcome, BuildRun, MAX_BUILD_RUNS, NewBuild};
 pub use cache::{Principal, ProjectConfig, PublicKey, TokenHolder};
-pub use documents::PlannedChange;
+pub use documents::{PlannedChange, check_room};
 pub use erasures::MadeFor;
 pub use error::{AuthError, RegistryError, SignInError};
 pub use ids::{

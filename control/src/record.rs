@@ -108,14 +108,9 @@ pub(super) enum ControlRecord {
         /// The payment or the refund.
         payment: Option<ActionsPayment>,
     },
-    /// An audit entry that a company profile is about to change. The profile is a file of its own.
-    CompanyProfileChanging {
-        /// The organization that owns the profile.
-        organization: OrganizationId,
-    },
-    /// An audit entry that a webhook is about to change. The webhook is a file of its own.
-    WebhookChanging {
-        /// The organization that owns the webhook.
+    /// An audit entry that a document is about to change, which is a file of its own.
+    DocumentChanging {
+        /// The organization that owns the document.
         organization: OrganizationId,
     },
     /// A new share.
@@ -233,8 +228,7 @@ impl ControlRecord {
             | Self::ProjectDeleted { organization, .. }
             | Self::DeletionFinished { organization, .. }
             | Self::ErasureProgressed { organization, .. }
-            | Self::CompanyProfileChanging { organization }
-            | Self::WebhookChanging { organization }
+            | Self::DocumentChanging { organization }
             | Self::ShareRevoked { organization, .. }
             | Self::SessionEnded { organization, .. }
             | Self::MemberRemoved { organization, .. } => *organization,

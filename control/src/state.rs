@@ -139,9 +139,7 @@ impl State {
                 }
                 self.check_payment(organization, entry)
             }
-            ControlRecord::CompanyProfileChanging { organization } | ControlRecord::WebhookChanging { organization } => {
-                self.tenant(*organization).map(drop)
-            }
+            ControlRecord::DocumentChanging { organization } => self.tenant(*organization).map(drop),
         }
     }
 
@@ -207,7 +205,7 @@ impl State {
             ControlRecord::BuildRunChanged { run, payment } => {
                 Some(self.tenants.get_mut(&run.organization)?.put_build(run, payment))
             }
-            ControlRecord::CompanyProfileChanging { .. } | ControlRecord::WebhookChanging { .. } => Some(Touched::Nothing),
+            ControlRecord::DocumentChanging { .. } => Some(Touched::Nothing),
         }
     }
 

@@ -122,7 +122,7 @@ commands! {
     /// List, create, show, change and delete webhooks, with their deliveries and secrets
     Webhook(args: ManageArgs<headcount_webhooks::WebhookCommand>), opens_data: true => manage::run(settings, &args);
     /// Export and erase the data of people, opt them in again, and list the requests
-    Privacy(args: ManageArgs<manage::PrivacyCommand>), opens_data: true => manage::run(settings, &args);
+    Privacy(args: ManageArgs<headcount_privacy::PrivacyCommand>), opens_data: true => manage::run(settings, &args);
     /// List the changes of the organization and who made them, newest first
     AuditLog(args: headcount_organization::AuditLogArgs), opens_data: true => manage::execute(settings, &args.common, &args.query);
     /// Change the timezone of an organization's days, on the data directory of a stopped server

@@ -7,8 +7,9 @@ use headcount_api::endpoints::Endpoints;
 use crate::http::resources;
 
 /// The endpoints, in the order of the OpenAPI document.
-pub(crate) const ENDPOINTS: [Endpoints; 7] = [
+pub(crate) const ENDPOINTS: [Endpoints; 8] = [
     headcount_events::ENDPOINTS,
+    headcount_privacy::ENDPOINTS,
     resources::ENDPOINTS,
     headcount_questions::ENDPOINTS,
     headcount_organization::ENDPOINTS,

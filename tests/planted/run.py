@@ -209,7 +209,7 @@ SUITES = [
     Suite(("domain",), explain_bugs.DOMAIN_BUGS, "actors", try_explain),
     Suite(ENGINE, node_bugs.BUGS, "actors", try_nodes),
     Suite(ENGINE, node_bugs.HANDOVER_BUGS, "actors", try_handover),
-    Suite(ENGINE, node_bugs.PRIVACY_BUGS, "cluster", try_privacy),
+    Suite((*ENGINE, "features/privacy"), node_bugs.PRIVACY_BUGS, "cluster", try_privacy),
     Suite(("cluster",), cluster_bugs.BUGS, "cluster", try_cluster),
     Suite(ENGINE, cluster_bugs.ERASURE_BUGS, "cluster", try_erasures),
     Suite(ENGINE, cluster_bugs.LOST_BUGS, "cluster", try_lost),

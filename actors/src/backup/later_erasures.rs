@@ -7,19 +7,28 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use headcount_common::local::{ReadItems, kind_dir, read_items, write_items};
+use headcount_common::checked_json;
+use headcount_common::local::{item_names, kind_dir};
 use headcount_control::{Erasure, ErasureEnd, Registry};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_storage::backup::{Backup, restore_with};
-use headcount_storage::files::read;
+use headcount_storage::files::{PRIVATE_FILE, create_private_dir, read, write_atomically};
 use headcount_storage::format::Format;
 use headcount_storage::lock::DirLock;
+use serde::Deserialize;
 
 use super::error::RestoreFailure;
-use crate::privacy::{PRIVACY_KIND, PrivacyRequest};
 
 const KEY_NAME: &str = "keys/hash.key";
+/// The kind of documents that refer to erasures: privacy requests.
+const REQUESTS: &str = "privacy";
+
+/// What has to be known of a request.
+#[derive(Deserialize)]
+struct OfOrganization {
+    organization: OrganizationId,
+}
 
 /// The erasures and requests taken into a restored data directory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -113,14 +122,21 @@ impl LaterErasures {
     }
 
     fn take_requests(&self, restored: &Path, organizations: &BTreeSet<OrganizationId>) -> Result<u64, RestoreFailure> {
-        let (from, to) = (kind_dir(&self.dir, PRIVACY_KIND), kind_dir(restored, PRIVACY_KIND));
-        let ReadItems { mut items, damaged } = read_items::<PrivacyRequest>(&from).map_err(RestoreFailure::io("read", &from))?;
-        if damaged > 0 {
-            tracing::error!(path = %from.display(), damaged, "damaged files of privacy requests are left out");
+        let (from, to) = (kind_dir(&self.dir, REQUESTS), kind_dir(restored, REQUESTS));
+        create_private_dir(&to).map_err(RestoreFailure::io("write", &to))?;
+        let mut taken = 0;
+        for name in item_names(&from).map_err(RestoreFailure::io("read", &from))? {
+            let bytes = read(&from.join(&name)).map_err(RestoreFailure::io("read", &from))?;
+            match checked_json::decode::<OfOrganization>(1, &bytes) {
+                Some(request) if organizations.contains(&request.organization) => {
+                    write_atomically(&to.join(&name), &bytes, PRIVATE_FILE).map_err(RestoreFailure::io("write", &to))?;
+                    taken += 1;
+                }
+                Some(_) => {}
+                None => tracing::error!(path = %from.display(), name, "the damaged file of a privacy request is left out"),
+            }
         }
-        items.retain(|(_, request)| organizations.contains(&request.organization));
-        write_items(&to, items.iter().map(|(id, request)| (id, request))).map_err(RestoreFailure::io("write", &to))?;
-        Ok(items.len() as u64)
+        Ok(taken)
     }
 }
 

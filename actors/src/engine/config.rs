@@ -40,8 +40,6 @@ pub struct EngineConfig {
     pub geo_db: Option<PathBuf>,
     /// The maximum numbers of different groups, companies, sources and pages of each project.
     pub quotas: Quotas,
-    /// How long the artifact of a person's export is kept. Default 7 days.
-    pub export_retention: Duration,
     /// How long a question may take that needs a scan of events. Default 60 s.
     pub question_timeout: Duration,
     /// How long recorded events may take to be applied before their sender gets
@@ -82,9 +80,6 @@ pub struct EngineConfig {
     /// set it.
     #[doc(hidden)]
     pub max_active_identities: usize,
-    /// The pauses after failed attempts of an export. Tests of all attempts set it.
-    #[doc(hidden)]
-    pub export_pauses: [Duration; 4],
     /// Called between the steps of sealing and merging. Tests that kill the process at each step
     /// set it.
     #[doc(hidden)]
@@ -106,7 +101,6 @@ impl EngineConfig {
             min_free_bytes: 256 << 20,
             geo_db: None,
             quotas: Quotas::default(),
-            export_retention: Duration::from_secs(7 * 24 * 60 * 60),
             question_timeout: Duration::from_secs(60),
             apply_timeout: Duration::from_secs(10),
             view_bytes: None,
@@ -123,7 +117,6 @@ impl EngineConfig {
             retention_interval: Duration::from_secs(60 * 60),
             max_erased_ids: MAX_ERASED_IDS,
             max_active_identities: MAX_ACTIVE_IDENTITIES,
-            export_pauses: [1, 5, 30, 120].map(Duration::from_secs),
             archive_probe: None,
             probe: None,
         }

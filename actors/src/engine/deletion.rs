@@ -49,7 +49,5 @@ impl Engine {
 
     fn end_what_deleted_projects_have(&self) {
         self.features().iter().for_each(|feature| feature.projects_deleted());
-        // Exports with its events lose their artifacts.
-        self.inner.privacy.made.notify_one();
     }
 }

@@ -37,6 +37,12 @@ impl DiskGuard {
         guard
     }
 
+    /// Whether there is room for `bytes` of what gives way to events: it leaves twice of what these
+    /// need, so that it alone never makes the disk too full for them.
+    pub(crate) fn has_spare(&self, bytes: u64) -> bool {
+        self.free_bytes() >= self.min_free_bytes.saturating_mul(2).saturating_add(bytes)
+    }
+
     /// Returns the free space in bytes, at most half a second old.
     pub(crate) fn free_bytes(&self) -> u64 {
         let now_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);

@@ -1,55 +1,15 @@
 //! The erasure of an identity.
 
 use headcount_common::partition_of;
-use headcount_control::{Erasure, MadeFor, RegistryError};
+use headcount_control::{Erasure, MadeFor};
 use headcount_domain::company::normalise_email;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
-use headcount_domain::queries::{EmailKeysQuery, Query, SubjectFigures};
+use headcount_domain::queries::{EmailKeysQuery, Query};
 
 use super::handle::Engine;
 use crate::erasure_turns::ErasureTurn;
-use crate::privacy::PrivacyKeys;
-
-/// The maximum number of identities with the same e-mail address that are erased together. Any
-/// client can send events with any address.
-pub(super) const MAX_OWNERS: usize = 10_000;
-
-/// The person to erase.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ErasureSubject {
-    /// A user of the organization.
-    User(String),
-    /// An anonymous id of a project; if it is linked to a user, that user.
-    Anonymous(ProjectId, String),
-    /// An anonymous id in all projects; if it is linked to a user, that user.
-    AnonymousAnywhere(String),
-    /// All identities that ever had an e-mail address.
-    Email(String),
-}
-
-/// The reason why an identity was not erased. Nothing has changed then.
-#[derive(Debug, thiserror::Error)]
-pub enum ErasureError {
-    /// No identity has this id.
-    #[error("nobody has this id")]
-    Unknown,
-    /// Too many identities have the e-mail address.
-    #[error("more than {MAX_OWNERS} identities have this e-mail address; erase them by their ids")]
-    TooMany,
-    /// The organization has reached the limit of erased ids.
-    #[error("an organization can erase at most {0} ids, those of former erasures included")]
-    Full(usize),
-    /// A partition is being rebuilt or overloaded, or events in flight take too long.
-    #[error("{0}")]
-    Unavailable(&'static str),
-    /// The state could not be read.
-    #[error("{0}")]
-    Failed(#[from] Fault),
-    /// The erasure could not be recorded.
-    #[error(transparent)]
-    Registry(#[from] RegistryError),
-}
+use crate::subject::{BegunErasure, ErasureError, ErasureSubject, MAX_OWNERS, SubjectKeys};
 
 /// The state of an erasure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,20 +25,8 @@ pub(super) struct NewErasure {
     /// All projects of the organization.
     pub(super) projects: Vec<ProjectId>,
     /// The keys of its subject.
-    pub(super) keys: PrivacyKeys,
+    pub(super) keys: SubjectKeys,
     pub(super) erasure: Erasure,
-}
-
-/// An erasure that is durable.
-#[derive(Debug)]
-pub(super) struct BegunErasure {
-    pub(super) number: u64,
-    /// The numbers of the unfinished erasures of the same subject.
-    pub(super) unfinished: Vec<u64>,
-    /// The keys of its subject.
-    pub(super) keys: PrivacyKeys,
-    /// The figures of its projects with the subject, and the figures of the subject.
-    pub(super) figures: Vec<(ProjectId, SubjectFigures)>,
 }
 
 impl Engine {
@@ -93,7 +41,7 @@ impl Engine {
     /// See [`ErasureError`].
     pub fn erase(&self, organization: OrganizationId, subject: &ErasureSubject) -> Result<u64, ErasureError> {
         let begun = self.erase_for(organization, subject, None)?;
-        let withdrawn = self.withdraw_exports(organization, &begun.keys);
+        let withdrawn = self.features().iter().try_for_each(|feature| feature.erased(organization, &begun.keys));
         withdrawn.map_err(|error| Fault::io(format!("exports of an erased identity could not be removed: {error}")))?;
         Ok(begun.number)
     }
@@ -185,13 +133,8 @@ impl Engine {
 
     /// Returns the erasures of an organization that have one of these ids or addresses, including
     /// lifted ones.
-    pub(super) fn erasures_of(&self, organization: OrganizationId, keys: &PrivacyKeys) -> Vec<Erasure> {
-        let is_theirs = |erasure: &Erasure| {
-            let has_user = || erasure.users.iter().any(|user| keys.users.contains(user));
-            let has_email = || erasure.emails.iter().any(|email| keys.emails.contains(email));
-            has_user() || has_email() || erasure.others.iter().any(|other| keys.others.contains(other))
-        };
-        self.registry().erasures_of(organization, is_theirs)
+    pub(super) fn erasures_of(&self, organization: OrganizationId, keys: &SubjectKeys) -> Vec<Erasure> {
+        self.registry().erasures_of(organization, |erasure| keys.are_of(erasure))
     }
 
     pub(super) fn projects_to_erase_from(&self, organization: OrganizationId) -> Result<Vec<ProjectId>, ErasureError> {
@@ -204,9 +147,9 @@ impl Engine {
         organization: OrganizationId,
         subject: &ErasureSubject,
         projects: &[ProjectId],
-    ) -> Result<PrivacyKeys, ErasureError> {
+    ) -> Result<SubjectKeys, ErasureError> {
         let hasher = self.hasher();
-        let mut keys = PrivacyKeys::default();
+        let mut keys = SubjectKeys::default();
         match subject {
             ErasureSubject::User(user) => keys.users.push(hasher.user(user)),
             ErasureSubject::Anonymous(project, id) if projects.contains(project) => {
@@ -218,19 +161,16 @@ impl Engine {
             }
             ErasureSubject::Email(email) => {
                 let email = hasher.email(&normalise_email(email).ok_or(ErasureError::Unknown)?);
-                keys = self.inner.privacy.erased_with(organization, email);
+                let known = self.features().iter().map(|feature| feature.erased_with(organization, email));
+                known.for_each(|known| keys.add(known));
                 for erasure in self.registry().erasures_of(organization, |former| former.emails.contains(&email)) {
-                    keys.users.extend(erasure.users);
-                    keys.others.extend(erasure.others);
+                    keys.add(SubjectKeys::of(&erasure));
                 }
                 keys.emails = vec![email];
                 self.add_owners(email, projects, &mut keys)?;
             }
         }
-        keys.users.sort_unstable();
-        keys.users.dedup();
-        keys.others.sort_unstable();
-        keys.others.dedup();
+        keys.add(SubjectKeys::default());
         Ok(keys)
     }
 
@@ -249,16 +189,11 @@ impl Engine {
         &self,
         email: RecordKey,
         projects: &[ProjectId],
-        keys: &mut PrivacyKeys,
+        keys: &mut SubjectKeys,
     ) -> Result<(), ErasureError> {
         let question = EmailKeysQuery { email, most: MAX_OWNERS + 1 };
         for (project, owners) in projects.iter().zip(self.owners_of(question, projects)?) {
-            if owners.len() + keys.users.len() + keys.others.len() > MAX_OWNERS {
-                return Err(ErasureError::TooMany);
-            }
-            for owner in owners {
-                if owner.is_user() { keys.users.push(owner) } else { keys.others.push((*project, owner)) }
-            }
+            keys.add_owners(*project, owners)?;
         }
         Ok(())
     }

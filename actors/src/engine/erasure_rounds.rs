@@ -24,11 +24,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
-use super::erasing::{BegunErasure, ErasureError, ErasureSubject, MAX_OWNERS, NewErasure};
+use super::erasing::NewErasure;
 use super::handle::Engine;
 use crate::checkpoint_writer::for_each_identity;
-use crate::privacy::PrivacyKeys;
 use crate::shard::AskError;
+use crate::subject::{BegunErasure, ErasureError, ErasureSubject, MAX_OWNERS, SubjectKeys};
 
 /// The tag of the question for the identities with an e-mail address.
 pub(super) const OWNERS_OF_EMAIL: u16 = 1060;
@@ -86,7 +86,7 @@ struct Looking<'a> {
     organization: OrganizationId,
     subject: &'a ErasureSubject,
     /// The ids of the request.
-    asked: &'a PrivacyKeys,
+    asked: &'a SubjectKeys,
     projects: Vec<ProjectId>,
     email: Option<RecordKey>,
     /// The keys of the e-mail addresses found.
@@ -94,7 +94,7 @@ struct Looking<'a> {
 }
 
 /// Whether an erasure has all ids of the request.
-fn has_all(erasure: &Erasure, asked: &PrivacyKeys) -> bool {
+fn has_all(erasure: &Erasure, asked: &SubjectKeys) -> bool {
     let has = |theirs: &[RecordKey], asked: &[RecordKey]| asked.iter().all(|key| theirs.contains(key));
     let has_others = || asked.others.iter().all(|other| erasure.others.contains(other));
     has(&erasure.users, &asked.users) && has(&erasure.emails, &asked.emails) && has_others()

@@ -8,7 +8,8 @@ use headcount_domain::ids::ProjectId;
 
 use super::config::OpenError;
 use super::handle::{Engine, Inner};
-use crate::feature::{Feature, PropagateChange};
+use super::subjects::WeakEngine;
+use crate::feature::{Feature, InstallFeature, PropagateChange};
 
 impl Inner {
     pub(super) fn features(&self) -> &[Arc<dyn Feature>] {
@@ -32,8 +33,9 @@ impl Engine {
 
     /// Makes the features of the configuration, and starts their work.
     pub(super) fn start_features(&self) -> Result<(), OpenError> {
-        let install = &self.inner.config.features;
-        let features: Result<Vec<_>, _> = install.iter().map(|install| install(self)).collect();
+        let subjects = Arc::new(WeakEngine(Arc::downgrade(&self.inner)));
+        let install = |install: &InstallFeature| install(self, Arc::<WeakEngine>::clone(&subjects));
+        let features: Result<Vec<_>, _> = self.inner.config.features.iter().map(install).collect();
         let features = features.map_err(|error| OpenError::Directory(error.to_string()))?;
         let features = self.inner.features.get_or_init(|| features);
         let mut started = features.iter().map(|feature| Arc::clone(feature).start());

@@ -42,7 +42,6 @@ use crate::live::Watches;
 use crate::local_log::LocalLog;
 use crate::memory_budget::MemoryShares;
 use crate::parts::EngineParts;
-use crate::privacy::PrivacyRequests;
 use crate::questions::Questions;
 use crate::scans::{ScanSettings, Scans};
 use crate::shard::{CheckpointProgress, MemoryUsage, PartitionContext, PartitionHealth, QuotaTable, ShardClient, ShardMap};
@@ -86,7 +85,6 @@ pub(super) struct Inner {
     pub(super) erasures: Arc<Erasures>,
     pub(super) unknown: Arc<UnknownAppends>,
     pub(super) intake: Arc<IntakeCounts>,
-    pub(super) privacy: PrivacyRequests,
     pub(super) watches: Watches,
     pub(super) features: OnceLock<Vec<Arc<dyn Feature>>>,
     /// The log on this machine; `None` in a cluster.
@@ -214,13 +212,12 @@ impl Engine {
         engine.start_known_time();
         engine.start_retention();
         engine.start_intake();
-        engine.start_privacy_requests();
         engine.start_features()?;
         Ok(engine)
     }
 
     fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
-        let Opened { registry, owners, intake, privacy, secrets, history, sealed, logged, dead, state, incarnation, .. } = opened;
+        let Opened { registry, owners, intake, secrets, history, sealed, logged, dead, state, incarnation, .. } = opened;
         let open::OpenedState { shards, context: shared, memory, store, writer, writer_thread, verifier } = state;
         let (map, delivered) = (ShardMap::new(shards.len()), Arc::<AtomicU64>::new(open::last_position(&*history).into()));
         let ((actors, addresses), unknown) = (start_system(shards)?, Arc::default());
@@ -271,7 +268,6 @@ impl Engine {
             erasures: shared.erasures,
             unknown,
             intake,
-            privacy,
             watches: Watches::new(shared.feeds),
             features: OnceLock::new(),
             local_log: opened.local_log,

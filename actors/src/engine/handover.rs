@@ -73,7 +73,6 @@ impl Engine {
         let adopted = tokio::task::spawn_blocking(move || {
             engine.inner.archives.begin_work(partition, times, || {
                 engine.features().iter().for_each(|feature| feature.takes(partition, until));
-                engine.inner.privacy.give_up(partition);
                 engine.adopt_archive(partition)
             })
         });
@@ -85,11 +84,9 @@ impl Engine {
         Ok(self.ask_about(partition, move |shard| shard.adopt(partition, until, copied)).await?)
     }
 
-    /// Resumes the background work of a partition that was taken over: features and
-    /// privacy requests.
+    /// Resumes the background work of a partition that was taken over: that of features.
     pub fn resume(&self, partition: u16) {
         self.features().iter().for_each(|feature| feature.took(partition));
-        self.inner.privacy.made.notify_one();
     }
 
     /// Sets the dead letters of a partition, before [`Engine::adopt`].
@@ -147,7 +144,6 @@ impl Engine {
         let ended = tokio::task::spawn_blocking(move || {
             engine.inner.archives.end_work(partition, || {
                 engine.features().iter().for_each(|feature| feature.gave_up(partition));
-                engine.inner.privacy.give_up(partition);
                 engine.inner.archiver.release(partition);
             });
         });
@@ -224,8 +220,6 @@ impl Engine {
         // A change of this machine may have applied changes of other machines.
         if self.inner.followed.swap(applied, Ordering::AcqRel) != applied {
             self.apply_changes_soon(self.inner.quotas.replace_own(self.registry().own_quotas()));
-            // A former home may have recorded an erasure without its request.
-            self.inner.privacy.made.notify_one();
             self.features().iter().for_each(|feature| feature.control_changed());
         }
         Ok(applied)

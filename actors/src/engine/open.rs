@@ -19,7 +19,6 @@ use headcount_storage::store::{Check, DiskStore, Store, StoreOptions};
 use super::common::{Common, Installation, StartCommit};
 use super::config::{EngineConfig, OpenError, directory};
 use super::derived::Derived;
-use super::documents::open_privacy_requests;
 use crate::backup::remove_left_over;
 use crate::checkpoint_writer::CheckpointWriter;
 use crate::clock_guard::ClockGuard;
@@ -32,7 +31,6 @@ use crate::intake_counts::{INTAKE_DIR, IntakeCounts};
 use crate::local_log::LocalLog;
 use crate::local_remains::LocalRemains;
 use crate::memory_budget::MemoryShares;
-use crate::privacy::PrivacyRequests;
 use crate::recompute::remove_scratch;
 use crate::shard::{
     Applier, Checkpoints, Evictor, MemoryUsage, PartitionContext, PartitionHealth, QuotaTable, Shard, ShardMap, Versions,
@@ -57,7 +55,6 @@ pub(crate) fn open(config: &EngineConfig, common: Common) -> Result<Opened, Open
         .map_err(|error| OpenError::Directory(format!("what is known of the clock can't be read: {error}")))?;
     let intake = IntakeCounts::open(&dir.join(INTAKE_DIR), config.clock.now(), clock_guard.now())
         .map_err(|error| OpenError::Directory(format!("the counts of dropped events can't be opened: {error}")))?;
-    let privacy = open_privacy_requests(&*stores, (config, &owners, &registry), clock_guard.now())?;
     let dead = Arc::new(open_letters(&dir, letters)?);
     let deleted = Arc::new(open_deleted(&dir, &registry, is_shared)?);
     let erasures = Arc::new(Erasures::open(secrets.hasher().clone(), &registry, &deleted.with_erased()));
@@ -89,7 +86,6 @@ pub(crate) fn open(config: &EngineConfig, common: Common) -> Result<Opened, Open
         clock_guard: Arc::new(clock_guard),
         stores,
         intake: Arc::new(intake),
-        privacy,
         secrets,
         commit,
         local_log: local_log.map(|reader| LocalLog::new(reader, &dir)),
@@ -179,7 +175,6 @@ pub(crate) struct Opened {
     pub(crate) clock_guard: Arc<ClockGuard>,
     pub(crate) stores: Arc<dyn DocumentStores>,
     pub(crate) intake: Arc<IntakeCounts>,
-    pub(crate) privacy: PrivacyRequests,
     pub(crate) secrets: Secrets,
     pub(crate) commit: StartCommit,
     pub(crate) local_log: Option<LocalLog>,

@@ -16,11 +16,11 @@ use super::derived::Derived;
 use super::open::store_options;
 use crate::deleted_projects::DeletedProjects;
 use crate::erased_search::{
-    ErasedSearch, Needles, search_archive, search_dead_letters, search_exports, search_files, search_log, search_pairs,
+    EXPORTS_DIR, ErasedSearch, Needles, search_archive, search_dead_letters, search_exports, search_files, search_log,
+    search_pairs,
 };
 use crate::fault;
 use crate::history::SealedEvents;
-use crate::privacy::EXPORTS_DIR;
 use crate::verify::VerifyError;
 
 /// Searches a data directory that no process has open for erased ids and for `texts`. Changes

@@ -19,3 +19,6 @@ pub(crate) use files::search_files;
 pub(crate) use needles::Needles;
 pub(crate) use pairs::search_pairs;
 pub use report::{ErasedFinding, ErasedSearch};
+
+/// The directory of the artifacts of exports in a data directory.
+pub const EXPORTS_DIR: &str = "exports";

@@ -10,14 +10,6 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use super::error::MovingError;
 use crate::feature::{MovedDocument, MovedDocuments, MovedKind, ReadDocuments};
 use crate::position_map::PositionMap;
-use crate::privacy::{PRIVACY_KIND, PrivacyRequest};
-
-/// The privacy requests.
-const PRIVACY: MovedKind = MovedKind {
-    kind: PRIVACY_KIND,
-    name: "privacy_requests",
-    read: |from| plain_documents::<PrivacyRequest>(from, PRIVACY_KIND),
-};
 
 /// Data that do not move: unreadable documents, and dead letters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -43,7 +35,7 @@ pub(super) type MovedKinds = Vec<(&'static str, Box<dyn MovedDocuments>)>;
 /// Reads all documents. Also returns the unreadable ones and those that would be too large.
 pub(super) fn read_documents(from: &Path, kinds: &[MovedKind]) -> Result<(MovedKinds, LeftBehind), MovingError> {
     let (mut moved, mut left) = (Vec::new(), LeftBehind::default());
-    for MovedKind { kind, name, read } in kinds.iter().chain(&[PRIVACY]) {
+    for MovedKind { kind, name, read } in kinds {
         let (documents, unreadable) = read(from).map_err(MovingError::io("read the documents of", from))?;
         moved.push((*kind, documents));
         left.documents.push((name, unreadable));

@@ -97,7 +97,9 @@ impl Questions {
         &self.secrets
     }
 
-    pub(crate) fn hasher(&self) -> &KeyHasher {
+    /// Hashes the ids of the installation.
+    #[must_use]
+    pub fn hasher(&self) -> &KeyHasher {
         self.secrets.hasher()
     }
 

@@ -18,7 +18,8 @@ const BUFFER_BYTES: usize = 16 << 10;
 const OVERHEAD: usize = size_of::<(u64, usize, usize)>();
 
 /// Collects records, which are ordered as bytes.
-pub(crate) struct RecordSorter {
+#[derive(Debug)]
+pub struct RecordSorter {
     scratch: SpillDir,
     /// Maximum number of bytes in memory. One record may exceed it.
     most: usize,
@@ -31,12 +32,16 @@ pub(crate) struct RecordSorter {
 
 impl RecordSorter {
     /// Creates a sorter that keeps at most `most` bytes in memory, and the others in `scratch`.
-    pub(crate) fn new(scratch: &SpillDir, most: usize) -> Self {
+    #[must_use]
+    pub fn new(scratch: &SpillDir, most: usize) -> Self {
         Self { scratch: scratch.clone(), most, bytes: Vec::new(), records: Vec::new(), tiers: Vec::new() }
     }
 
     /// Adds the record that consists of these parts.
-    pub(crate) fn push(&mut self, parts: &[&[u8]]) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// Any error of the operating system.
+    pub fn push(&mut self, parts: &[&[u8]]) -> io::Result<()> {
         let bytes: usize = parts.iter().map(|part| part.len()).sum();
         let held = self.bytes.len() + self.records.len() * OVERHEAD;
         if !self.records.is_empty() && held + bytes + OVERHEAD > self.most {
@@ -80,7 +85,10 @@ impl RecordSorter {
     }
 
     /// Returns all records in order.
-    pub(crate) fn finish(mut self) -> io::Result<SortedRecords> {
+    ///
+    /// # Errors
+    /// Any error of the operating system.
+    pub fn finish(mut self) -> io::Result<SortedRecords> {
         self.sort();
         let runs = std::mem::take(&mut self.tiers).into_iter().flatten().collect();
         let records = std::mem::take(&mut self.records).into_iter().map(|(_, start, end)| (start, end)).collect::<Vec<_>>();
@@ -116,14 +124,15 @@ impl Run {
     }
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Memory {
     bytes: Vec<u8>,
     records: std::vec::IntoIter<(usize, usize)>,
 }
 
 /// Reads records in order.
-pub(crate) struct SortedRecords {
+#[derive(Debug)]
+pub struct SortedRecords {
     files: Vec<BufReader<File>>,
     memory: Memory,
     /// The next record of each source that has one, after its first bytes. The source behind the
@@ -152,7 +161,11 @@ impl SortedRecords {
     }
 
     /// Returns the next record.
-    pub(crate) fn next(&mut self) -> io::Result<Option<&[u8]>> {
+    ///
+    /// # Errors
+    /// Any error of the operating system.
+    #[expect(clippy::should_implement_trait, reason = "it lends each record until the next one")]
+    pub fn next(&mut self) -> io::Result<Option<&[u8]>> {
         let Some(mut first) = self.heads.peek_mut() else { return Ok(None) };
         let Reverse((first_bytes, record, source)) = &mut *first;
         // The space of the former record takes the next one of the source.

@@ -9,6 +9,7 @@ use headcount_domain::ids::ProjectId;
 
 use super::error::{ScanError, check};
 use super::helpers::ScanHelpers;
+use super::record_sort::RecordSorter;
 use super::spill_dir::SpillDir;
 use super::turns::{NodeScans, ScanTurns};
 use super::views::start_views;
@@ -93,8 +94,15 @@ impl Scans {
     }
 
     /// Where temporary files of scans are.
-    pub(crate) fn scratch(&self) -> &SpillDir {
+    #[must_use]
+    pub fn scratch(&self) -> &SpillDir {
         &self.scratch
+    }
+
+    /// Returns a sorter that keeps a part of a scan's memory, and the rest in temporary files.
+    #[must_use]
+    pub fn sorter(&self, part: usize) -> RecordSorter {
+        RecordSorter::new(&self.scratch, self.sort_bytes / part)
     }
 
     /// Returns the figures about kept answers.

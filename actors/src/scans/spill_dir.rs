@@ -11,19 +11,23 @@ const BUFFER_BYTES: usize = 16 << 10;
 
 /// The directory for temporary files of scans, and how much was written to them.
 #[derive(Debug, Clone)]
-pub(crate) struct SpillDir {
+pub struct SpillDir {
     dir: PathBuf,
     written: Arc<AtomicU64>,
 }
 
 impl SpillDir {
     /// Creates files in `dir`.
-    pub(crate) fn new(dir: &Path) -> Self {
+    #[must_use]
+    pub fn new(dir: &Path) -> Self {
         Self { dir: dir.to_owned(), written: Arc::default() }
     }
 
     /// Creates an unnamed file, which is gone once it is closed.
-    pub(crate) fn create(&self) -> io::Result<SpillWriter> {
+    ///
+    /// # Errors
+    /// Any error of the operating system.
+    pub fn create(&self) -> io::Result<SpillWriter> {
         let file = File::unnamed(&self.dir)?;
         Ok(SpillWriter { out: BufWriter::with_capacity(BUFFER_BYTES, file), bytes: 0, written: Arc::clone(&self.written) })
     }
@@ -35,20 +39,28 @@ impl SpillDir {
 }
 
 /// Writes a temporary file.
-pub(crate) struct SpillWriter {
+#[derive(Debug)]
+pub struct SpillWriter {
     out: BufWriter<File>,
     bytes: u64,
     written: Arc<AtomicU64>,
 }
 
 impl SpillWriter {
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+    /// Writes bytes.
+    ///
+    /// # Errors
+    /// Any error of the operating system.
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.bytes += bytes.len() as u64;
         self.out.write_all(bytes)
     }
 
     /// Returns the file, whose position is at its end.
-    pub(crate) fn finish(self) -> io::Result<File> {
+    ///
+    /// # Errors
+    /// Any error of the operating system.
+    pub fn finish(self) -> io::Result<File> {
         self.written.fetch_add(self.bytes, Ordering::Relaxed);
         self.out.into_inner().map_err(io::IntoInnerError::into_error)
     }

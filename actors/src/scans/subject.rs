@@ -20,18 +20,12 @@ use super::sealed_group::SealedGroup;
 use super::shared::Scans;
 use crate::history::{HistoryPart, HistoryPiece, SealedColumns};
 use crate::shard::AskError;
+use crate::subject::SubjectEvents;
 
 /// About how many bytes of events a page has.
 const PAGE_BYTES: usize = 4 << 20;
 /// How long events are read for a page: an answer has to come in time, whether or not it has any.
 const PAGE_TIME: Duration = Duration::from_secs(10);
-
-/// Some events of a subject, encoded as they are recorded.
-pub(crate) struct SubjectPage {
-    pub(crate) events: Vec<(Position, Vec<u8>)>,
-    /// The page has all events up to this position.
-    pub(crate) reached: Position,
-}
 
 /// Takes the events of a page.
 struct PageSink {
@@ -66,7 +60,7 @@ impl Scans {
         project: ProjectId,
         (after, until): (Position, Position),
         ids: HashSet<RecordKey>,
-    ) -> Result<SubjectPage, AskError> {
+    ) -> Result<SubjectEvents, AskError> {
         let turn = self.node_turns.questions.take(self.questions.organization_of(project)).await?;
         self.scan_with(turn, project, move |mut scan, _| {
             if scan.until < until {
@@ -75,7 +69,7 @@ impl Scans {
             scan.until = until;
             let mut sink = PageSink { ids, events: Vec::new(), bytes: 0, began: Stopwatch::now() };
             let reached = scan.visit_subject(after, &mut sink)?;
-            Ok(SubjectPage { events: sink.events, reached })
+            Ok(SubjectEvents { events: sink.events, reached })
         })
         .await
     }

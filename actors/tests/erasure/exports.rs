@@ -8,12 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_actors::privacy::{
-    PrivacyAuditEvent, PrivacyFailure, PrivacyRequest, PrivacyRequestKind, PrivacyStatus, PrivacySubject,
-};
 use headcount_actors::{Engine, EngineConfig, search_erased};
+use headcount_privacy::{
+    PrivacyAuditEvent, PrivacyFailure, PrivacyRequest, PrivacyRequestKind, PrivacySettings, PrivacyStatus, PrivacySubject,
+    install,
+};
 use headcount_storage::files::switch::{Errno, Plan, Switch};
 
+use super::requests::privacy;
 use super::{Rig, all_files, assert_gone, config, copy, half_sealed};
 
 fn of_zanzibar() -> PrivacySubject {
@@ -22,7 +24,7 @@ fn of_zanzibar() -> PrivacySubject {
 
 impl Rig {
     fn shown(&self, request: &PrivacyRequest) -> Arc<PrivacyRequest> {
-        self.engine.privacy_request(self.organization, &request.id).unwrap()
+        privacy(&self.engine).get(self.organization, &request.id).unwrap()
     }
 
     /// Returns a request once `is_so`.
@@ -40,7 +42,7 @@ impl Rig {
 
     /// Reads the artifact of a completed request.
     fn artifact(&self, request: &PrivacyRequest) -> serde_json::Value {
-        let found = self.engine.open_export(self.organization, &request.id).unwrap();
+        let found = privacy(&self.engine).open_export(self.organization, &request.id).unwrap();
         let mut bytes = vec![0; usize::try_from(found.bytes).unwrap()];
         found.file.read_exact_at(&mut bytes, 0).unwrap();
         serde_json::from_slice(&bytes).unwrap()
@@ -55,9 +57,15 @@ fn is_done(request: &PrivacyRequest) -> bool {
     request.status == PrivacyStatus::Completed
 }
 
+/// Failed attempts follow each other after a while.
+fn pausing(dir: &Path, pause_ms: u64) -> EngineConfig {
+    let settings = PrivacySettings { export_pauses: [Duration::from_millis(pause_ms); 4], ..PrivacySettings::default() };
+    EngineConfig { features: vec![install(settings)], ..config(dir) }
+}
+
 /// Failed attempts follow each other quickly.
 fn quick(dir: &Path) -> EngineConfig {
-    EngineConfig { export_pauses: [Duration::from_millis(1); 4], ..config(dir) }
+    pausing(dir, 1)
 }
 
 impl Rig {
@@ -171,7 +179,7 @@ async fn a_kill_at_each_step_leaves_an_export_to_be_finished() {
     let mut finished = 0;
     for (step, killed) in copies.iter().enumerate() {
         let (what, rig) = (format!("killed at step {step} of {}", copies.len()), rig.open_quick(killed));
-        if rig.engine.privacy_request(rig.organization, &made.id).is_ok() {
+        if privacy(&rig.engine).get(rig.organization, &made.id).is_ok() {
             let done = rig.when(&made, &what, is_done).await;
             assert_whole(&rig.artifact(&done), &what);
             assert!(times(&done, "completed") == 1 && times(&done, "retried") == 0, "{what}: {done:?}");
@@ -210,7 +218,7 @@ async fn a_kill_at_each_step_of_an_erasure_leaves_no_export_of_who_is_erased() {
             (PrivacyStatus::Completed, "artifact_erased"),
             "{what}"
         );
-        if rig.engine.privacy_request(rig.organization, &erasure.id).is_ok() {
+        if privacy(&rig.engine).get(rig.organization, &erasure.id).is_ok() {
             rig.when(&erasure, &what, is_done).await;
         }
         rig.engine.close().await;
@@ -283,7 +291,7 @@ async fn an_export_of_somebody_whose_only_project_was_deleted_is_empty() {
     let made = Rig::new(home.path());
     drop(made.engine.track(made.projects[1], &super::of_user("zanzibar", 1)).await.unwrap());
     made.engine.close().await;
-    let config = EngineConfig { export_pauses: [Duration::from_millis(800); 4], ..config(home.path()) };
+    let config = pausing(home.path(), 800);
     let rig = Rig { engine: Engine::open(config).unwrap(), ..made };
     let switch = Switch::arm(&home.path().join("exports"), Plan { at: 1, failures: 1, errno: Errno::Io, done: false });
     let request = rig.request(PrivacyRequestKind::Export, of_zanzibar()).await.unwrap();

@@ -38,6 +38,7 @@ use headcount_archive::catalog::Catalog;
 use headcount_archive::error::ArchiveError;
 use headcount_common::clock::FixedClock;
 use headcount_control::NewProject;
+use headcount_privacy::PrivacySettings;
 use headcount_storage::files::switch::{Errno, Plan, Switch};
 
 /// 2024-03-01T10:00:00Z
@@ -50,6 +51,7 @@ fn config(dir: &Path) -> EngineConfig {
     config.shards = 2;
     config.min_free_bytes = 0;
     config.log.segment_bytes = 64 << 10;
+    config.features = vec![headcount_privacy::install(PrivacySettings::default())];
     config.clock = Arc::new(FixedClock::at(Instant(BASE_MS + 40 * DAY_MS)));
     config
 }

@@ -3,15 +3,20 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_actors::Engine;
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::queries::{IntakeQuery, LifetimeFigures, RevenueMetricsQuery, TrafficQuery, UniqueUsersQuery};
 use headcount_actors::domain::time::Timezone;
 use headcount_actors::engine::ErasureError;
-use headcount_actors::privacy::{PrivacyAuditEvent, PrivacyRequest, PrivacyRequestKind, PrivacyStatus, PrivacySubject};
+use headcount_privacy::{Privacy, PrivacyAuditEvent, PrivacyRequest, PrivacyRequestKind, PrivacyStatus, PrivacySubject};
 use headcount_storage::files::switch::{Errno, Plan, Switch};
 
 use super::history::{Random, Sent};
 use super::{Rig, assert_gone, copy, half_sealed, sampled, window};
+
+pub(super) fn privacy(engine: &Engine) -> Arc<Privacy> {
+    engine.feature().unwrap()
+}
 
 impl Rig {
     pub(super) async fn request(
@@ -20,14 +25,14 @@ impl Rig {
         subject: PrivacySubject,
     ) -> Result<Arc<PrivacyRequest>, ErasureError> {
         let (engine, organization) = (self.engine.clone(), self.organization);
-        let make = move || engine.make_privacy_request(organization, kind, subject, engine.clock().now());
+        let make = move || privacy(&engine).make(organization, kind, subject, engine.clock().now());
         tokio::task::spawn_blocking(make).await.unwrap()
     }
 
     async fn completed(&self, request: &PrivacyRequest, what: &str) -> Arc<PrivacyRequest> {
         let until = Stopwatch::now() + Duration::from_secs(60);
         loop {
-            let shown = self.engine.privacy_request(self.organization, &request.id).unwrap();
+            let shown = privacy(&self.engine).get(self.organization, &request.id).unwrap();
             if shown.status == PrivacyStatus::Completed {
                 return shown;
             }

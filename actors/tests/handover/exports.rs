@@ -3,13 +3,19 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use headcount_actors::Engine;
 use headcount_actors::domain::ids::{OrganizationId, ProjectId};
-use headcount_actors::engine::DownloadError;
-use headcount_actors::privacy::{PrivacyRequest, PrivacyRequestKind, PrivacyStatus, PrivacySubject};
 use headcount_common::{Documents, home_of, partition_of};
 use headcount_control::PrivacyRequestId;
+use headcount_privacy::{
+    DownloadError, Privacy, PrivacyRequest, PrivacyRequestKind, PrivacySettings, PrivacyStatus, PrivacySubject, install,
+};
 
 use crate::member::{CommonDocuments, Node, SharedLog, origin};
+
+fn privacy(engine: &Engine) -> Arc<Privacy> {
+    engine.feature().unwrap()
+}
 
 fn organization(node: &Node) -> OrganizationId {
     node.engine.registry().organizations()[0].id
@@ -18,10 +24,11 @@ fn organization(node: &Node) -> OrganizationId {
 /// Starts an engine that has the project, and is the home of the organization's privacy requests.
 async fn home(documents: &Arc<CommonDocuments>) -> (Node, ProjectId, tempfile::TempDir) {
     let ((origin, project), log) = (origin().await, Arc::<SharedLog>::default());
-    let (letters, privacy) = (Arc::default(), Arc::<CommonDocuments>::clone(documents) as Arc<dyn Documents>);
-    let shared = (&log, &letters, privacy);
+    let (letters, requests) = (Arc::default(), Arc::<CommonDocuments>::clone(documents) as Arc<dyn Documents>);
+    let shared = (&log, &letters, requests);
     let node = Node::start_sharing(tempfile::tempdir().unwrap(), Some(origin.path()), shared, |config| {
-        config.export_pauses = [Duration::from_millis(10); 4];
+        let settings = PrivacySettings { export_pauses: [Duration::from_millis(10); 4], ..PrivacySettings::default() };
+        config.features = vec![install(settings)];
     });
     let mut partitions = vec![partition_of(project), home_of(organization(&node))];
     partitions.dedup();
@@ -29,7 +36,7 @@ async fn home(documents: &Arc<CommonDocuments>) -> (Node, ProjectId, tempfile::T
         node.take(partition).await;
         node.engine.resume(partition);
     }
-    wait_until("it looks after the requests", || node.engine.is_privacy_home(organization(&node))).await;
+    wait_until("it looks after the requests", || privacy(&node.engine).is_home(organization(&node))).await;
     (node, project, origin)
 }
 
@@ -44,12 +51,12 @@ async fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 async fn exported(node: &Node, user: &str) -> PrivacyRequestId {
     let (engine, organization, subject) = (node.engine.clone(), organization(node), PrivacySubject::UserId(user.to_owned()));
     let now = engine.clock().now();
-    let make = move || engine.make_privacy_request(organization, PrivacyRequestKind::Export, subject, now);
+    let make = move || privacy(&engine).make(organization, PrivacyRequestKind::Export, subject, now);
     tokio::task::spawn_blocking(make).await.unwrap().unwrap().id.clone()
 }
 
 fn shown(node: &Node, id: &PrivacyRequestId) -> Arc<PrivacyRequest> {
-    node.engine.privacy_request(organization(node), id).unwrap()
+    privacy(&node.engine).get(organization(node), id).unwrap()
 }
 
 fn files(node: &Node) -> usize {
@@ -67,7 +74,7 @@ async fn an_export_whose_file_is_missing_is_made_again() {
     node.order(project, 1).await;
     let id = exported(&node, "u1").await;
     wait_until_completed(&node, &id).await;
-    let (expires_at, open) = (shown(&node, &id).expires_at(), || node.engine.open_export(organization(&node), &id));
+    let (expires_at, open) = (shown(&node, &id).expires_at(), || privacy(&node.engine).open_export(organization(&node), &id));
     std::fs::remove_file(node.dir.path().join(format!("exports/{id}.json"))).unwrap();
     let opened = open();
     assert!(matches!(opened, Err(DownloadError::MadeAgain)), "{opened:?}");
@@ -87,5 +94,5 @@ async fn an_export_that_was_completed_without_an_answer_is_made_again_before_any
     wait_until_completed(&node, &id).await;
     assert_eq!(*documents.unanswered.lock(), None);
     wait_until("its file is there", || files(&node) == 1 && shown(&node, &id).status == PrivacyStatus::Completed).await;
-    assert!(node.engine.open_export(organization(&node), &id).unwrap().bytes > 0);
+    assert!(privacy(&node.engine).open_export(organization(&node), &id).unwrap().bytes > 0);
 }

@@ -9,10 +9,10 @@ use headcount_actors::Engine;
 use headcount_actors::domain::ids::{OrganizationId, ProjectId};
 use headcount_actors::domain::time::Instant;
 use headcount_actors::engine::ErasureError;
-use headcount_actors::privacy::{PrivacyRequest, PrivacyRequestKind, PrivacyStatus, PrivacySubject};
 use headcount_common::partition_of;
 use headcount_histories::{History, Rng, Size, Step};
 use headcount_model::Json;
+use headcount_privacy::{Privacy, PrivacyRequest, PrivacyRequestKind, PrivacyStatus, PrivacySubject};
 use serde_json::{Value, json};
 
 use crate::rig::{NOW_MS, Rig};
@@ -20,13 +20,17 @@ use crate::rig::{NOW_MS, Rig};
 /// The tag of questions for events.
 const EVENTS: [u8; 2] = 1023_u16.to_le_bytes();
 
+fn privacy(engine: &Engine) -> Arc<Privacy> {
+    engine.feature().unwrap()
+}
+
 async fn made(
     engine: &Engine,
     organization: OrganizationId,
     subject: PrivacySubject,
 ) -> Result<Arc<PrivacyRequest>, ErasureError> {
     let engine = engine.clone();
-    let make = move || engine.make_privacy_request(organization, PrivacyRequestKind::Export, subject, Instant(NOW_MS));
+    let make = move || privacy(&engine).make(organization, PrivacyRequestKind::Export, subject, Instant(NOW_MS));
     tokio::task::spawn_blocking(make).await.unwrap()
 }
 
@@ -39,14 +43,14 @@ async fn exported(engine: &Engine, organization: OrganizationId, subject: Privac
     };
     let began = Stopwatch::now();
     loop {
-        let shown = engine.privacy_request(organization, &request.id).unwrap();
+        let shown = privacy(engine).get(organization, &request.id).unwrap();
         if shown.status == PrivacyStatus::Completed {
             break;
         }
         assert!(shown.status != PrivacyStatus::Failed && began.elapsed() < Duration::from_secs(60), "{shown:?}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let found = engine.open_export(organization, &request.id).unwrap();
+    let found = privacy(engine).open_export(organization, &request.id).unwrap();
     let mut bytes = vec![0; usize::try_from(found.bytes).unwrap()];
     found.file.read_exact_at(&mut bytes, 0).unwrap();
     let mut artifact: Value = serde_json::from_slice(&bytes).unwrap();
@@ -60,14 +64,14 @@ async fn exported(engine: &Engine, organization: OrganizationId, subject: Privac
 }
 
 fn home(rig: &Rig) -> &Engine {
-    if rig.a.is_privacy_home(rig.organization) { &rig.a } else { &rig.b }
+    if privacy(&rig.a).is_home(rig.organization) { &rig.a } else { &rig.b }
 }
 
 /// Compares the home's export of a person with the third node's. Returns the number of events.
 async fn compare(rig: &Rig, subject: &PrivacySubject, of: &str) -> usize {
     let expected = exported(&rig.single, rig.organization, subject.clone()).await;
     let home = home(rig);
-    assert!(home.is_privacy_home(rig.organization), "one of both is the home");
+    assert!(privacy(home).is_home(rig.organization), "one of both is the home");
     let found = exported(home, rig.organization, subject.clone()).await;
     assert!(found == expected, "{of}: the home exports {subject:?} as {found:?} instead of {expected:?}");
     expected.map_or(0, |artifact| artifact["events"].as_array().unwrap().len())

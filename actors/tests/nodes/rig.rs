@@ -106,6 +106,7 @@ fn config(dir: &Path) -> EngineConfig {
     config.clock = Arc::new(FixedClock::at(Instant(NOW_MS)));
     // A small number, so that some lists need several answers.
     config.max_active_identities = 4;
+    config.features = vec![headcount_privacy::install(headcount_privacy::PrivacySettings::default())];
     config
 }
 

@@ -2,7 +2,15 @@
 
 use headcount_control::{Capability, MAX_RATE_LIMIT, Role, Scope};
 use headcount_domain::names::NamedValues;
-use utoipa::openapi::schema::{Array, ArrayBuilder, Object, ObjectBuilder, Type};
+use utoipa::openapi::schema::{Array, ArrayBuilder, Object, ObjectBuilder, SchemaType, Type};
+
+use super::own_schema;
+
+/// The schema of any JSON.
+#[derive(Debug)]
+pub struct AnyJson;
+
+own_schema!(AnyJson, ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some("Any JSON.")).into());
 
 fn one_of(names: impl IntoIterator<Item = impl Into<String>>) -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names.into_iter().map(Into::into)))

@@ -7,9 +7,8 @@ use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpResponse, HttpResponseBuilder};
 use headcount_actors::admission_gate;
-use headcount_actors::engine::{DownloadError, ErasureError};
+use headcount_actors::engine::ErasureError;
 use headcount_actors::ingest::Refusal;
-use headcount_actors::privacy::ArtifactGone;
 use headcount_actors::{AskError, TrackError};
 use headcount_common::ControlError;
 use headcount_common::nodes::AskNodeError;
@@ -406,24 +405,6 @@ impl From<ErasureError> for ApiError {
             }
             ErasureError::Registry(error) => error.into(),
         }
-    }
-}
-
-impl From<DownloadError> for ApiError {
-    fn from(error: DownloadError) -> Self {
-        let code = match error {
-            DownloadError::Unknown => return Self::not_found("artifact"),
-            DownloadError::Elsewhere | DownloadError::MadeAgain => return Self::overloaded(error.to_string()),
-            DownloadError::NotReady => ErrorCode::ExportNotReady,
-            DownloadError::Failed(_) => ErrorCode::ExportFailed,
-            DownloadError::Gone(ArtifactGone::Expired) => ErrorCode::ArtifactExpired,
-            DownloadError::Gone(ArtifactGone::Erased) => ErrorCode::ArtifactErased,
-            DownloadError::Unreadable(error) => {
-                tracing::error!(%error, "an artifact can't be read");
-                return Self::internal();
-            }
-        };
-        Self::new(code, error.to_string())
     }
 }
 

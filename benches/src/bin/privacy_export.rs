@@ -6,11 +6,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a benchmark: a panic is a failure")]
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use headcount_actors::ingest::{Field, NewEvent};
-use headcount_actors::privacy::{PrivacyRequestKind, PrivacyStatus, PrivacySubject};
 use headcount_actors::{Engine, EngineConfig};
+use headcount_privacy::{Privacy, PrivacyRequestKind, PrivacySettings, PrivacyStatus, PrivacySubject, install};
 
 /// The allocator of the `headcount` binary.
 #[global_allocator]
@@ -38,6 +39,10 @@ fn memory_mib(name: &str) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1_024
 }
 
+fn privacy(engine: &Engine) -> Arc<Privacy> {
+    engine.feature().unwrap()
+}
+
 fn main() {
     headcount_allocator::configure();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -49,7 +54,11 @@ async fn run() {
     let theirs = arguments.next().unwrap_or(1_000_000);
     let (others, memory_mib_budget) = (arguments.next().unwrap_or(theirs), arguments.next().unwrap_or(128));
     let dir = std::env::temp_dir().join(format!("headcount-export-bench-{}", std::process::id()));
-    let config = || EngineConfig { memory_bytes: memory_mib_budget << 20, ..EngineConfig::new(&dir) };
+    let config = || EngineConfig {
+        memory_bytes: memory_mib_budget << 20,
+        features: vec![install(PrivacySettings::default())],
+        ..EngineConfig::new(&dir)
+    };
     let engine = Engine::open(config()).unwrap();
     let initial = engine.registry().initialize(engine.clock().now()).unwrap();
     for (count, is_theirs) in [(others, false), (theirs, true)] {
@@ -67,14 +76,14 @@ async fn run() {
     let (maker, now, organization) = (engine.clone(), engine.clock().now(), initial.organization_id);
     let make = move || {
         let subject = PrivacySubject::UserId("ada".to_owned());
-        maker.make_privacy_request(organization, PrivacyRequestKind::Export, subject, now).unwrap()
+        privacy(&maker).make(organization, PrivacyRequestKind::Export, subject, now).unwrap()
     };
     let id = tokio::task::spawn_blocking(make).await.unwrap().id.clone();
-    while engine.privacy_request(organization, &id).unwrap().status != PrivacyStatus::Completed {
+    while privacy(&engine).get(organization, &id).unwrap().status != PrivacyStatus::Completed {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     let (took, after) = (began.elapsed(), memory_mib("VmHWM"));
-    let bytes = engine.open_export(organization, &id).unwrap().bytes;
+    let bytes = privacy(&engine).open_export(organization, &id).unwrap().bytes;
     println!("{theirs} events of {} in {took:.1?}: an artifact of {} MiB", theirs + others, bytes >> 20);
     println!("peak memory: {before} MiB before, {after} MiB while it was made");
     engine.close().await;

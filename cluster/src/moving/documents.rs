@@ -18,7 +18,7 @@ pub(super) fn record(
     positions: &PositionMap,
     (runtime, connection, replicas): (&Handle, &Connection, usize),
 ) -> Result<usize, MoveError> {
-    let cursors = BrokerValues::of_webhooks(runtime, connection, replicas);
+    let cursors = BrokerValues::of_documents(runtime, connection, replicas);
     let mut count = 0;
     for (kind, documents) in source.documents(positions, cursors.max_bytes())? {
         // Written first. Without them, all notifications would be sent again.

@@ -120,8 +120,7 @@ impl DocumentStores for ClusterStores {
         Ok(Arc::new(CopiedDocuments::new(self.documents(kind)?, &kind_dir(data_dir, kind))?))
     }
 
-    /// Only one kind has values.
     fn values(&self, _: &'static str) -> io::Result<Arc<dyn SharedValues>> {
-        Ok(Arc::new(BrokerValues::of_webhooks(&self.runtime, &self.connection, self.replicas)))
+        Ok(Arc::new(BrokerValues::of_documents(&self.runtime, &self.connection, self.replicas)))
     }
 }

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use headcount_actors::domain::ids::OrganizationId;
-use headcount_actors::engine::{DownloadError, ErasureError};
+use headcount_actors::engine::ErasureError;
 use headcount_actors::ingest::NewEvent;
-use headcount_actors::privacy::{PrivacyQuery, PrivacyRequest, PrivacyRequestKind, PrivacyStatus, PrivacySubject};
 use headcount_actors::{Engine, EngineConfig};
 use headcount_common::nodes::{AskNode, AskNodeError, NodeAnswer, NodeCall};
 use headcount_common::{PARTITIONS, home_of};
 use headcount_control::{PrivacyRequestId, RegistryError};
+use headcount_privacy::{
+    DownloadError, Privacy, PrivacyQuery, PrivacyRequest, PrivacyRequestKind, PrivacySettings, PrivacyStatus, PrivacySubject,
+    install,
+};
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -36,10 +39,15 @@ fn join(cluster: &Cluster, ways: &Arc<Ways>, name: &str) -> ClusterNode {
     let asks = Arc::clone(ways) as Arc<dyn AskNode>;
     let node = cluster.join_with(name, |config: &mut EngineConfig| {
         config.ask_node = Some(asks);
-        config.export_pauses = [Duration::from_millis(100); 4];
+        let settings = PrivacySettings { export_pauses: [Duration::from_millis(100); 4], ..PrivacySettings::default() };
+        config.features = vec![install(settings)];
     });
     ways.0.lock().insert(format!("http://{name}"), node.engine.clone());
     node
+}
+
+fn privacy(engine: &Engine) -> Arc<Privacy> {
+    engine.feature().unwrap()
 }
 
 fn organization(node: &ClusterNode) -> OrganizationId {
@@ -48,12 +56,12 @@ fn organization(node: &ClusterNode) -> OrganizationId {
 
 /// The index of the node that works on the requests.
 fn home(nodes: &[ClusterNode]) -> Option<usize> {
-    nodes.iter().position(|node| node.engine.is_privacy_home(organization(node)))
+    nodes.iter().position(|node| privacy(&node.engine).is_home(organization(node)))
 }
 
 fn made(node: &ClusterNode, user: &str) -> Result<Arc<PrivacyRequest>, ErasureError> {
     let (engine, organization, subject) = (node.engine.clone(), organization(node), PrivacySubject::UserId(user.to_owned()));
-    let make = move || engine.make_privacy_request(organization, PrivacyRequestKind::Export, subject, NOW);
+    let make = move || privacy(&engine).make(organization, PrivacyRequestKind::Export, subject, NOW);
     node.block_on(async { tokio::task::spawn_blocking(make).await.unwrap() })
 }
 
@@ -73,12 +81,12 @@ fn exported(nodes: &[ClusterNode], user: &str) -> PrivacyRequestId {
 
 fn shown(nodes: &[ClusterNode], id: &PrivacyRequestId) -> Option<Arc<PrivacyRequest>> {
     let node = &nodes[home(nodes)?];
-    node.engine.privacy_request(organization(node), id).ok()
+    privacy(&node.engine).get(organization(node), id).ok()
 }
 
 /// The artifact of a completed request; `None` if it is not completed, or not here.
 fn artifact(node: &ClusterNode, id: &PrivacyRequestId) -> Option<Value> {
-    match node.engine.open_export(organization(node), id) {
+    match privacy(&node.engine).open_export(organization(node), id) {
         Ok(found) => {
             let mut bytes = vec![0; usize::try_from(found.bytes).unwrap()];
             found.file.read_exact_at(&mut bytes, 0).unwrap();
@@ -143,9 +151,9 @@ fn an_export_is_the_business_of_its_home_and_of_the_next_one() {
     let at = home(&nodes).unwrap();
     assert!((0..3).all(|node| pieces(&nodes[node]) == usize::from(node == at)), "one node has the artifact");
     // The other nodes answer that they have nothing, and make nothing.
-    for node in nodes.iter().filter(|node| !node.engine.is_privacy_home(organization(node))) {
+    for node in nodes.iter().filter(|node| !privacy(&node.engine).is_home(organization(node))) {
         let query = PrivacyQuery { limit: 10, ..PrivacyQuery::default() };
-        assert!(matches!(node.engine.privacy_requests(organization(node), &query), Err(RegistryError::Storage(_))));
+        assert!(matches!(privacy(&node.engine).page(organization(node), &query), Err(RegistryError::Storage(_))));
         assert!(matches!(made(node, "u3"), Err(ErasureError::Registry(RegistryError::Storage(_)))));
     }
     // It hands the organization over while another export is made.
@@ -160,7 +168,7 @@ fn an_export_is_the_business_of_its_home_and_of_the_next_one() {
     assert!(home_of(organization(&nodes[0])) < PARTITIONS);
     // The former home has nothing left once it has come back, whatever it had.
     std::fs::write(data.join(format!("exports/{first}.json")), "of a former time").unwrap();
-    let again = cluster.rejoin(name, dir, |_| {});
+    let again = cluster.rejoin(name, dir, |config| config.features = vec![install(PrivacySettings::default())]);
     assert_eq!(pieces(&again), 0);
     again.stop();
     // A killed node leaves no earlier states of requests: each request is one message, and so is

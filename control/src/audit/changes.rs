@@ -73,8 +73,7 @@ pub(crate) fn changes_of(state: &State, record: &ControlRecord) -> Vec<Audited> 
             | ControlRecord::BuildRunChanged { .. }
             | ControlRecord::SessionBegun(_)
             | ControlRecord::SessionEnded { .. }
-            | ControlRecord::CompanyProfileChanging { .. }
-            | ControlRecord::WebhookChanging { .. },
+            | ControlRecord::DocumentChanging { .. },
             _,
         )
         | (_, None) => Vec::new(),

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use headcount_actors::{EngineParts, Feature, FeatureFigure, InstallFeature, MovedDocuments, PositionMap, PropagateChange};
+use headcount_actors::{
+    BackedUpControl, EngineParts, Feature, FeatureFigure, InstallFeature, MovedDocuments, PositionMap, PropagateChange,
+};
 use headcount_common::local::{item_names, kind_dir};
 use headcount_common::{ControlError, PARTITIONS};
 use headcount_control::{Author, BuildError, BuildRun, BuildRunId, RegistryError};
@@ -41,7 +43,7 @@ pub struct Profiles {
 /// Makes company profiles a feature of an engine.
 #[must_use]
 pub fn install(settings: BuildSettings) -> InstallFeature {
-    Arc::new(move |parts| Ok(Arc::new(Profiles::open(parts.clone(), settings.clone())?)))
+    Arc::new(move |parts, _| Ok(Arc::new(Profiles::open(parts.clone(), settings.clone())?)))
 }
 
 impl Profiles {
@@ -179,7 +181,7 @@ struct CopiedProfiles {
 }
 
 impl MovedDocuments for CopiedProfiles {
-    fn write(&self, data_dir: &Path, _: &dyn Fn(ProjectId) -> bool, _: &PositionMap) -> io::Result<()> {
+    fn write(&self, data_dir: &Path, _: &BackedUpControl<'_>, _: &PositionMap) -> io::Result<()> {
         self.store.follow().map_err(io::Error::other)?;
         let (from, to) = (kind_dir(&self.data_dir, KIND), kind_dir(data_dir, KIND));
         create_private_dir(&to)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use headcount_common::{ControlError, DocumentSet, Documents, follow_made};
-use headcount_control::{AuditAction, Author, CompanyProfileId, PlannedChange, Registry, RegistryError, TargetType};
+use headcount_control::{AuditAction, Author, CompanyProfileId, PlannedChange, Registry, RegistryError, TargetType, check_room};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 use parking_lot::{Mutex, RwLock};
@@ -223,11 +223,7 @@ impl CompanyProfiles {
 
     /// Checks that there is room for another profile.
     pub(crate) fn check_room(&self, organization: OrganizationId) -> Result<(), RegistryError> {
-        if self.count(organization) < MAX_COMPANY_PROFILES {
-            return Ok(());
-        }
-        let message = format!("there are {MAX_COMPANY_PROFILES} company profiles; there can be no more");
-        Err(RegistryError::Conflict { code: "limit_reached", message })
+        check_room(self.count(organization), MAX_COMPANY_PROFILES, "company profiles")
     }
 
     /// Checks that no other profile of the organization has the website.

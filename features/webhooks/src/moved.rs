@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use headcount_actors::{Feature as _, MovedDocument, MovedDocuments, MovedKind, PositionMap};
+use headcount_actors::{BackedUpControl, Feature as _, MovedDocument, MovedDocuments, MovedKind, PositionMap};
 use headcount_common::local::{ReadItems, kind_dir, read_items, write_items};
 use headcount_common::{ControlError, DocumentItem as _, checked_json};
 use headcount_control::WebhookId;
@@ -117,9 +117,9 @@ impl MovedDocuments for MovedWebhooks {
         self.0.iter().map(documents).collect()
     }
 
-    fn write(&self, data_dir: &Path, is_wanted: &dyn Fn(ProjectId) -> bool, positions: &PositionMap) -> io::Result<()> {
+    fn write(&self, data_dir: &Path, control: &BackedUpControl<'_>, positions: &PositionMap) -> io::Result<()> {
         let dir = kind_dir(data_dir, KIND);
-        self.0.iter().filter(|moved| is_wanted(moved.webhook.project)).try_for_each(|moved| {
+        self.0.iter().filter(|moved| (control.has_project)(moved.webhook.project)).try_for_each(|moved| {
             let (webhook, progress) = moved.moved(positions);
             write_items(&dir, [(&webhook.id, &progress)])?;
             write_items(&dir, [(&webhook.id, &webhook)])
@@ -178,7 +178,8 @@ mod tests {
         positions.pass(ProjectId(2), &[16_384, 24_576, 24_577], 7);
         positions.finish();
         let dir = tempfile::tempdir().unwrap();
-        moved.write(dir.path(), &|_| true, &positions).unwrap();
+        let all = BackedUpControl { has_project: &|_| true, has_organization: &|_| true, erasures: &[] };
+        moved.write(dir.path(), &all, &positions).unwrap();
         let (read, unreadable) = MovedWebhook::read_all(dir.path()).unwrap();
         let MovedWebhook { webhook, progress } = &read[0];
         assert_eq!((read.len(), unreadable, webhook.created_after, progress.done, progress.reflected), (1, 0, 2, 8, 0));

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use headcount_actors::{EngineParts, Feature as _, InstallFeature};
 use headcount_common::{ControlError, DocumentSet, NOT_HERE, PARTITIONS, SharedValues, partition_of};
-use headcount_control::{AuditAction, AuditTarget, Author, RegistryError, Secret, TargetType, WebhookId};
+use headcount_control::{AuditAction, AuditTarget, Author, RegistryError, Secret, TargetType, WebhookId, check_room};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
@@ -87,7 +87,7 @@ pub struct Webhooks {
 #[must_use]
 pub fn install(settings: WebhookSettings) -> InstallFeature {
     let settings = Arc::new(settings);
-    Arc::new(move |parts| Ok(Arc::new(Webhooks::open(parts.clone(), Arc::clone(&settings))?)))
+    Arc::new(move |parts, _| Ok(Arc::new(Webhooks::open(parts.clone(), Arc::clone(&settings))?)))
 }
 
 impl Webhooks {
@@ -161,10 +161,7 @@ impl Webhooks {
         };
         self.make(author, || {
             let count = self.held.read().all().filter(|held| held.webhook.organization == organization).count();
-            if count >= MAX_WEBHOOKS {
-                let message = format!("there are {MAX_WEBHOOKS} webhooks; there can be no more");
-                return Err(RegistryError::Conflict { code: "limit_reached", message });
-            }
+            check_room(count, MAX_WEBHOOKS, "webhooks")?;
             Ok(Webhook::plan(AuditAction::WebhookCreated, None, Some(webhook.clone())))
         })?;
         self.notified(webhook.project);

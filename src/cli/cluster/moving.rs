@@ -61,7 +61,7 @@ fn text(MovedIn { cluster, moved }: &MovedIn, data_dir: &Path) -> String {
         lines.push(format!("moved in as files: the archives of {projects_with_files} projects whose retention removed events"));
     }
     if *documents > 0 {
-        lines.push(format!("moved in: {documents} company profiles, privacy requests and webhooks"));
+        lines.push(format!("moved in: {documents} {}", features::MOVED_NAMES));
     }
     lines.extend(stayed(left_behind));
     lines.push(format!("Copy {}/keys/hash.key into `keys` of the data directory of each other node.", data_dir.display()));

@@ -5,7 +5,6 @@
 //! there, this process starts one and stops it at the end.
 
 mod managed_server;
-mod privacy;
 
 use std::process::ExitCode;
 
@@ -14,7 +13,6 @@ use headcount_api::command::failure::Failure;
 use headcount_api::command::{CommonFlags, ManageArgs, ManagementCommand};
 
 use crate::config::Settings;
-pub(crate) use privacy::PrivacyCommand;
 
 /// Runs a command with subcommands.
 pub(crate) fn run<C: Subcommand + ManagementCommand>(settings: &Settings, args: &ManageArgs<C>) -> Result<ExitCode, Failure> {

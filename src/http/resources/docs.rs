@@ -9,8 +9,8 @@ use flate2::read::GzDecoder;
 use headcount_api::call::{Answer, Handler};
 use headcount_api::endpoint::*;
 use headcount_api::extract::encoding::takes_gzip;
+use headcount_api::openapi::schemas::AnyJson;
 use headcount_api::routes::Router;
-use utoipa::openapi::schema::{ObjectBuilder, SchemaType};
 
 const PAGE: &str = include_str!("../docs/index.html");
 /// The files of the page, packed with gzip.
@@ -26,11 +26,6 @@ enum Packed {
     Plain(&'static [u8]),
     Gzip(&'static [u8]),
 }
-
-/// The schema of any JSON.
-pub(crate) struct AnyJson;
-
-own_schema!(AnyJson, ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some("Any JSON.")).into());
 
 /// This document: every operation, in OpenAPI 3.1.
 #[utoipa::path(

@@ -17,7 +17,7 @@ pub struct Crate {
 }
 
 /// The crates of the product.
-pub const CRATES: [Crate; 20] = [
+pub const CRATES: [Crate; 21] = [
     Crate { src: "allocator/src/", root: "lib.rs" },
     Crate { src: "scheduling/src/", root: "lib.rs" },
     Crate { src: "suffixes/src/", root: "lib.rs" },
@@ -35,6 +35,7 @@ pub const CRATES: [Crate; 20] = [
     Crate { src: "features/organization/src/", root: "lib.rs" },
     Crate { src: "features/questions/src/", root: "lib.rs" },
     Crate { src: "features/upkeep/src/", root: "lib.rs" },
+    Crate { src: "features/privacy/src/", root: "lib.rs" },
     Crate { src: "features/profiles/src/", root: "lib.rs" },
     Crate { src: "features/webhooks/src/", root: "lib.rs" },
     Crate { src: "src/", root: "lib.rs" },

@@ -15,8 +15,8 @@ use super::error::NodesBackupError;
 use super::hold::FirstBasesHold;
 use super::questions::{PartitionEnd, PartitionEndQuestion};
 use crate::backup::{BackupFailure, MadeDirectory};
-use crate::engine::exporting::asked_patiently;
 use crate::engine::handle::Engine;
+use crate::engine::subjects::asked_patiently;
 use crate::feature::MovedDocuments;
 
 /// The number of partitions asked for their ends at once. A partition that moves takes a while, and

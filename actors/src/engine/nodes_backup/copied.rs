@@ -23,7 +23,7 @@ use super::begin::NodesBackup;
 use super::error::NodesBackupError;
 use super::questions::{SealedList, SealedListQuestion};
 use crate::backup::BackupFailure;
-use crate::engine::exporting::ask_patiently;
+use crate::engine::subjects::ask_patiently;
 
 const ARCHIVE_DIR: &str = "archive";
 /// The number and minimum duration of attempts to read a list while its files are being replaced.

@@ -11,11 +11,10 @@ use super::copied::CopiedProjects;
 use super::error::NodesBackupError;
 use super::questions::{PartitionEvents, PartitionEventsQuestion, PartitionRecord};
 use crate::backup::NewLog;
-use crate::engine::exporting::ask_patiently;
+use crate::engine::subjects::ask_patiently;
 use crate::event_codec::{self, LogRecord};
-use crate::feature::MovedDocuments;
+use crate::feature::BackedUpControl;
 use crate::position_map::PositionMap;
-use crate::privacy;
 use crate::shard::AskError;
 
 /// Receives events, and writes them to the backup.
@@ -44,18 +43,17 @@ impl NodesBackup {
         let copied = self.copy_projects(&mut writer, is_over)?;
         let (last, positions) = self.write_events(&mut writer, &copied, is_over)?;
         // Read before the control data, which then have all erasures of the requests.
-        let requests = self.engine.inner.privacy.now()?;
+        self.documents.iter().try_for_each(|documents| documents.refresh())?;
         let later = self.engine.registry().moment()?;
-        let dir = self.directory.path();
+        let (dir, left) = (self.directory.path(), later.projects());
         let erasures: Vec<Erasure> = later.erasures().cloned().collect();
-        let mut requests = privacy::fitted_to(requests, &erasures);
-        requests.retain(|request| later.has_organization(request.organization));
-        let written = privacy::write_backed_up(dir, &requests);
-        written.map_err(NodesBackupError::io("write the privacy requests to", dir))?;
-        let left = later.projects();
+        let control = BackedUpControl {
+            has_project: &|project| left.contains(&project),
+            has_organization: &|organization| later.has_organization(organization),
+            erasures: &erasures,
+        };
         // After the control data, which features may have to agree with.
-        let write = |documents: &dyn MovedDocuments| documents.write(dir, &|project| left.contains(&project), &positions);
-        let written = self.documents.iter().try_for_each(|documents| write(&**documents));
+        let written = self.documents.iter().try_for_each(|documents| documents.write(dir, &control, &positions));
         written.map_err(NodesBackupError::io("write the documents of features to", dir))?;
         drop(Registry::create_from(dir, &self.control_records(&later, last, &copied.until)?)?);
         self.directory.pass_on(self.engine.data_dir(), last, &mut writer)?;
@@ -94,10 +92,7 @@ impl NodesBackup {
         if is_over() {
             return Err(NodesBackupError::Stopped);
         }
-        let inner = &self.engine.inner;
-        // Twice the minimum for events, like exports.
-        let least = inner.config.min_free_bytes.saturating_mul(2).saturating_add(bytes);
-        if inner.admission.disk.free_bytes() < least { Err(NodesBackupError::DiskFull) } else { Ok(()) }
+        if self.engine.inner.admission.disk.has_spare(bytes) { Ok(()) } else { Err(NodesBackupError::DiskFull) }
     }
 }
 

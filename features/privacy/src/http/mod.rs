@@ -1,0 +1,5 @@
+//! The endpoints below `/privacy-requests`.
+
+mod artifact;
+pub(crate) mod download;
+pub(crate) mod requests;
