@@ -72,11 +72,11 @@ pub mod verify;
 pub use archiver::{ArchivePolicy, Sealed};
 pub use clock_guard::{ClockJump, ClockState, ConfirmClockError};
 pub use engine::{
-    AdoptError, Adoption, AskError, Common, Engine, EngineConfig, Installation, LogSink, OpenError, ProjectIntake, ReindexError,
-    Reindexed, RemainsError, SealError, SegmentRequest, StartCommit, Vitals, reindex, search_erased, verify_directory,
+    AdoptError, Adoption, AskError, Common, Engine, EngineConfig, Installation, LogSink, OpenError, Partitions, ReindexError,
+    Reindexed, RemainsError, RunningEngine, SealError, StartCommit, Vitals, reindex, search_erased, verify_directory,
 };
 #[cfg(feature = "cluster")]
-pub use engine::{NodesBackup, NodesBackupError};
+pub use engine::{NodesBackup, NodesBackupError, SavedPositions};
 pub use erased_search::{ErasedFinding, ErasedSearch};
 pub use feature::{
     Feature, FeatureFigure, InstallFeature, MovedDocument, MovedDocuments, MovedKind, PropagateChange, ReadDocuments,
@@ -84,7 +84,7 @@ pub use feature::{
 pub use geo::GeoError;
 pub use headcount_domain as domain;
 pub use import_mark::ImportMark;
-pub use ingest::{QuotaExceeded, Ticket, TrackError, Tracker};
+pub use ingest::{Admission, Ingest, ProjectIntake, QuotaExceeded, SegmentRequest, Ticket, TrackError, Tracker};
 pub use intake_counts::{DropCounts, RepairCounts};
 pub use live::{LiveEnd, LiveFigures, LiveFrame, LiveMinute, LiveNotification, LiveState, LiveWatch, MAX_WATCHES};
 #[cfg(feature = "cluster")]

@@ -7,7 +7,7 @@
 //!
 //! The owner of the project's partition does this (ADR 13). In a cluster, it also removes the
 //! archive from the shared place, and other machines remove the data on their own disks
-//! (`engine/remains.rs`).
+//! (`engine/partitions/remains.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

@@ -6,7 +6,7 @@
 //! the shared data: states, files and bases, the published state. A record confirms this for each
 //! project. From then on, only the log has the identity. When the log has lost it, too, a second
 //! record ends the erasure in the project. A new owner continues after the last record. Other
-//! machines remove the data on their own disks (`engine/remains.rs`).
+//! machines remove the data on their own disks (`engine/partitions/remains.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant as Stopwatch};

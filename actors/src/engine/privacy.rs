@@ -306,7 +306,7 @@ impl Engine {
             let mut is_first = true;
             loop {
                 let Some(inner) = engine.upgrade() else { return };
-                if inner.admission.is_closing() {
+                if inner.parts.is_closing() {
                     return;
                 }
                 let advance = move || Self { inner }.advance_privacy_requests(is_first);

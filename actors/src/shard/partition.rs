@@ -29,7 +29,7 @@ use crate::fault;
 use crate::history::PieceOrigin;
 
 /// Partitions by number.
-pub(super) type Partitions = BTreeMap<u16, Partition>;
+pub(super) type PartitionMap = BTreeMap<u16, Partition>;
 
 /// A checkpoint that has begun.
 pub(crate) struct Begun {

@@ -101,7 +101,7 @@ impl Course {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::Acquire) || self.engine.inner.admission.is_closing()
+        self.is_over.load(Ordering::Acquire) || self.engine.is_closing()
     }
 
     /// Whether exports may use more of the disk. They leave twice of what events need, so that an

@@ -92,7 +92,7 @@ impl Engine {
         self.scans
             .run_for_backup(move |cancelled| {
                 engine.check_knows(question.applied)?;
-                let last = engine.inner.history.last_position(question.partition);
+                let last = engine.scans.history.last_position(question.partition);
                 Ok(PartitionEnd { last, with_bases: engine.projects_with_bases(question.partition, cancelled)? })
             })
             .await
@@ -114,9 +114,9 @@ impl Engine {
     pub(super) fn check_knows(&self, applied: u64) -> Result<(), AskError> {
         let failed = |error: RegistryError| no_answer(error);
         if self.registry().applied().map_err(failed)? < applied {
-            self.follow().map_err(failed)?;
+            self.partitions.follow().map_err(failed)?;
         }
-        self.follow_erasures().map_err(failed)?;
+        self.partitions.follow_erasures().map_err(failed)?;
         match self.registry().applied().map_err(failed)? < applied {
             true => Err(no_answer("the node does not know yet what is erased")),
             false => Ok(()),
@@ -126,7 +126,7 @@ impl Engine {
     /// Returns the projects of a partition that have a base, since some of their events may have
     /// been removed.
     fn projects_with_bases(&self, partition: u16, cancelled: &AtomicBool) -> Result<Vec<ProjectId>, AskError> {
-        let sealed = self.inner.archives.of(partition);
+        let sealed = self.partitions.archives.of(partition);
         let mut with_bases = Vec::new();
         let projects = sealed.catalog();
         for (project, last) in projects.projects().filter(|(project, _)| partition_of(*project) == partition) {
@@ -146,7 +146,7 @@ impl Engine {
     /// Returns the sealed part of the events in question, if the first of them are sealed.
     fn sealed_part(&self, question: &PartitionEventsQuestion) -> Option<PartitionEvents> {
         let PartitionEventsQuestion { partition, after, until, .. } = *question;
-        let catalog = self.inner.archives.of(partition).catalog();
+        let catalog = self.partitions.archives.of(partition).catalog();
         let is_its = |project: ProjectId| partition_of(project) == partition;
         let sealed = catalog.sealed_until_of(is_its).min(until);
         let projects = || catalog.projects().filter(|(project, last)| is_its(*project) && *last > after);
@@ -161,13 +161,13 @@ impl Engine {
         {
             return Ok(sealed);
         }
-        if self.inner.history.last_position(partition) < until {
+        if self.scans.history.last_position(partition) < until {
             return Err(no_answer("the node does not know yet what was recorded"));
         }
-        let (dead, records) = (&*self.inner.dead, Vec::new());
+        let (dead, records) = (&*self.partitions.dead, Vec::new());
         let mut page = PartitionPage { question, dead, cancelled, records, bytes: 0, reached: after, ended: None };
         let wanted = Wanted { partition, project, after, until, days: None };
-        self.inner.history.read(&[wanted], &mut |piece| page.take(piece)).map_err(no_answer)?;
+        self.scans.history.read(&[wanted], &mut |piece| page.take(piece)).map_err(no_answer)?;
         let PartitionPage { records, reached, ended, .. } = page;
         match ended {
             None => Ok(PartitionEvents::Found { records, reached: until }),
