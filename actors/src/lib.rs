@@ -5,9 +5,10 @@
 //! back.
 //!
 //! # Code map
-//! - `engine` is the embedded API.
+//! - `engine` is the embedded API. An engine has parts (ADR 32), in the modules of their names.
 //! - `questions` answers from the rollups, and `scans` from the events themselves.
-//! - `ingest` gathers and submits events, and `shard` folds them and answers queries.
+//! - `ingest` admits, decides, gathers and submits events, and `shard` folds them and answers
+//!   queries.
 //! - `checkpoint_writer` and `archiver` write files in the background.
 //! - `history` reads recorded events from archive and log.
 //! - `verify` and `refolding` compute states a second time (`recompute`).

@@ -328,11 +328,7 @@ impl Engine {
     /// Returns the ids that projects of this machine know, once everything admitted by now is in
     /// their states. A base written meanwhile reflects no later event.
     fn linked_ids_here(&self, question: &LinkedIdsQuestion, projects: &[ProjectId]) -> Result<Vec<FoundIds>, ErasureError> {
-        if self.registry().applied()? < question.applied {
-            self.partitions.follow()?;
-        }
-        self.partitions.follow_erasures()?;
-        if self.registry().applied()? < question.applied {
+        if !self.partitions.follow_until(question.applied)? {
             return Err(ErasureError::Unavailable("a node does not know yet what is erased"));
         }
         let unknown = self.unknown_in(projects);

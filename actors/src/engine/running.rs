@@ -4,24 +4,23 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
+use actix::Addr;
+use headcount_common::Owners;
 use headcount_common::secrets::Secrets;
-use headcount_common::{Owners, SharedArchive};
 use headcount_control::Registry;
 use headcount_storage::starts::Starts;
-use headcount_storage::store::DiskStore;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use super::config::{EngineConfig, OpenError};
 use super::derived::derived_dirs;
-use super::marks::{Mark, start_tracking};
+use super::marks::start_tracking;
 use super::open::{Opened, OpenedState, last_position};
 use super::partitions::Partitions;
 use super::threads::{Threads, sink, start_system};
 use super::verifications::Verifications;
 use crate::admission_gate::Gate;
-use crate::archiver::{ArchiveSettings, Archiver, EngineSources, RemovalSources};
-use crate::checkpoint_writer::CheckpointWriter;
+use crate::archiver::{ArchiveSettings, Archiver, EngineSources};
 use crate::geo::GeoDatabase;
 use crate::history::LoggedEvents;
 use crate::ingest::{Admission, DiskGuard, Ingest};
@@ -31,7 +30,7 @@ use crate::parts::EngineParts;
 use crate::privacy::PrivacyRequests;
 use crate::questions::Questions;
 use crate::scans::{ScanSettings, Scans};
-use crate::shard::{MemoryUsage, PartitionContext, ShardClient, ShardMap};
+use crate::shard::{MemoryUsage, PartitionContext, ShardActor, ShardClient, ShardMap};
 
 /// The parts of a running engine, which stops when they are dropped.
 pub struct RunningEngine {
@@ -84,10 +83,10 @@ fn questions(
     (config, owners): (&EngineConfig, Arc<Owners>),
     (registry, secrets): (Arc<Registry>, Secrets),
     (incarnation, starts): (u128, Starts),
-    shards: Arc<ShardClient>,
+    (addresses, map): (Vec<Addr<ShardActor>>, ShardMap),
     (shared, logged): (&PartitionContext, LoggedEvents),
-) -> Questions {
-    Questions {
+) -> Arc<Questions> {
+    Arc::new(Questions {
         registry,
         clock: Arc::clone(&config.clock),
         owners,
@@ -95,14 +94,14 @@ fn questions(
         secrets,
         starts,
         incarnation,
-        shards,
+        shards: Arc::new(ShardClient::new(addresses, map)),
         health: Arc::clone(&shared.health),
         versions: Arc::clone(&shared.versions),
         floors: Arc::clone(&shared.floors),
         erasures: Arc::clone(&shared.erasures),
         logged,
         timeout: config.question_timeout,
-    }
+    })
 }
 
 fn scan_settings(config: &EngineConfig) -> ScanSettings<'_> {
@@ -126,43 +125,9 @@ fn archive_settings(config: &EngineConfig) -> ArchiveSettings {
     }
 }
 
-fn sources(
-    config: &EngineConfig,
-    (ingest, scans): (&Ingest, &Scans),
-    (mark, backups): (Mark, &Arc<Semaphore>),
-    (store, writer): (Arc<DiskStore>, &CheckpointWriter),
-    (files, delivered): (Arc<dyn SharedArchive>, Arc<AtomicU64>),
-) -> EngineSources {
-    let (questions, log, scans) = (&ingest.questions, Arc::clone(&ingest.log), scans.clone());
-    EngineSources {
-        settings: archive_settings(config),
-        logged: questions.logged.clone(),
-        files,
-        dead: Arc::clone(&scans.dead),
-        delivered,
-        hasher: questions.hasher().clone(),
-        registry: Arc::clone(&questions.registry),
-        shards: Arc::clone(&questions.shards),
-        stop: Arc::default(),
-        deleted: Arc::clone(&ingest.admission.deleted),
-        removal: RemovalSources {
-            admitted: ingest.admission.gate.clone(),
-            store,
-            writer: writer.clone(),
-            end_segment: Box::new(move |until| log.end_segment(until)),
-            mark,
-            backups: Arc::clone(backups),
-            erasures: Arc::clone(&questions.erasures),
-            floors: Arc::clone(&questions.floors),
-            forget_answers: Box::new(move |project| scans.forget(project)),
-            folded: Arc::<ShardClient>::clone(&questions.shards),
-        },
-    }
-}
-
 /// Starts the threads of an engine whose data directory is open.
 pub(super) fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabase>) -> Result<RunningEngine, OpenError> {
-    let Opened { registry, owners, secrets, history, logged, dead, state, incarnation, .. } = opened;
+    let Opened { registry, owners, secrets, history, logged, state, positions, .. } = opened;
     let OpenedState { shards, context: shared, memory, store, writer, writer_thread, verifier } = state;
     let (map, delivered) = (ShardMap::new(shards.len()), Arc::<AtomicU64>::new(last_position(&*history).into()));
     let ((actors, addresses), unknown) = (start_system(shards)?, Arc::default());
@@ -170,11 +135,9 @@ pub(super) fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabas
     let log = (opened.commit)(Box::new(sink)).map_err(not_started)?;
     let admission = Arc::new(admission(&config, &shared, &registry));
     let (tracker, mark) = start_tracking(&actors.system, &admission.gate, (&log, &shared.health), config.apply_timeout)?;
-    let shards = Arc::new(ShardClient::new(addresses, map));
-    let (reads, starts) = ((history, Arc::clone(&dead)), (incarnation, opened.starts));
-    let questions = Arc::new(questions((&config, owners), (registry, secrets), starts, shards, (&shared, logged)));
-    let (settings, closing) = (scan_settings(&config), Arc::clone(&admission.closing));
-    let scans = Scans::new(Arc::clone(&questions), reads, closing, &settings, &actors.system);
+    let questions = questions((&config, owners), (registry, secrets), positions, (addresses, map), (&shared, logged));
+    let (reads, closing) = ((history, Arc::clone(&shared.dead)), Arc::clone(&admission.closing));
+    let scans = Scans::new(Arc::clone(&questions), reads, closing, &scan_settings(&config), &actors.system);
     let ingest = Arc::new(Ingest {
         questions: Arc::clone(&questions),
         clock_guard: Arc::clone(&opened.clock_guard),
@@ -190,16 +153,26 @@ pub(super) fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabas
         arbiter: actors.system.arbiter().clone(),
         retention_interval: config.retention_interval,
     });
-    let backups = Arc::new(Semaphore::new(1));
-    let (kept, files) = ((store, &writer), (opened.files, delivered));
-    let sources = sources(&config, (&ingest, &scans), (mark, &backups), kept, files);
-    let (archiver, archiving) = Archiver::spawn(sources, opened.sealed).map_err(not_started)?;
-    let privacy = Arc::new(opened.privacy);
+    let (backups, privacy) = (Arc::new(Semaphore::new(1)), Arc::new(opened.privacy));
+    let sources = EngineSources {
+        settings: archive_settings(&config),
+        scans: scans.clone(),
+        ingest: Arc::clone(&ingest),
+        files: opened.files,
+        store,
+        writer: writer.clone(),
+        mark,
+        backups: Arc::clone(&backups),
+        deleted: Arc::clone(&shared.deleted),
+        delivered,
+        stop: Arc::default(),
+    };
+    let (archiver, archiving) = Archiver::spawn(sources, Arc::clone(&opened.archives.common)).map_err(not_started)?;
     let partitions = Partitions {
         ingest: Arc::clone(&ingest),
         archives: opened.archives,
         archiver: Arc::clone(&archiver),
-        dead,
+        dead: shared.dead,
         deleted: shared.deleted,
         unknown,
         damage: shared.damage,
@@ -207,13 +180,13 @@ pub(super) fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabas
         followed: AtomicU64::new(0),
         data_dir: config.data_dir.clone(),
     };
-    let (data_dir, stores, clock_guard) = (config.data_dir.clone(), opened.stores, opened.clock_guard);
+    let (data_dir, stores) = (config.data_dir.clone(), opened.stores);
     let threads = Threads::new(actors, (writer, writer_thread), verifier, (archiver, archiving), opened.lock);
     Ok(RunningEngine {
         admission,
         ingest,
         partitions: Arc::new(partitions),
-        parts: EngineParts { questions, scans, stores, clock_guard, data_dir },
+        parts: EngineParts { questions, scans, stores, clock_guard: opened.clock_guard, data_dir },
         config,
         memory,
         privacy,

@@ -134,7 +134,6 @@ impl Node {
             engine,
             log,
             commit,
-            owners,
             files,
             letters,
             holder,

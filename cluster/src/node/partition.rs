@@ -110,10 +110,10 @@ impl PartitionTask {
         let own = self.shared.holder.node.as_str();
         let holder = sighting.holder.as_deref().filter(|holder| *holder != own);
         if !sighting.is_free {
-            self.shared.owners.note_elsewhere(self.partition, holder.and_then(|holder| live.address(holder)));
+            self.shared.engine.owners().note_elsewhere(self.partition, holder.and_then(|holder| live.address(holder)));
             return Ok(None);
         }
-        self.shared.owners.note_elsewhere(self.partition, None);
+        self.shared.engine.owners().note_elsewhere(self.partition, None);
         if sighting.is_own && self.shared.levels.fold >= sighting.fold {
             // Any other node would have to wait. If the partition falls to another node, it moves
             // later.
@@ -147,7 +147,7 @@ impl PartitionTask {
                         Ok(()) => {
                             served = Some(Instant::now());
                             lease.serves();
-                            shared.owners.hold(partition, lease.until());
+                            shared.engine.owners().hold(partition, lease.until());
                             shared.engine.partitions.resume(partition);
                             let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
                             shared.figures.serves(partition, began.elapsed());
@@ -167,7 +167,7 @@ impl PartitionTask {
                     _ = renewal.tick() => {
                         let end = self.renew(&mut lease, served).await;
                         if served.is_some() && end.is_none() {
-                            shared.owners.hold(partition, lease.until());
+                            shared.engine.owners().hold(partition, lease.until());
                         }
                         match end {
                             None if served.is_some() => publishing.look(),
@@ -247,7 +247,7 @@ impl PartitionTask {
     /// Stops serving the partition. Its next owner counts the recorded events.
     async fn give_up(&self, lease: Lease, end: &End) {
         let (partition, shared) = (self.partition, &self.shared);
-        shared.owners.give_up(partition);
+        shared.engine.owners().give_up(partition);
         shared.figures.has_not(partition);
         let lost = shared.commit.lost(partition);
         shared.commit.release(partition, PATIENCE).await;

@@ -37,13 +37,7 @@ impl Engine {
     }
 
     async fn find_sealed_list(&self, question: SealedListQuestion, is_just_sealed: bool) -> Result<SealedList, AskError> {
-        let engine = self.clone();
-        self.scans
-            .run_for_backup(move |_| {
-                engine.check_knows(question.applied)?;
-                engine.sealed_list_now(&question, is_just_sealed)
-            })
-            .await
+        self.read_for_backup(question.applied, move |engine, _| engine.sealed_list_now(&question, is_just_sealed)).await
     }
 
     fn sealed_list_now(&self, question: &SealedListQuestion, is_just_sealed: bool) -> Result<SealedList, AskError> {

@@ -53,6 +53,19 @@ impl Partitions {
         Ok(())
     }
 
+    /// Applies changes, at least up to a record of the control log, so that no answer has erased
+    /// events. Returns whether that record is applied.
+    ///
+    /// # Errors
+    /// Returns a [`RegistryError`].
+    pub(in crate::engine) fn follow_until(&self, applied: u64) -> Result<bool, RegistryError> {
+        if self.registry().applied()? < applied {
+            self.follow()?;
+        }
+        self.follow_erasures()?;
+        Ok(self.registry().applied()? >= applied)
+    }
+
     pub(in crate::engine) fn end_what_deleted_projects_have(&self) {
         self.features().iter().for_each(|feature| feature.projects_deleted());
         // Exports with its events lose their artifacts.
