@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use headcount_common::ControlError;
 use headcount_control::{Erasure, RegistryError};
@@ -95,6 +95,24 @@ pub trait Feature: Any + Send + Sync {
     /// They can't be read.
     fn for_backup(&self, _is_wanted: &dyn Fn(ProjectId) -> bool) -> Result<Box<dyn MovedDocuments>, ControlError> {
         Ok(Box::new(()))
+    }
+}
+
+/// The features of an engine. There are none until they are installed.
+#[derive(Default)]
+pub(crate) struct InstalledFeatures(OnceLock<Vec<Arc<dyn Feature>>>);
+
+impl InstalledFeatures {
+    pub(crate) fn install(&self, features: Vec<Arc<dyn Feature>>) -> &[Arc<dyn Feature>] {
+        self.0.get_or_init(|| features)
+    }
+
+    pub(crate) fn all(&self) -> &[Arc<dyn Feature>] {
+        self.0.get().map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn of_kind(&self, kind: &str) -> Option<&Arc<dyn Feature>> {
+        self.all().iter().find(|feature| feature.kind() == kind)
     }
 }
 

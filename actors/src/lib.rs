@@ -5,9 +5,10 @@
 //! back.
 //!
 //! # Code map
-//! - `engine` is the embedded API.
+//! - `engine` is the embedded API. An engine has parts (ADR 32), in the modules of their names.
 //! - `questions` answers from the rollups, and `scans` from the events themselves.
-//! - `ingest` gathers and submits events, and `shard` folds them and answers queries.
+//! - `ingest` admits, decides, gathers and submits events, and `shard` folds them and answers
+//!   queries.
 //! - `checkpoint_writer` and `archiver` write files in the background.
 //! - `history` reads recorded events from archive and log.
 //! - `verify` and `refolding` compute states a second time (`recompute`).
@@ -72,11 +73,11 @@ pub mod verify;
 pub use archiver::{ArchivePolicy, Sealed};
 pub use clock_guard::{ClockJump, ClockState, ConfirmClockError};
 pub use engine::{
-    AdoptError, Adoption, AskError, Common, Engine, EngineConfig, Installation, LogSink, OpenError, ProjectIntake, ReindexError,
-    Reindexed, RemainsError, SealError, SegmentRequest, StartCommit, Vitals, reindex, search_erased, verify_directory,
+    AdoptError, Adoption, AskError, Common, Engine, EngineConfig, Installation, LogSink, OpenError, Partitions, ReindexError,
+    Reindexed, RemainsError, RunningEngine, SealError, StartCommit, Vitals, reindex, search_erased, verify_directory,
 };
 #[cfg(feature = "cluster")]
-pub use engine::{NodesBackup, NodesBackupError};
+pub use engine::{NodesBackup, NodesBackupError, SavedPositions};
 pub use erased_search::{EXPORTS_DIR, ErasedFinding, ErasedSearch};
 pub use feature::{
     BackedUpControl, Feature, FeatureFigure, InstallFeature, MovedDocument, MovedDocuments, MovedKind, PropagateChange,
@@ -85,7 +86,7 @@ pub use feature::{
 pub use geo::GeoError;
 pub use headcount_domain as domain;
 pub use import_mark::ImportMark;
-pub use ingest::{QuotaExceeded, Ticket, TrackError, Tracker};
+pub use ingest::{Admission, Ingest, ProjectIntake, QuotaExceeded, SegmentRequest, Ticket, TrackError, Tracker};
 pub use intake_counts::{DropCounts, RepairCounts};
 pub use live::{LiveEnd, LiveFigures, LiveFrame, LiveMinute, LiveNotification, LiveState, LiveWatch, MAX_WATCHES};
 #[cfg(feature = "cluster")]

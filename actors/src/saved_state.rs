@@ -77,7 +77,7 @@ impl CopiedState {
         &self,
         number: u16,
         store: &dyn Store,
-        (index_dir, options): (&Path, ExternalIdsOptions),
+        (index_dir, options): &(PathBuf, ExternalIdsOptions),
         own: Position,
         may_be_used: impl FnOnce(Position) -> bool,
     ) -> Result<Option<Position>, Fault> {
@@ -90,7 +90,7 @@ impl CopiedState {
         }
         // An index ahead of the state is intact, and one behind it is not.
         let ids = Self::external_ids_dir(&self.dir);
-        ExternalIds::replace(&index_dir.join(number.to_string()), options, &ids, &self.external_ids).map_err(fault::of_index)?;
+        ExternalIds::replace(&index_dir.join(number.to_string()), *options, &ids, &self.external_ids).map_err(fault::of_index)?;
         copy.replace_in(store).map_err(fault::of_store)?;
         Ok(Some(position))
     }

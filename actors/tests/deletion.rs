@@ -230,7 +230,7 @@ async fn a_deleted_project_is_gone_from_answers_at_once_and_from_files_soon() {
     let users = rig.engine.ask(rig.projects[0], UniqueUsersQuery { window: window() }).await.unwrap();
     assert_eq!(users.total, 0);
     assert_ne!(rig.engine.organization_version(rig.organization).await.unwrap(), version);
-    assert!(rig.engine.admit(rig.projects[0], None, 100).is_err());
+    assert!(rig.engine.admission.admit(rig.projects[0], None, 100).is_err());
     assert_eq!(rig.answers().await, before);
     rig.finish("at once").await;
     assert_eq!(rig.answers().await, before);
@@ -260,9 +260,9 @@ async fn a_deletion_waits_for_events_under_way() {
     let rig = Rig::new(config(dir.path()));
     rig.send(0..20).await;
     let held = rig.engine.registry().policy(rig.projects[0]).unwrap();
-    let permit = rig.engine.admit(rig.projects[0], None, 1_000).unwrap();
+    let permit = rig.engine.admission.admit(rig.projects[0], None, 1_000).unwrap();
     let body = format!("{{\"name\":\"order\",\"value\":3,\"user_id\":\"{MARK}\"}}");
-    let prepared = rig.engine.prepare(&held.policy, body.as_bytes(), &headcount_actors::ingest::Origin::SERVER).unwrap();
+    let prepared = rig.engine.ingest.prepare(&held.policy, body.as_bytes(), &headcount_actors::ingest::Origin::SERVER).unwrap();
     (0..3).for_each(|project| rig.delete(project));
     let until = Stopwatch::now() + Duration::from_secs(240);
     while rig.engine.vitals().deletions_pending > 1 {
@@ -273,7 +273,7 @@ async fn a_deletion_waits_for_events_under_way() {
     assert_eq!(rig.engine.vitals().deletions_pending, 1, "that of the project with an event under way");
     // A backup that is not read to its end also delays the end of the deletion.
     let backup = rig.engine.begin_backup().unwrap();
-    let receipt = rig.engine.record(&rig.engine.tracker(), held.policy.project, prepared, permit).await.unwrap();
+    let receipt = rig.engine.ingest.record(&rig.engine.ingest.tracker, held.policy.project, prepared, permit).await.unwrap();
     assert_eq!(receipt.status, Status::Recorded);
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(rig.engine.vitals().deletions_pending, 1, "beside a backup");

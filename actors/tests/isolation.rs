@@ -225,7 +225,7 @@ async fn a_permit_lives_as_long_as_its_events() {
     config.probe = slow("slow", Duration::from_millis(60));
     let (engine, project) = open(config);
     let batch = orders("slow", 50);
-    let waiter = tokio::time::timeout(Duration::from_millis(200), engine.track_batch(project, &batch));
+    let waiter = tokio::time::timeout(Duration::from_secs(1), engine.track_batch(project, &batch));
     waiter.await.expect_err("50 events take three seconds");
     assert!(engine.vitals().admitted_bytes > 0, "the events are still under way");
     assert_eq!(count_when_idle(&engine, project).await, 50);
@@ -247,7 +247,7 @@ async fn one_project_can_not_hold_all_of_the_admission() {
     let (engine, greedy) = open(config(dir.path()));
     let neighbour = project_beside(&engine, greedy, true);
     // Bodies that are held back: their bytes are taken, but they never arrive.
-    let held: Vec<_> = std::iter::from_fn(|| engine.admit(greedy, None, 64 << 10).ok()).collect();
+    let held: Vec<_> = std::iter::from_fn(|| engine.admission.admit(greedy, None, 64 << 10).ok()).collect();
     let (used, limit) = (engine.vitals().admitted_bytes, engine.vitals().admission_limit_bytes);
     assert!(used <= limit / 4 && used > limit / 5, "{used} of {limit}");
     assert!(engine.track(greedy, &order("more", 0)).await.is_err());
@@ -392,10 +392,10 @@ async fn an_import_waits_for_its_own_events() {
     let (engine, project) = open(costly);
     let policy = Arc::clone(&engine.registry().policy(project).unwrap());
     let json = br#"{"name":"slow","user_id":"u"}"#;
-    let prepared: Vec<_> = (0..220).map(|_| engine.prepare(&policy.policy, json, &Origin::SERVER)).collect();
-    let permit = engine.admit(project, None, 1_000).unwrap();
+    let prepared: Vec<_> = (0..220).map(|_| engine.ingest.prepare(&policy.policy, json, &Origin::SERVER)).collect();
+    let permit = engine.admission.admit(project, None, 1_000).unwrap();
     let began = Instant::now();
-    let receipt = engine.record_imported(project, prepared, None, permit).unwrap().await.unwrap();
+    let receipt = engine.ingest.record_imported(project, prepared, None, permit).unwrap().await.unwrap();
     assert_eq!(receipt.batch.recorded, 220);
     assert!(began.elapsed() > Duration::from_secs(10), "others hear after 10 s that the outcome is unknown");
     engine.close().await;

@@ -111,7 +111,7 @@ impl AppState {
 
     /// Returns the country of the client at `address`, as a trusted proxy reports it, or from the engine's database.
     pub fn client_country(&self, request: &HttpRequest, address: Option<IpAddr>) -> Option<Country> {
-        self.proxied_country(request).or_else(|| self.engine.country_of(address?))
+        self.proxied_country(request).or_else(|| self.engine.ingest.country_of(address?))
     }
 
     fn proxied_country(&self, request: &HttpRequest) -> Option<Country> {

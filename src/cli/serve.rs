@@ -98,7 +98,7 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
     }
     manager.stopping();
     client::remove_address(&settings.data_dir);
-    engine.begin_drain();
+    engine.admission.begin_drain();
     if let (Some(joining), Some(node)) = (&joining, node) {
         joining.stop(node).await;
     }
@@ -181,7 +181,7 @@ impl CommandSettings for Settings {
 /// Stops accepting, lets requests finish, and closes the engine with a last checkpoint.
 pub(crate) async fn shut_down(server: RunningServer, engine: Engine) {
     tracing::info!("stopping");
-    engine.begin_drain();
+    engine.admission.begin_drain();
     match tokio::time::timeout(STOP_TIMEOUT, server.stop()).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::error!(%error, "the server did not stop cleanly"),

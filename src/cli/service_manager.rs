@@ -172,7 +172,7 @@ mod tests {
                 fed = tokio::time::timeout(Duration::from_secs(30), fed) => fed.unwrap(),
             }
             // What refuses events is no reason to be killed.
-            engine.begin_drain();
+            engine.admission.begin_drain();
             assert!(engine.ready().await.is_err() && !engine.is_stalled().await);
             engine.close().await;
             assert!(engine.is_stalled().await);

@@ -310,7 +310,7 @@ fn build(engine: Engine, config: HttpConfig, Listening { listeners, of_nodes }: 
                 thread_name::name_current(&format!("http-{}", named.fetch_add(1, Ordering::Relaxed)));
             }
             // Runs on each worker's own thread, so that answers wake only that thread.
-            let worker = Worker::new(Arc::clone(&state), engine.local_tracker());
+            let worker = Worker::new(Arc::clone(&state), engine.ingest.local_tracker());
             let (dispatcher, answers) = (Rc::new(Dispatcher::new(worker, Arc::clone(&routes))), answers.clone());
             let answer = move |request| answer(Rc::clone(&dispatcher), request, answers.clone());
             let (heads, stop) = (heads.clone(), stop.clone());

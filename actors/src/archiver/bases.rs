@@ -20,7 +20,7 @@ pub(super) fn replace_base(
     last: Position,
     spare_bytes: u64,
 ) -> Result<bool, Fault> {
-    let (erasures, begins) = (&sources.removal.erasures, sources.removal.erasures.begins(project));
+    let (erasures, begins) = (&sources.erasures, sources.erasures.begins(project));
     // Whether the state has an erased identity. If an identity is erased while the base is written,
     // the base has it, and may reach further than its events do.
     let organization = sources.registry.policy(project).map(|config| config.policy.organization);
@@ -36,10 +36,10 @@ pub(super) fn replace_base(
         return Ok(false);
     }
     let Some(stored_as) = sources.shards.stored_as(partition_of(project)) else { return Ok(false) };
-    let snapshot = sources.removal.store.snapshot(stored_as).map_err(fault::of_store)?;
+    let snapshot = sources.store.snapshot(stored_as).map_err(fault::of_store)?;
     let Some(ids) = sources.shards.known_ids(partition_of(project)) else { return Ok(false) };
     let is_wanted = || !sources.is_stopping() && !sources.deleted.contains(project);
-    let source = BaseSource { project, snapshot: &snapshot, ids: &ids, hasher: &sources.hasher, is_wanted: &is_wanted };
+    let source = BaseSource { project, snapshot: &snapshot, ids: &ids, hasher: sources.hasher(), is_wanted: &is_wanted };
     if source.position()?.is_none_or(|position| position < last) {
         sources.shards.want_checkpoints();
         return Ok(false);

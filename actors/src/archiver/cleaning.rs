@@ -74,7 +74,7 @@ impl Cleaning {
         if !merge_tables(sources, self.project)? {
             return Ok(false);
         }
-        (sources.removal.forget_answers)(self.project);
+        sources.scans.forget(self.project);
         remove_small_parts(sources, self.project)?;
         remove_left_overs(sources, self.project)?;
         withdraw_state(sources, self.project)?;
@@ -105,7 +105,7 @@ fn withdraw_state(sources: &Sources, project: ProjectId) -> Result<(), Fault> {
 /// Rewrites the base of a project if it may have an erased identity, from the saved state without
 /// it. Returns whether no base has one.
 fn rewrite_base(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
-    let Some(keys) = sources.removal.erasures.keys(project) else { return Ok(true) };
+    let Some(keys) = sources.erasures.keys(project) else { return Ok(true) };
     let mut archive = match sources.existing_archive(&sources.sealed.catalog(), project) {
         None => return Ok(true),
         Some(opened) => opened.map_err(fault::of_archive)?,
@@ -125,11 +125,11 @@ fn rewrite_base(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
 /// removes the partition's data from an unused part of the store.
 fn merge_tables(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
     let Some(stored_as) = sources.shards.stored_as(partition_of(project)) else { return Ok(false) };
-    clear_unused(&*sources.removal.store, stored_as, partition_of(project)).map_err(fault::of_store)?;
-    if !sources.removal.store.merge_all(stored_as, &sources.stop).map_err(fault::of_store)? {
+    clear_unused(&*sources.store, stored_as, partition_of(project)).map_err(fault::of_store)?;
+    if !sources.store.merge_all(stored_as, &sources.stop).map_err(fault::of_store)? {
         return Ok(false);
     }
-    match sources.removal.writer.remove(stored_as, Vec::new()) {
+    match sources.writer.remove(stored_as, Vec::new()) {
         Some(removed) => removed.map_err(fault::of_store)?,
         None => return Ok(false),
     }
@@ -141,8 +141,8 @@ fn remove_small_parts(sources: &Sources, project: ProjectId) -> Result<(), Fault
     let failed = |what: &'static str| move |error: io::Error| Fault::io(format!("{what} could not be removed: {error}"));
     // Includes ended erasures: a former owner knew nothing of this machine's dead letters.
     for (project, keys) in erased_keys_of(&sources.registry.erasures(), |other| other == project) {
-        let is_erased = |position, event: &mut _| keys.erase(position, event, &sources.hasher);
-        sources.dead.erase(project, &is_erased).map_err(failed("events that were set aside"))?;
+        let is_erased = |position, event: &mut _| keys.erase(position, event, sources.hasher());
+        sources.scans.dead.erase(project, &is_erased).map_err(failed("events that were set aside"))?;
     }
     for derived in &sources.settings.derived_dirs {
         aside::remove_old(derived, 0).map_err(failed("what was moved aside earlier"))?;

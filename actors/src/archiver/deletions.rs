@@ -7,7 +7,7 @@
 //!
 //! The owner of the project's partition does this (ADR 13). In a cluster, it also removes the
 //! archive from the shared place, and other machines remove the data on their own disks
-//! (`engine/remains.rs`).
+//! (`engine/partitions/remains.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -125,7 +125,7 @@ impl Deletions {
         let until = match deletion.until {
             Some(until) => until,
             // Events admitted before the deletion are still in flight.
-            None if sources.removal.admitted.has(Holder::Project(project)) => return Ok(false),
+            None if sources.ingest.admission.gate.has(Holder::Project(project)) => return Ok(false),
             None => *deletion.until.insert(sources.logged.last_position(partition_of(project))),
         };
         let must_seal = !is_out_of_log(sources, project, until);
@@ -172,7 +172,7 @@ impl Deletions {
             Part::Log => self.log.remove(sources, project, until),
             Part::SmallFiles => {
                 let (data_dir, derived_dirs) = (&sources.settings.data_dir, &sources.settings.derived_dirs);
-                remove_small_files(&sources.dead, data_dir, derived_dirs, project).map(|()| true)
+                remove_small_files(&sources.scans.dead, data_dir, derived_dirs, project).map(|()| true)
             }
         }
     }
@@ -222,13 +222,13 @@ fn forgotten(sources: &Sources, project: ProjectId, asked: &mut Option<Stopwatch
 
 fn remove_from_store(sources: &Sources, project: ProjectId, asked: &mut Option<Stopwatch>) -> Result<bool, Fault> {
     let Some(stored_as) = forgotten(sources, project, asked) else { return Ok(false) };
-    clear_unused(&*sources.removal.store, stored_as, partition_of(project)).map_err(fault::of_store)?;
+    clear_unused(&*sources.store, stored_as, partition_of(project)).map_err(fault::of_store)?;
     let prefixes = Key::all_of(stored_as, project.0).to_vec();
-    if !sources.removal.store.purge(stored_as, &prefixes, &sources.stop).map_err(fault::of_store)? {
+    if !sources.store.purge(stored_as, &prefixes, &sources.stop).map_err(fault::of_store)? {
         return Ok(false);
     }
     sources.done("tables without a deleted project written");
-    match sources.removal.writer.remove(stored_as, prefixes) {
+    match sources.writer.remove(stored_as, prefixes) {
         Some(removed) => removed.map(|()| true).map_err(fault::of_store),
         None => Ok(false),
     }
@@ -287,10 +287,10 @@ fn remove_journals(dir: &Path, project: ProjectId) -> io::Result<()> {
 /// Records that no data are left, unless a backup in progress may have some: the control data of
 /// the backup must have the deletion.
 fn finish(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
-    let Ok(_no_backup) = sources.removal.backups.try_acquire() else { return Ok(false) };
+    let Ok(_no_backup) = sources.backups.try_acquire() else { return Ok(false) };
     sources.registry.finish_deletion(project).map_err(|error| Fault::io(error.to_string()))?;
     sources.deleted.remove(project);
-    sources.removal.erasures.forget(project);
+    sources.erasures.forget(project);
     tracing::info!(%project, "nothing of a deleted project is left");
     sources.done("deletion finished");
     Ok(true)

@@ -6,7 +6,7 @@
 //! the shared data: states, files and bases, the published state. A record confirms this for each
 //! project. From then on, only the log has the identity. When the log has lost it, too, a second
 //! record ends the erasure in the project. A new owner continues after the last record. Other
-//! machines remove the data on their own disks (`engine/remains.rs`).
+//! machines remove the data on their own disks (`engine/partitions/remains.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant as Stopwatch};
@@ -54,12 +54,12 @@ impl ErasureSteps {
     /// Removes the data that can be removed now.
     pub(super) fn step(&mut self, sources: &Sources) {
         // Whoever recorded a change may have failed to follow it.
-        sources.removal.erasures.follow(&sources.registry);
+        sources.erasures.follow(&sources.registry);
         give_up_interrupted(sources);
         if self.not_before.is_some_and(|at| Stopwatch::now() < at) {
             return;
         }
-        let to_clean = |partition| projects_to_clean(&sources.removal.erasures, &sources.deleted, partition);
+        let to_clean = |partition| projects_to_clean(&sources.erasures, &sources.deleted, partition);
         let projects: BTreeSet<ProjectId> = sources.partitions.clone().flat_map(to_clean).collect();
         if projects.is_empty() {
             return;
@@ -101,7 +101,7 @@ impl ErasureSteps {
     /// Removes the erased identities of a project as far as possible, in the turn that began at
     /// `began`.
     fn remove(&mut self, sources: &Sources, project: ProjectId, began: Stopwatch) -> Result<(), Fault> {
-        let erasures = &sources.removal.erasures;
+        let erasures = &sources.erasures;
         let begun = erasures.at_stage(project, ErasureStage::Begun).numbers;
         if sources.deleted.contains(project) {
             // All of its data are removed.
@@ -130,7 +130,7 @@ impl ErasureSteps {
     /// Removes the erased identities of a project from everything that this machine and others
     /// read, except the log. Returns whether that is done and recorded.
     fn clean(&mut self, sources: &Sources, project: ProjectId, began: Stopwatch) -> Result<bool, Fault> {
-        let erasures = &sources.removal.erasures;
+        let erasures = &sources.erasures;
         if self.cleanings.get(&project).is_none_or(|cleaning| cleaning.begins != erasures.begins(project)) {
             // Recorded identities were noted before, so the removal below includes them.
             let remains = remains_of(sources, project);
@@ -145,7 +145,7 @@ impl ErasureSteps {
         let Some(cleaning) = self.cleanings.get_mut(&project) else { return Ok(false) };
         let has_begun = !begun.numbers.is_empty();
         // While a backup is made, nothing could be recorded.
-        let is_waiting = has_begun && sources.removal.backups.available_permits() == 0;
+        let is_waiting = has_begun && sources.backups.available_permits() == 0;
         if (has_begun && !cleaning.rewrite(sources, began)?) || is_waiting || !cleaning.remove_rest(sources)? {
             return Ok(false);
         }
@@ -174,7 +174,7 @@ impl ErasureSteps {
             self.folding = None;
             end?;
         }
-        if !sources.removal.erasures.is_stale(project) {
+        if !sources.erasures.is_stale(project) {
             sources.done("states without an erased identity");
             return Ok(true);
         }
@@ -221,7 +221,7 @@ fn in_turn(projects: &BTreeSet<ProjectId>, next: Option<ProjectId>) -> Vec<Proje
 
 /// Gives up interrupted erasures, so that their ids are recorded again.
 fn give_up_interrupted(sources: &Sources) {
-    for (organization, number) in sources.removal.erasures.beginning_for(GIVEN_UP_AFTER) {
+    for (organization, number) in sources.erasures.beginning_for(GIVEN_UP_AFTER) {
         let projects = sources.registry.projects(organization).unwrap_or_default();
         let projects: Vec<ProjectId> = projects.iter().map(|project| project.id).collect();
         if !is_looked_after(organization, &projects, |partition| sources.partitions.contains(&partition)) {
@@ -233,7 +233,7 @@ fn give_up_interrupted(sources: &Sources) {
                 Err(error) => tracing::warn!(%organization, %error, "an erasure that was cut off can't be given up yet"),
             }
         }
-        sources.removal.erasures.follow(&sources.registry);
+        sources.erasures.follow(&sources.registry);
     }
 }
 
@@ -247,7 +247,7 @@ fn is_looked_after(organization: OrganizationId, projects: &[ProjectId], has: im
 /// Records that a project has reached a stage, unless a backup in progress may have the identities:
 /// the control data of the backup must have the erasures. Returns whether it did.
 fn record(sources: &Sources, project: ProjectId, erasures: &ErasuresAtStage, stage: ErasureStage) -> Result<bool, Fault> {
-    let Ok(_no_backup) = sources.removal.backups.try_acquire() else { return Ok(false) };
+    let Ok(_no_backup) = sources.backups.try_acquire() else { return Ok(false) };
     if sources.is_stopping() {
         return Ok(false);
     }
@@ -266,7 +266,7 @@ fn progress(sources: &Sources, project: ProjectId, erasures: &ErasuresAtStage, s
     if let Some(organization) = erasures.organization {
         sources.registry.progress_erasures(organization, project, &erasures.numbers, stage).map_err(failed)?;
     }
-    sources.removal.erasures.follow(&sources.registry);
+    sources.erasures.follow(&sources.registry);
     Ok(())
 }
 

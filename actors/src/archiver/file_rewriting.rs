@@ -37,7 +37,7 @@ impl FileRewriting {
     /// an erased identity any more.
     pub(super) fn step(&mut self, sources: &Sources, began: Stopwatch) -> Result<bool, Fault> {
         let project = self.project;
-        let Some(keys) = sources.removal.erasures.keys(project) else { return Ok(true) };
+        let Some(keys) = sources.erasures.keys(project) else { return Ok(true) };
         let mut archive = match sources.existing_archive(&sources.sealed.catalog(), project) {
             None => return Ok(true),
             Some(opened) => opened.map_err(fault::of_archive)?,
@@ -68,7 +68,7 @@ fn remove_from_file(
     if sources.is_stopping() || sources.deleted.contains(project) {
         return Ok(None);
     }
-    let found = archive.file(entry).and_then(|file| has_erased(&file, keys, &sources.hasher));
+    let found = archive.file(entry).and_then(|file| has_erased(&file, keys, sources.hasher()));
     if !sources.sealed.note(project, &entry.name.base(), found).map_err(fault::of_archive)? {
         return Ok(Some(vec![entry.clone()]));
     }
@@ -108,7 +108,7 @@ fn rewrite_file(
     keys: &ErasedKeys,
 ) -> Result<Option<Vec<FileEntry>>, Fault> {
     let is_wanted = || !sources.is_stopping() && !sources.deleted.contains(project);
-    let mut erase = |row: Row| if is_wanted() { Ok(erase_row(row, keys, &sources.hasher)) } else { Err(ArchiveError::Stopped) };
+    let mut erase = |row: Row| if is_wanted() { Ok(erase_row(row, keys, sources.hasher())) } else { Err(ArchiveError::Stopped) };
     let rewritten = match rewrite_rows(archive, entry, sources.seal_options(), &mut erase) {
         Err(error @ ArchiveError::Damaged { .. }) => {
             return sources.sealed.note(project, &entry.name.base(), Err(error)).map_err(fault::of_archive);

@@ -39,13 +39,13 @@ impl LogRemoval {
         if self.tried.is_some_and(|at| at.elapsed() < PAUSE) {
             return Ok(false);
         }
-        let has_segments = (sources.removal.end_segment)(until);
+        let has_segments = sources.ingest.log.end_segment(until);
         if !has_segments {
             self.tried = Some(Stopwatch::now());
             if self.marked < until {
                 let last = sources.logged.last_position(partition_of(project));
                 // The last sealed message stays, and the one before it may stay, too.
-                if !(sources.removal.mark)(project) || !(sources.removal.mark)(project) {
+                if !(sources.mark)(project) || !(sources.mark)(project) {
                     return Ok(false);
                 }
                 self.marked = last;

@@ -32,7 +32,7 @@ use headcount_domain::time::Day;
 pub(crate) use deletions::remove_small_files;
 pub(crate) use file_cache::archive_dir;
 pub use sealing::Sealed;
-pub(crate) use sources::{ArchiveSettings, EngineSources, RemovalSources, StepProbe, writer_options};
+pub(crate) use sources::{ArchiveSettings, EngineSources, StepProbe, writer_options};
 pub(crate) use thread::Archiver;
 
 /// The times and options of sealing.

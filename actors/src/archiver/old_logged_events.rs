@@ -46,7 +46,7 @@ impl OldLoggedEvents {
             return Ok(false);
         };
         self.tried = Some(Stopwatch::now());
-        let has_segments = (sources.removal.end_segment)(last);
+        let has_segments = sources.ingest.log.end_segment(last);
         match seal_all(sources) {
             Ok(_) => {}
             // The next pass tries again, with checkpoints or space.

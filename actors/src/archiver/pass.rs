@@ -160,15 +160,15 @@ impl<'s> SealingPass<'s> {
                 continue;
             }
             // The remainder of an erased event came with the history of another installation.
-            let set_aside = self.sources.dead.contains(piece.partition, position) || event.is_remainder();
+            let set_aside = self.sources.scans.dead.contains(piece.partition, position) || event.is_remainder();
             if !set_aside && self.is_duplicate(piece.partition, position, &event)? {
                 continue;
             }
             let currencies = event.money.is_some().then(|| self.currencies(event.project)).transpose()?;
             let project = event.project;
             let row = Row { position, event: *event, currencies, set_aside };
-            let row = match self.sources.removal.erasures.keys(project) {
-                Some(keys) => erase_row(row, &keys, &self.sources.hasher),
+            let row = match self.sources.erasures.keys(project) {
+                Some(keys) => erase_row(row, &keys, self.sources.hasher()),
                 None => Some(row),
             };
             if let Some(row) = row {
@@ -246,7 +246,7 @@ impl<'s> SealingPass<'s> {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(unknown) => unknown.insert(self.sources.shards.known_ids(partition).ok_or(SealingError::NoAnswer)?),
         };
-        let first = ids.get(self.sources.hasher.external_id(event.project, external_id))?;
+        let first = ids.get(self.sources.hasher().external_id(event.project, external_id))?;
         match first {
             Some(first) if first <= position => Ok(first < position),
             // A checkpoint reflects the event, so its id is known.

@@ -57,7 +57,7 @@ impl Resting {
     /// Begins a merge of a partition that did not change for `rest`, and completes finished merges.
     /// Returns whether there is more to do now.
     fn merge(&mut self, sources: &EngineSources, rest: Duration) -> bool {
-        let found = sources.removal.store.merge_at_rest(rest, sources.spare_bytes());
+        let found = sources.store.merge_at_rest(rest, sources.spare_bytes());
         // A merge that ended without a result has failed, or another one is in progress.
         let has_failed = self.has_begun && found.has_begun && found.merged.is_empty();
         // A merge that ended during the call is reported as in progress and as merged. It has not
@@ -76,7 +76,7 @@ impl Resting {
 /// Removes the former tables of a partition with a commit that changes nothing else. Returns
 /// whether it succeeded.
 fn record(sources: &EngineSources, partition: PartitionId) -> bool {
-    match sources.removal.writer.remove(partition, Vec::new()) {
+    match sources.writer.remove(partition, Vec::new()) {
         Some(Ok(())) => {
             sources.done("tables of a partition at rest merged");
             true

@@ -95,7 +95,7 @@ impl Retention {
         if self.raised_next.is_some_and(|at| Stopwatch::now() < at) {
             return;
         }
-        let raised = sources.removal.floors.take_raised(sources.partitions.clone());
+        let raised = sources.floors.take_raised(sources.partitions.clone());
         if !raised.is_empty() {
             self.raised_next = Some(Stopwatch::now() + RAISED_INTERVAL);
             let known: BTreeSet<ProjectId> = self.unchecked.iter().chain(&self.waiting).copied().collect();
@@ -207,9 +207,9 @@ enum KeepFrom {
 /// floor.
 fn keep_from(sources: &Sources, project: ProjectId) -> Result<KeepFrom, Fault> {
     let Some(stored_as) = sources.shards.stored_as(partition_of(project)) else { return Ok(KeepFrom::Unknown) };
-    let meta: Option<ProjectMeta> = read_meta(&*sources.removal.store, &meta_key(stored_as.number(), project))?;
+    let meta: Option<ProjectMeta> = read_meta(&*sources.store, &meta_key(stored_as.number(), project))?;
     let floor = meta.and_then(|meta| meta.floor);
-    if sources.removal.floors.get(project) > floor && !sources.deleted.contains(project) {
+    if sources.floors.get(project) > floor && !sources.deleted.contains(project) {
         return Ok(KeepFrom::Unknown);
     }
     let floor = floor.max(sources.settings.policy.keep_from);

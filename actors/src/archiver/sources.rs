@@ -13,22 +13,20 @@ use headcount_archive::file::WriterOptions;
 use headcount_archive::seal::{MAX_FILE_ROWS, SealOptions};
 use headcount_common::clock::Clock;
 use headcount_common::{SharedArchive, partition_of};
-use headcount_control::Registry;
-use headcount_domain::ids::{KeyHasher, ProjectId};
+use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::store::DiskStore;
 use tokio::sync::Semaphore;
 
 use super::ArchivePolicy;
-use crate::admission_gate::Gate;
 use crate::checkpoint_writer::CheckpointWriter;
-use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
-use crate::erasures::Erasures;
-use crate::history::{LoggedEvents, SealedEvents};
+use crate::history::SealedEvents;
+use crate::ingest::Ingest;
 use crate::memory_budget::recomputation_bytes;
+use crate::questions::Questions;
 use crate::refolding::{FoldSources, StopFlags};
-use crate::shard::{Floors, ShardClient};
+use crate::scans::Scans;
 
 /// A function that is called with the name of each step.
 pub(crate) type StepProbe = Option<Arc<dyn Fn(&'static str) + Send + Sync>>;
@@ -48,46 +46,32 @@ pub(crate) struct ArchiveSettings {
     pub(crate) probe: StepProbe,
 }
 
-/// The additional data for removing deleted projects, erased identities and days beyond the
-/// retention.
-pub(crate) struct RemovalSources {
-    /// The events in flight.
-    pub(crate) admitted: Gate,
+/// The sources that all archives of an engine share.
+pub(crate) struct EngineSources {
+    pub(crate) settings: ArchiveSettings,
+    pub(crate) scans: Scans,
+    pub(crate) ingest: Arc<Ingest>,
+    pub(crate) files: Arc<dyn SharedArchive>,
     pub(crate) store: Arc<DiskStore>,
     pub(crate) writer: CheckpointWriter,
-    /// Ends the current segment of the log if it has events up to a position. Returns `false` if
-    /// the log has no segments.
-    pub(crate) end_segment: Box<dyn Fn(Position) -> bool + Send + Sync>,
     /// Writes a record that changes nothing to the log of a project's partition, as a message of
     /// its own. Returns whether it is recorded. Blocks.
     pub(crate) mark: Box<dyn Fn(ProjectId) -> bool + Send + Sync>,
     /// Held by a backup in progress.
     pub(crate) backups: Arc<Semaphore>,
-    /// The identities that are being erased.
-    pub(crate) erasures: Arc<Erasures>,
-    /// The floors of projects.
-    pub(crate) floors: Arc<Floors>,
-    /// Forgets the kept answers about a project.
-    pub(crate) forget_answers: Box<dyn Fn(ProjectId) + Send + Sync>,
-    /// The shards, for folding a project.
-    pub(crate) folded: Arc<ShardClient>,
-}
-
-/// The sources that all archives of an engine share.
-pub(crate) struct EngineSources {
-    pub(crate) settings: ArchiveSettings,
-    pub(crate) removal: RemovalSources,
-    pub(crate) logged: LoggedEvents,
-    pub(crate) files: Arc<dyn SharedArchive>,
-    pub(crate) dead: Arc<DeadLetters>,
-    pub(crate) hasher: KeyHasher,
-    pub(crate) registry: Arc<Registry>,
-    pub(crate) shards: Arc<ShardClient>,
     /// The projects that are being deleted.
     pub(crate) deleted: Arc<DeletedProjects>,
     /// The position up to which all events were delivered to their shards.
     pub(crate) delivered: Arc<AtomicU64>,
     pub(crate) stop: Arc<AtomicBool>,
+}
+
+impl Deref for EngineSources {
+    type Target = Questions;
+
+    fn deref(&self) -> &Questions {
+        &self.scans.questions
+    }
 }
 
 /// The sources of one archive.
@@ -213,12 +197,12 @@ impl Sources {
             data_dir: self.settings.data_dir.clone(),
             sealed: Arc::clone(&self.sealed),
             logged: self.logged.clone(),
-            dead: Arc::clone(&self.dead),
+            dead: Arc::clone(&self.scans.dead),
             deleted: Arc::clone(&self.deleted),
-            erasures: Arc::clone(&self.removal.erasures),
-            hasher: self.hasher.clone(),
-            store: Arc::clone(&self.removal.store),
-            shards: Arc::clone(&self.removal.folded),
+            erasures: Arc::clone(&self.erasures),
+            hasher: self.hasher().clone(),
+            store: Arc::clone(&self.store),
+            shards: Arc::clone(&self.shards),
             record_bytes: recomputation_bytes(self.settings.memory_bytes),
             min_free_bytes: self.settings.min_free_bytes,
             stop: StopFlags(vec![Arc::clone(&self.stop), Arc::clone(&self.is_given_up)]),

@@ -219,7 +219,7 @@ impl ArchiveThread {
         let mut has_more = true;
         while !self.engine.stop.load(Ordering::Acquire) {
             unsealed.set(self.unsealed());
-            let tick = if self.engine.removal.erasures.is_awaited() { ERASURE_TICK } else { TICK };
+            let tick = if self.engine.erasures.is_awaited() { ERASURE_TICK } else { TICK };
             let next = match self.postponed.pop_front() {
                 Some(request) => Ok(request),
                 None => requests.recv_timeout(if has_more { Duration::ZERO } else { tick }),
@@ -330,7 +330,7 @@ impl ArchiveThread {
         let (engine, asked, unsealed) = (Arc::clone(&self.engine), Arc::clone(&self.asked), Rc::clone(unsealed));
         move || {
             let is_awaited =
-                asked.load(Ordering::Relaxed) > 0 || engine.removal.erasures.is_awaited() || engine.stop.load(Ordering::Relaxed);
+                asked.load(Ordering::Relaxed) > 0 || engine.erasures.is_awaited() || engine.stop.load(Ordering::Relaxed);
             let waiting = match unsealed.get() {
                 Unsealed::After(position) => engine.delivered.load(Ordering::Relaxed).saturating_sub(position),
                 Unsealed::Events(events) => events,

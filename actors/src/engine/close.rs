@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::handle::{Engine, Inner};
+use super::handle::Engine;
+use super::running::RunningEngine;
 
 /// How long closing may take, without [`JOIN_TIMEOUT`].
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(7);
@@ -18,10 +19,10 @@ impl Engine {
     /// call; it makes the next start quick. If logged events can't be applied in time, the next
     /// start applies them, and their senders get the answer that the outcome is unknown.
     pub async fn close(&self) {
-        self.inner.admission.close();
+        self.admission.close();
         self.features().iter().for_each(|feature| feature.close());
         let until = tokio::time::Instant::now() + CLOSE_TIMEOUT;
-        let group = Arc::clone(&self.inner.log);
+        let group = Arc::clone(&self.ingest.log);
         if !finished(until, move || group.close()).await {
             tracing::warn!("the log takes too long to close");
         }
@@ -35,15 +36,14 @@ impl Engine {
         }
         let engine = self.clone();
         let close_intake = move || {
-            let inner = &engine.inner;
-            inner.close_intake();
+            engine.ingest.close_counts();
             engine.keep_time();
-            inner.features().iter().for_each(|feature| feature.save());
+            engine.features().iter().for_each(|feature| feature.save());
         };
         if !finished(until.max(tokio::time::Instant::now() + JOIN_TIMEOUT), close_intake).await {
             tracing::warn!("the counts of dropped events take too long to write");
         }
-        self.inner.admission.health.stop();
+        self.admission.health.stop();
         let threads = self.inner.threads.lock().take();
         if let Some(threads) = threads
             && !finished(tokio::time::Instant::now() + JOIN_TIMEOUT, move || threads.stop()).await
@@ -64,30 +64,22 @@ async fn finished(until: tokio::time::Instant, work: impl FnOnce() + Send + 'sta
     thread.is_ok() && matches!(tokio::time::timeout_at(until, wait).await, Ok(Ok(())))
 }
 
-impl Inner {
-    fn close_intake(&self) {
-        if let Err(error) = self.intake.close(self.config.clock.now()) {
-            tracing::warn!(%error, "the last counts of dropped events could not be written");
-        }
-    }
-}
-
-impl Drop for Inner {
+impl Drop for RunningEngine {
     /// An engine that was not closed stops without a last checkpoint.
     fn drop(&mut self) {
         // Ends scans whose client has left.
         self.admission.close();
-        self.log.close();
-        self.features().iter().for_each(|feature| feature.close());
+        self.ingest.log.close();
+        self.ingest.features.all().iter().for_each(|feature| feature.close());
         self.admission.health.stop();
         // A closed engine has released the directory, and its files may belong to another engine.
         let Some(threads) = self.threads.get_mut().take() else { return };
         // A node gave its partitions up together with their progress. A task must not wait for
         // brokers here.
-        if self.local_log.is_some() {
-            self.features().iter().for_each(|feature| feature.save());
+        if self.ingest.local_log.is_some() {
+            self.ingest.features.all().iter().for_each(|feature| feature.save());
         }
-        self.close_intake();
+        self.ingest.close_counts();
         threads.stop();
     }
 }

@@ -24,30 +24,9 @@ impl Engine {
         self.registry().delete_project(organization, project, by)?;
         // An event applied before this line is removed like all others. The project is hidden even
         // if that can't be noted.
-        self.inner.deleted.add(project);
-        self.inner.deleted.follow(self.registry())?;
-        self.end_what_deleted_projects_have();
+        self.partitions.deleted.add(project);
+        self.partitions.deleted.follow(self.registry())?;
+        self.partitions.end_what_deleted_projects_have();
         Ok(())
-    }
-
-    /// Handles projects that other machines have deleted.
-    ///
-    /// # Errors
-    /// Returns a [`RegistryError`].
-    pub(super) fn follow_deletions(&self) -> Result<(), RegistryError> {
-        if self.inner.deleted.follow(self.registry())? {
-            self.end_what_deleted_projects_have();
-        }
-        Ok(())
-    }
-
-    /// Whether a project is deleted whose configuration was found before. All of its data may
-    /// already be removed.
-    pub(super) fn is_deleted(&self, project: ProjectId) -> bool {
-        self.inner.deleted.contains(project) || self.registry().policy(project).is_none()
-    }
-
-    fn end_what_deleted_projects_have(&self) {
-        self.features().iter().for_each(|feature| feature.projects_deleted());
     }
 }

@@ -59,7 +59,7 @@ impl Engine {
 
     /// Waits for the turn to erase, or to opt in.
     fn erasure_turn(&self, organization: OrganizationId) -> Result<ErasureTurn<'_>, ErasureError> {
-        let turn = self.inner.erasures.turn(organization);
+        let turn = self.questions.erasures.turn(organization);
         turn.ok_or(ErasureError::Unavailable("another erasure or opt-in is under way; nothing was changed"))
     }
 
@@ -99,7 +99,7 @@ impl Engine {
                 _ => self.registry().lift_erasure(erasure, None)?,
             }
         }
-        self.follow_erasures()?;
+        self.partitions.follow_erasures()?;
         Ok(theirs)
     }
 

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_common::nodes::{AskNodeError, NodeRequest, encode_answer};
 use headcount_common::{Owner, partition_of};
-use headcount_control::{Erasure, ErasureEnd, MadeFor, RegistryError};
+use headcount_control::{Erasure, ErasureEnd, MadeFor};
 use headcount_domain::identity::IdentitySlot;
 use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
 use headcount_domain::queries::{EmailKeysQuery, SubjectFigures, SubjectFiguresQuery};
@@ -110,17 +110,6 @@ fn check_known(before: Option<u64>, after: Option<u64>) -> Result<(), ErasureErr
 }
 
 impl Engine {
-    /// Handles changes of erasures by other machines and by this one.
-    ///
-    /// # Errors
-    /// Returns a [`RegistryError`].
-    pub(super) fn follow_erasures(&self) -> Result<(), RegistryError> {
-        // Done first: this durably marks that this machine may have data of them.
-        self.follow_deletions()?;
-        self.inner.erasures.follow(self.registry());
-        Ok(())
-    }
-
     /// Begins an erasure on all machines.
     pub(super) fn begin_erasure(
         &self,
@@ -143,7 +132,7 @@ impl Engine {
         }
         self.check_room(&erasure)?;
         let key = self.subject_key(subject);
-        if !self.inner.erasures.given_up.allow(organization, key) {
+        if !self.questions.erasures.given_up.allow(organization, key) {
             return Err(ErasureError::Unavailable("earlier attempts did not find all ids; wait some minutes until the next one"));
         }
         let is_own = attempts.is_empty();
@@ -154,11 +143,11 @@ impl Engine {
         let suppressed = suppressed.ok_or(GIVEN_UP)?;
         let begun = self.begin_suppressed(&mut looking, suppressed.clone(), made_for);
         if begun.is_err() {
-            self.inner.erasures.given_up.note(organization, key);
+            self.questions.erasures.given_up.note(organization, key);
         }
         if begun.is_err() && is_own {
             // If that fails, too, another attempt continues with it.
-            let given_up = self.registry().give_erasure_up(&suppressed).and_then(|()| self.follow_erasures());
+            let given_up = self.registry().give_erasure_up(&suppressed).and_then(|()| self.partitions.follow_erasures());
             if let Err(error) = given_up {
                 tracing::warn!(%error, "ids that were to be erased stay suppressed until their erasure is asked for again");
             }
@@ -179,7 +168,7 @@ impl Engine {
         made_for: Option<&MadeFor>,
     ) -> Result<(Erasure, Vec<(ProjectId, SubjectFigures)>), ErasureError> {
         for _ in 0..MAX_ROUNDS {
-            self.follow_erasures()?;
+            self.partitions.follow_erasures()?;
             let suppressed = (erasure.users.clone(), erasure.others.clone());
             self.look_at_projects(looking, &mut erasure)?;
             let ends = self.look(looking, self.registry().applied()?, &mut erasure)?;
@@ -190,7 +179,7 @@ impl Engine {
                 erasure.ends = ends;
                 let figures = self.figures_of(&erasure)?;
                 let begun = self.registry().begin_erasure(&erasure, made_for)?.ok_or(GIVEN_UP)?;
-                self.follow_erasures()?;
+                self.partitions.follow_erasures()?;
                 if !begun.is_lifted && (begun.has_begun() || begun.is_done) {
                     return match has_all(&begun, looking.asked) {
                         true => Ok((begun, figures)),
@@ -339,19 +328,15 @@ impl Engine {
     /// Returns the ids that projects of this machine know, once everything admitted by now is in
     /// their states. A base written meanwhile reflects no later event.
     fn linked_ids_here(&self, question: &LinkedIdsQuestion, projects: &[ProjectId]) -> Result<Vec<FoundIds>, ErasureError> {
-        if self.registry().applied()? < question.applied {
-            self.follow()?;
-        }
-        self.follow_erasures()?;
-        if self.registry().applied()? < question.applied {
+        if !self.partitions.follow_until(question.applied)? {
             return Err(ErasureError::Unavailable("a node does not know yet what is erased"));
         }
         let unknown = self.unknown_in(projects);
-        if !self.inner.erasures.wait_for_admitted() {
+        if !self.questions.erasures.wait_for_admitted() {
             return Err(ErasureError::Unavailable("events under way take too long"));
         }
         // A base that is being listed reflects no event after these positions.
-        drop(self.inner.history.bases());
+        drop(self.scans.history.bases());
         let lasts = self.save_partitions_of(projects)?;
         let found = projects.iter().zip(lasts).map(|(project, last)| self.linked_ids_in(question, *project, last)).collect();
         // The log may have unknown appends after these positions. The next owner of the partition
@@ -365,7 +350,7 @@ impl Engine {
     }
 
     fn unknown_in(&self, projects: &[ProjectId]) -> Vec<Option<u64>> {
-        projects.iter().map(|project| self.inner.unknown.all_found(partition_of(*project))).collect()
+        projects.iter().map(|project| self.partitions.unknown.all_found(partition_of(*project))).collect()
     }
 
     fn linked_ids_in(&self, question: &LinkedIdsQuestion, project: ProjectId, last: u64) -> Result<FoundIds, ErasureError> {
@@ -401,7 +386,7 @@ impl Engine {
     /// Saves the current state of the projects' partitions. Returns the last position of each.
     fn save_partitions_of(&self, projects: &[ProjectId]) -> Result<Vec<u64>, ErasureError> {
         let partitions: BTreeSet<u16> = projects.iter().map(|project| partition_of(*project)).collect();
-        let lasts = projects.iter().map(|project| self.inner.history.last_position(partition_of(*project))).collect();
+        let lasts = projects.iter().map(|project| self.scans.history.last_position(partition_of(*project))).collect();
         let began = Stopwatch::now();
         self.save_blocking(partitions, &|| began.elapsed() > SAVE_TIMEOUT).map_err(|error| {
             tracing::info!(%error, "a partition of which somebody is erased is not saved");

@@ -1,35 +1,22 @@
 //! The known time, as of which data may be removed, and the jobs that depend on it: see
 //! `clock_guard.rs`.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use headcount_domain::time::Day;
 
 use super::handle::Engine;
 use crate::clock_guard::{ClockState, ConfirmClockError};
+use crate::parts::EngineParts;
 
 /// The time between two checks of the clock.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-impl Engine {
+impl EngineParts {
     /// The time of the clock, and the known time.
     #[must_use]
     pub fn clock_state(&self) -> ClockState {
         self.clock_guard.state()
-    }
-
-    /// Confirms the clock although it is far ahead. `day` is the day that it shows, in any
-    /// timezone. Does nothing if the clock is already believed.
-    ///
-    /// Waits for the disk, so async code must call it on a thread that may block.
-    ///
-    /// # Errors
-    /// See [`ConfirmClockError`]; nothing has changed then.
-    pub fn confirm_clock(&self, day: Day) -> Result<(), ConfirmClockError> {
-        self.clock_guard.confirm(day)?;
-        self.apply_changes_soon(Vec::new());
-        Ok(())
     }
 
     /// How far the clock is ahead of the known time, if it is not believed.
@@ -39,7 +26,7 @@ impl Engine {
         is_doubted.then(|| Duration::from_millis(ahead))
     }
 
-    /// The number of projects whose floors wait for [`Self::confirm_clock`].
+    /// The number of projects whose floors wait for [`Engine::confirm_clock`].
     pub(super) fn held_floors(&self) -> usize {
         self.registry().retentions().iter().filter(|(_, days)| self.clock_guard.holds(*days)).count()
     }
@@ -63,19 +50,31 @@ impl Engine {
             tracing::warn!(%error, "audit logs keep entries for longer");
         }
     }
+}
+
+impl Engine {
+    /// Confirms the clock although it is far ahead. `day` is the day that it shows, in any
+    /// timezone. Does nothing if the clock is already believed.
+    ///
+    /// Waits for the disk, so async code must call it on a thread that may block.
+    ///
+    /// # Errors
+    /// See [`ConfirmClockError`]; nothing has changed then.
+    pub fn confirm_clock(&self, day: Day) -> Result<(), ConfirmClockError> {
+        self.clock_guard.confirm(day)?;
+        self.ingest.apply_changes_soon(Vec::new(), |_| true);
+        Ok(())
+    }
 
     /// Checks the clock now and at every interval, while the engine exists.
     pub(super) fn start_known_time(&self) {
         self.note_time();
-        let (engine, interval) = (Arc::downgrade(&self.inner), INTERVAL.min(self.inner.config.retention_interval));
-        let threads = self.inner.threads.lock();
-        let Some(threads) = threads.as_ref() else { return };
-        threads.arbiter().spawn(async move {
+        let (parts, interval) = (EngineParts::clone(self), INTERVAL.min(self.ingest.retention_interval));
+        self.ingest.arbiter.spawn(async move {
             loop {
                 tokio::time::sleep(interval).await;
-                let Some(inner) = engine.upgrade() else { return };
-                if inner.admission.is_closing() || tokio::task::spawn_blocking(move || Self { inner }.note_time()).await.is_err()
-                {
+                let noted = parts.clone();
+                if parts.is_closing() || tokio::task::spawn_blocking(move || noted.note_time()).await.is_err() {
                     return;
                 }
             }

@@ -1,7 +1,6 @@
 //! Watching a project: its figures, at most ten times a second, while it has watchers.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_common::partition_of;
@@ -24,19 +23,10 @@ impl Engine {
         let (watch, publisher) = self.inner.watches.begin(project)?;
         if let Some(publisher) = publisher {
             let engine = Arc::downgrade(&self.inner);
-            let threads = self.inner.threads.lock();
-            // Without threads the publisher is dropped, and the watch ends.
-            if let Some(threads) = threads.as_ref() {
-                threads.arbiter().spawn(follow(publisher, move || engine.upgrade().map(|inner| Engine { inner })));
-            }
+            // Once the engine is closed, the publisher is dropped, and the watch ends.
+            self.ingest.arbiter.spawn(follow(publisher, move || engine.upgrade().map(|inner| Engine { inner })));
         }
         Some(watch)
-    }
-
-    /// Whether the engine is about to stop, so that watchers should connect elsewhere.
-    #[must_use]
-    pub fn is_draining(&self) -> bool {
-        self.inner.admission.draining.load(Ordering::SeqCst) || self.inner.admission.is_closing()
     }
 }
 
@@ -47,7 +37,7 @@ async fn follow(mut publisher: Publisher, engine: impl Fn() -> Option<Engine>) {
     loop {
         let began = Stopwatch::now();
         let Some(engine) = engine() else { return };
-        if engine.is_draining() {
+        if engine.admission.is_draining() {
             return publisher.publish(LiveState::Ended(LiveEnd::Stopped));
         }
         if publisher.is_watched() {
@@ -89,7 +79,7 @@ mod tests {
         let mut config = EngineConfig::new(dir.path());
         config.min_free_bytes = 0;
         let engine = Engine::open(config.clone()).unwrap();
-        let arbiter = engine.inner.threads.lock().as_ref().unwrap().arbiter().clone();
+        let arbiter = engine.ingest.arbiter.clone();
         task(&arbiter, engine);
         let until = Stopwatch::now() + Duration::from_secs(60);
         while let Err(error) = Engine::open(config.clone()) {

@@ -3,7 +3,6 @@
 //! It has its own threads and its own actix system, so it works inside any program with any
 //! runtime.
 
-mod admission;
 mod answering;
 mod backups;
 mod close;
@@ -11,16 +10,12 @@ mod common;
 mod config;
 mod deletion;
 mod derived;
-mod disk_guard;
 mod erasing;
 mod erasure_rounds;
 #[cfg(feature = "fault-injection")]
 mod fault_injection;
 mod features;
 mod handle;
-mod handover;
-mod importing;
-mod intake;
 mod known_time;
 mod live;
 mod looker;
@@ -28,21 +23,17 @@ mod marks;
 #[cfg(feature = "cluster")]
 mod nodes_backup;
 mod open;
-mod quotas;
+mod partitions;
 mod readiness;
 mod reindexing;
-mod remains;
 mod requested_verification;
-mod retention;
-#[cfg(feature = "cluster")]
-mod saved_states;
+mod running;
 mod saving;
 mod sealing;
 mod searching;
-mod segment;
 mod subjects;
 mod threads;
-mod tracking;
+mod track;
 mod verifications;
 mod verified_directory;
 mod verified_here;
@@ -56,14 +47,14 @@ pub(crate) use config::directory;
 pub use config::{EngineConfig, OpenError};
 pub use erasing::ErasureState;
 pub use handle::Engine;
-pub use handover::{AdoptError, Adoption};
-pub use intake::ProjectIntake;
 #[cfg(feature = "cluster")]
 pub use nodes_backup::{NodesBackup, NodesBackupError};
+#[cfg(feature = "cluster")]
+pub use partitions::SavedPositions;
+pub use partitions::{AdoptError, Adoption, Partitions, RemainsError};
 pub use reindexing::{ReindexError, Reindexed, reindex};
-pub use remains::RemainsError;
+pub use running::RunningEngine;
 pub use sealing::SealError;
 pub use searching::search_erased;
-pub use segment::SegmentRequest;
 pub use verified_directory::verify_directory;
 pub use vitals::Vitals;

@@ -58,12 +58,12 @@ pub(crate) fn open(config: &EngineConfig, common: Common) -> Result<Opened, Open
     let dead = Arc::new(open_letters(&dir, letters)?);
     let deleted = Arc::new(open_deleted(&dir, &registry, is_shared)?);
     let erasures = Arc::new(Erasures::open(secrets.hasher().clone(), &registry, &deleted.with_erased()));
-    let sealed = Arc::new(SealedEvents::open(&dir.join("archive"), Arc::clone(&deleted)).map_err(fault::of_archive)?);
-    let archives = Arc::new(PartitionArchives::new(Arc::clone(&sealed)));
+    let sealed = SealedEvents::open(&dir.join("archive"), Arc::clone(&deleted)).map_err(fault::of_archive)?;
+    let archives = Arc::new(PartitionArchives::new(Arc::new(sealed)));
     let past = Past::new(Arc::clone(&archives), logged.clone(), Arc::clone(&erasures));
     let history: Arc<dyn History> = Arc::new(past);
     let last = last_position(&*history);
-    check_reaches(last, sealed.catalog().sealed_until())?;
+    check_reaches(last, archives.common.catalog().sealed_until())?;
     let derived = Derived { dir: &dir, options: store_options(config), hasher: secrets.hasher(), is_shared };
     let quotas = Arc::new(QuotaTable::new(config.quotas, registry.own_quotas()));
     let opening = Opening {
@@ -91,14 +91,11 @@ pub(crate) fn open(config: &EngineConfig, common: Common) -> Result<Opened, Open
         local_log: local_log.map(|reader| LocalLog::new(reader, &dir)),
         files,
         history,
-        sealed,
         archives,
         logged,
-        dead,
         state,
         lock,
-        incarnation: answers.unwrap_or(format.incarnation).number(),
-        starts: starts(answers, &dir, last)?,
+        positions: (answers.unwrap_or(format.incarnation).number(), starts(answers, &dir, last)?),
     })
 }
 
@@ -180,15 +177,12 @@ pub(crate) struct Opened {
     pub(crate) local_log: Option<LocalLog>,
     pub(crate) files: Arc<dyn SharedArchive>,
     pub(crate) history: Arc<dyn History>,
-    /// The archive of the partitions without their own.
-    pub(crate) sealed: Arc<SealedEvents>,
     pub(crate) archives: Arc<PartitionArchives>,
     pub(crate) logged: LoggedEvents,
-    pub(crate) dead: Arc<DeadLetters>,
     pub(crate) state: OpenedState,
     pub(crate) lock: DirLock,
-    pub(crate) incarnation: u128,
-    pub(crate) starts: Starts,
+    /// The incarnation of answers, and the starts that positions are counted from.
+    pub(crate) positions: (u128, Starts),
 }
 
 /// The shards, brought up to the end of the log, and the threads that serve them.
@@ -265,8 +259,7 @@ impl Opening<'_> {
             hasher: self.derived.hasher.clone(),
             versions: Arc::new(Versions::new()),
             floors: Arc::default(),
-            external_ids_dir: self.derived.index_dir(),
-            index: self.derived.index(format),
+            index: (self.derived.index_dir(), self.derived.index(format)),
             health: Arc::new(PartitionHealth::new(Arc::clone(self.owners))),
             checkpoints: Arc::default(),
             limits: Arc::clone(self.quotas),

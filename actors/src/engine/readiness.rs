@@ -1,6 +1,5 @@
 //! Whether an engine is ready for new work.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::handle::Engine;
@@ -18,24 +17,18 @@ fn doubted(ahead: Duration) -> String {
 }
 
 impl Engine {
-    /// Makes `/readyz` fail from now on, so that load balancers send no new work here. Work that
-    /// arrives is still done.
-    pub fn begin_drain(&self) {
-        self.inner.admission.draining.store(true, Ordering::SeqCst);
-    }
-
     /// Checks that every shard answers and events can be taken, for `/readyz`.
     ///
     /// # Errors
     /// The reason, in words.
     pub async fn ready(&self) -> Result<(), String> {
-        if self.inner.admission.draining.load(Ordering::SeqCst) {
+        if self.admission.is_draining() {
             return Err("the server is shutting down".to_owned());
         }
         if !self.owners().is_live() {
             return Err("the brokers of the cluster don't answer".to_owned());
         }
-        if let Some(why) = self.unavailable() {
+        if let Some(why) = self.admission.unavailable() {
             return Err(why.to_owned());
         }
         if let Some(ahead) = self.clock_ahead() {
@@ -44,7 +37,7 @@ impl Engine {
         if let Some(why) = self.late_checkpoints() {
             return Err(why);
         }
-        if let Some((partition, condition, _)) = self.inner.admission.health.not_working().first() {
+        if let Some((partition, condition, _)) = self.admission.health.not_working().first() {
             return Err(match condition {
                 Condition::Failed => format!("partition {partition} has failed; the log says why"),
                 _ => format!("partition {partition} is being rebuilt"),
@@ -64,7 +57,7 @@ impl Engine {
 
     /// Returns the reason why the next start would have too much to replay, if there is one.
     fn late_checkpoints(&self) -> Option<String> {
-        let progress = &self.inner.admission.checkpoints;
+        let progress = &self.admission.checkpoints;
         let failing = progress.failing();
         if failing > 0 {
             return Some(format!("the checkpoints of {failing} partitions can't be written"));

@@ -119,7 +119,7 @@ async fn seal(engine: &Engine, organization: OrganizationId, timezone: Timezone)
             return Err(ReindexError::LacksEvents(project.id));
         }
     }
-    let sealed = engine.seal_archive().await.map_err(|fault| ReindexError::of(fault.message))?;
+    let sealed = engine.seal_archive().await.map_err(ReindexError::of)?;
     match sealed.waiting.first() {
         Some(project) => Err(ReindexError::Directory(format!("the list of files of {project} is damaged"))),
         None => Ok(true),

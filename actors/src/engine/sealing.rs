@@ -42,29 +42,20 @@ pub enum SealError {
 }
 
 impl Engine {
-    /// Seals all events of this machine's partitions, recorded before the call, into the archive,
-    /// after writing checkpoints of them. Partitions that move afterwards are sealed, too.
+    /// Seals all events recorded before the call into the archive, on all machines, after writing
+    /// checkpoints of them. Partitions that move afterwards are sealed, too.
     ///
     /// # Errors
-    /// The cause. Unsealed events are still in the log.
-    pub async fn seal_archive(&self) -> Result<Sealed, Fault> {
-        let archiver = Arc::clone(&self.inner.archiver);
-        match tokio::task::spawn_blocking(move || archiver.seal_all()).await {
-            Ok(sealed) => sealed,
-            Err(_) => Err(Fault::io("the engine is shutting down")),
-        }
-    }
-
-    /// Like [`Engine::seal_archive`], on all machines.
-    ///
-    /// # Errors
-    /// Returns a [`SealError`]. Events of other machines may still be sealed.
-    pub async fn seal_everywhere(&self) -> Result<Sealed, SealError> {
-        if !self.inner.archiver.files().seals() {
+    /// Returns a [`SealError`]. Unsealed events are still in the log; those of other machines may
+    /// still be sealed.
+    pub async fn seal_archive(&self) -> Result<Sealed, SealError> {
+        if !self.partitions.archiver.files().seals() {
             return Err(SealError::NoFiles);
         }
-        let (mut asked, nodes) = (JoinSet::new(), self.other_owners()?);
-        for address in nodes {
+        let owners = (0..PARTITIONS).map(|partition| self.owners().of(partition));
+        let others = owners.filter_map(|owner| if let Owner::There(address) = owner { Some(address) } else { None });
+        let mut asked = JoinSet::new();
+        for address in others.collect::<BTreeSet<_>>() {
             let refused = |reason| SealError::Node { address: address.to_string(), reason };
             let node = self.node(&address, OrganizationId(0)).map_err(refused)?;
             asked.spawn(async move {
@@ -72,7 +63,7 @@ impl Engine {
                 sealed.map_err(|reason| SealError::Node { address: address.to_string(), reason })
             });
         }
-        let mut sum = self.seal_archive().await.map_err(SealError::Here);
+        let mut sum = self.seal_here().await.map_err(SealError::Here);
         while let Some(sealed) = asked.join_next().await {
             let sealed = sealed.unwrap_or_else(|_| Err(SealError::Here(Fault::io("the engine is shutting down"))));
             // Waits for all answers, so that no work continues after the return.
@@ -83,22 +74,18 @@ impl Engine {
         if missing.is_empty() { Ok(sum) } else { Err(SealError::Partitions(missing)) }
     }
 
-    /// The addresses of the other nodes with partitions.
-    fn other_owners(&self) -> Result<BTreeSet<Arc<str>>, SealError> {
-        let (mut nodes, mut lost) = (BTreeSet::new(), Vec::new());
-        for partition in 0..PARTITIONS {
-            match self.owners().of(partition) {
-                Owner::Here => {}
-                Owner::There(address) => drop(nodes.insert(address)),
-                Owner::Nowhere => lost.push(partition),
-            }
+    /// Seals the events of this machine's partitions.
+    async fn seal_here(&self) -> Result<Sealed, Fault> {
+        let archiver = Arc::clone(&self.partitions.archiver);
+        match tokio::task::spawn_blocking(move || archiver.seal_all()).await {
+            Ok(sealed) => sealed,
+            Err(_) => Err(Fault::io("the engine is shutting down")),
         }
-        if lost.is_empty() { Ok(nodes) } else { Err(SealError::Partitions(lost)) }
     }
 
     /// Seals the events that another node asks for.
     pub(super) async fn answer_seal(&self) -> Result<Vec<u8>, AskNodeError> {
-        let sealed = self.seal_archive().await.map_err(|fault| {
+        let sealed = self.seal_here().await.map_err(|fault| {
             tracing::warn!(%fault, "another node wanted the archives to be sealed, which they could not be");
             AskNodeError::NoAnswer(fault.message)
         })?;
@@ -109,7 +96,7 @@ impl Engine {
     /// minute. Returns `false` if some files are left: the disk has too little room, a merge
     /// failed, or the engine stops.
     pub async fn merge_tables(&self) -> bool {
-        let archiver = Arc::clone(&self.inner.archiver);
+        let archiver = Arc::clone(&self.partitions.archiver);
         tokio::task::spawn_blocking(move || archiver.merge_tables()).await.unwrap_or(false)
     }
 }

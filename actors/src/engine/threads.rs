@@ -53,11 +53,6 @@ impl Threads {
         Self { actors, writer, writer_thread, verifier, archiver, archiver_thread, _lock: lock }
     }
 
-    /// The arbiter for tasks of the engine.
-    pub(super) fn arbiter(&self) -> &ArbiterHandle {
-        self.actors.system.arbiter()
-    }
-
     /// Stops all threads and waits for them, unless the caller is a task of the engine.
     pub(super) fn stop(self) {
         if Handle::try_current().is_ok_and(|current| current.id() == self.actors.runtime) {

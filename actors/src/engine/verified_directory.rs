@@ -27,8 +27,9 @@ use crate::memory_budget::MemoryShares;
 use crate::recompute::remove_scratch;
 use crate::verify::{StoredPlaces, VerifiedRange, VerifyError, VerifyReport, VerifySources, verify};
 
-/// Verifies a data directory that no process has open, like [`Engine::verify`]. Changes nothing in
-/// it, except an unfinished write at the end of the log.
+/// Verifies a data directory that no process has open, like
+/// [`Engine::verify`](super::Engine::verify). Changes nothing in it, except an unfinished write at
+/// the end of the log.
 ///
 /// # Errors
 /// Returns a [`VerifyError`]: the data could not be checked.

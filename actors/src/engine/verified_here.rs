@@ -48,16 +48,16 @@ impl Engine {
         let _permit = self.inner.verifications.begin(stop)?;
         let sources = VerifySources {
             data_dir: self.data_dir().to_owned(),
-            history: Arc::clone(&self.inner.history),
+            history: Arc::clone(&self.scans.history),
             logged: self.questions.logged.clone(),
-            archives: Arc::clone(&self.inner.archives),
-            shared: self.inner.archiver.shared(),
+            archives: Arc::clone(&self.partitions.archives),
+            shared: self.partitions.archiver.shared(),
             ranges: self.verified_ranges(),
-            dead: Arc::clone(&self.inner.dead),
-            deleted: Arc::clone(&self.inner.deleted),
+            dead: Arc::clone(&self.partitions.dead),
+            deleted: Arc::clone(&self.partitions.deleted),
             hasher: self.hasher().clone(),
             // Without a store, the engine is closing.
-            store: Some(self.inner.damage.store().ok_or(VerifyError::Stopped)?),
+            store: Some(self.partitions.damage.store().ok_or(VerifyError::Stopped)?),
             places: self,
             projects: projects(self.registry())?,
             record_bytes: recomputation_bytes(self.inner.config.memory_bytes),
@@ -80,7 +80,7 @@ impl Engine {
     }
 
     fn verified_range(&self, partitions: Range<u16>) -> VerifiedRange {
-        let (archives, owners) = (Arc::clone(&self.inner.archives), Arc::clone(&self.questions.owners));
+        let (archives, owners) = (Arc::clone(&self.partitions.archives), Arc::clone(&self.questions.owners));
         let given_up: Vec<u64> = partitions.clone().map(|number| archives.times_given_up(number)).collect();
         // A lease may expire for a moment before it is renewed. Work that checked it in that moment
         // has stopped.
@@ -96,7 +96,7 @@ impl Engine {
     }
 
     fn is_rebuilding(&self, partition: u16) -> bool {
-        self.inner.admission.health.check(partition).is_err()
+        self.questions.health.check(partition).is_err()
     }
 }
 
@@ -118,7 +118,7 @@ impl StoredPlaces for Engine {
 
     fn stored_as(&self, partition: u16) -> Result<Option<u16>, VerifyError> {
         // History is read without erased identities, but a state may still have them.
-        if self.is_rebuilding(partition) || !self.inner.erasures.stale(partition).is_empty() {
+        if self.is_rebuilding(partition) || !self.questions.erasures.stale(partition).is_empty() {
             return Ok(None);
         }
         let asked = self.questions.shards.ask_partition(partition, move |shard: &mut Shard| Ok(shard.stored_as(partition)));
@@ -126,7 +126,7 @@ impl StoredPlaces for Engine {
     }
 
     fn begun_erasures(&self, partition: u16) -> u64 {
-        self.inner.erasures.begins_in(partition)
+        self.questions.erasures.begins_in(partition)
     }
 
     fn external_ids(&self, partition: u16) -> Result<Option<ExternalIdsView>, VerifyError> {
@@ -142,7 +142,7 @@ impl StoredPlaces for Engine {
     }
 
     fn note_damage(&self, fault: Fault) {
-        self.inner.damage.noted(fault);
+        self.partitions.damage.noted(fault);
     }
 }
 

@@ -69,16 +69,16 @@ impl Engine {
     /// Returns the figures for `/metrics`.
     #[must_use]
     pub fn vitals(&self) -> Vitals {
-        let progress = &self.inner.admission.checkpoints;
-        let archive = self.inner.archiver.figures();
+        let progress = &self.admission.checkpoints;
+        let archive = self.partitions.archiver.figures();
         Vitals {
             checkpoints_failing: progress.failing(),
             partitions_refusing: progress.full(),
             unsaved_for: progress.longest_unsaved().unwrap_or_default(),
             archive_files: archive.files.load(Ordering::Relaxed),
             archive_bytes: archive.bytes.load(Ordering::Relaxed),
-            archive_damaged_files: self.inner.sealed.damaged_files(),
-            deletions_pending: self.inner.deleted.count(),
+            archive_damaged_files: self.partitions.archives.common.damaged_files(),
+            deletions_pending: self.partitions.deleted.count(),
             seal_waiting_projects: archive.waiting_projects.load(Ordering::Relaxed),
             retention_pending: archive.retention_pending.load(Ordering::Relaxed),
             clock_ahead: self.clock_ahead().unwrap_or_default(),
@@ -86,14 +86,14 @@ impl Engine {
             seal_lag: Duration::from_millis(archive.lag_ms.load(Ordering::Relaxed)),
             scan_spilled_bytes: self.scans.scratch().written(),
             views: self.scans.view_figures(),
-            projects_at_quota: self.inner.quotas.count(),
-            quota_refusals: self.inner.quotas.refusals(),
-            log_position: last_position(&*self.inner.history),
-            admitted_bytes: self.inner.admission.gate.used(),
-            admission_limit_bytes: self.inner.admission.gate.limit(),
-            dead_letters: self.inner.dead.count(),
-            damage_found: self.inner.damage.found(),
-            free_disk_bytes: self.inner.admission.disk.free_bytes(),
+            projects_at_quota: self.ingest.quotas.count(),
+            quota_refusals: self.ingest.quotas.refusals(),
+            log_position: last_position(&*self.scans.history),
+            admitted_bytes: self.admission.gate.used(),
+            admission_limit_bytes: self.admission.gate.limit(),
+            dead_letters: self.partitions.dead.count(),
+            damage_found: self.partitions.damage.found(),
+            free_disk_bytes: self.admission.disk.free_bytes(),
             record_bytes: self.inner.memory.resident(),
             record_limit_bytes: self.inner.config.record_bytes(),
         }

@@ -15,7 +15,7 @@ use super::sealed::SealedEvents;
 #[derive(Debug)]
 pub(crate) struct PartitionArchives {
     /// The archive of the partitions without their own.
-    common: Arc<SealedEvents>,
+    pub(crate) common: Arc<SealedEvents>,
     own: RwLock<BTreeMap<u16, Arc<SealedEvents>>>,
     /// The number of times that each partition was given up.
     given_up: Vec<AtomicU64>,

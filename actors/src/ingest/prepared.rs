@@ -20,7 +20,7 @@ pub struct Origin<'a> {
     /// The client hints of the request. Never stored.
     pub hints: Hints<'a>,
     /// The visitor's country: from a proxy, or from the address
-    /// ([`Engine::country_of`](crate::Engine::country_of)).
+    /// ([`Ingest::country_of`](super::Ingest::country_of)).
     pub country: Option<Country>,
     /// Whether the request has `Sec-GPC: 1`.
     pub gpc: bool,

@@ -4,6 +4,7 @@
 //! projects, on this machine and on the other nodes that own some. Each answer has a version, so
 //! that a caller can keep it until the version changes.
 
+mod applied;
 mod asking;
 mod floors;
 mod project_versions;
@@ -93,7 +94,10 @@ impl Questions {
         self.registry.policy(project).map(|config| config.policy.organization)
     }
 
-    pub(crate) fn secrets(&self) -> &Secrets {
+    /// The keys and the visitor salts. The nodes of a cluster agree on salts, and make none
+    /// themselves: until a node has the salt of the day, it refuses events of visitors without ids.
+    #[must_use]
+    pub fn secrets(&self) -> &Secrets {
         &self.secrets
     }
 

@@ -31,9 +31,9 @@ const MAX_EXPORTS: usize = 12;
 /// Passes over the recorded events of projects. Clones share turns and kept answers.
 #[derive(Clone)]
 pub struct Scans {
-    pub(super) questions: Arc<Questions>,
-    pub(super) history: Arc<dyn History>,
-    pub(super) dead: Arc<DeadLetters>,
+    pub(crate) questions: Arc<Questions>,
+    pub(crate) history: Arc<dyn History>,
+    pub(crate) dead: Arc<DeadLetters>,
     pub(super) erasures: Arc<Erasures>,
     /// Set when the engine is about to stop.
     closing: Arc<AtomicBool>,

@@ -132,7 +132,7 @@ async fn retain_from(engine: &Engine, project: ProjectId, floor: Day) {
     let organization = engine.registry().policy(project).unwrap().policy.organization;
     let patch = ProjectPatch { retention_days: Some(Some(days)), ..ProjectPatch::default() };
     engine.registry().update_project(organization, project, patch, engine.clock().now()).unwrap();
-    assert_eq!(engine.apply_retention(project).await.unwrap(), Some(floor));
+    assert_eq!(engine.ingest.apply_retention(project).await.unwrap(), Some(floor));
 }
 
 /// Links of ids whose first events lie below the floor are asked of the shard, also where the ids

@@ -14,7 +14,7 @@ use headcount_storage::log::LogMark;
 
 use super::checkpoint_progress::CheckpointProgress;
 use super::checkpointer::{CheckpointPolicy, Checkpointer, Next, Unsaved};
-use super::partition::{Begun, Partition, Partitions};
+use super::partition::{Begun, Partition, PartitionMap};
 use crate::checkpoint_writer::{
     CancelledJobs, CheckpointWriter, Claim, Entries, Job, JobOutcome, Mailbox, MergeJob, Reply, Report,
 };
@@ -65,7 +65,7 @@ impl Checkpoints {
     }
 
     /// Begins a round if one is due, or if `force` is set.
-    pub(super) fn begin_round(&mut self, force: bool, partitions: &Partitions, history: &dyn History) -> Next {
+    pub(super) fn begin_round(&mut self, force: bool, partitions: &PartitionMap, history: &dyn History) -> Next {
         // Called at each turn of the shard while memory is short, so the partitions are only
         // checked if a round can begin.
         if !self.checkpointer.is_idle() {
@@ -141,7 +141,7 @@ impl Checkpoints {
     }
 
     /// Handles a report.
-    pub(super) fn handle(&mut self, report: Report, partitions: &mut Partitions) {
+    pub(super) fn handle(&mut self, report: Report, partitions: &mut PartitionMap) {
         let Report { partition: number, job, outcome } = report;
         if let JobOutcome::Merged(table) = outcome {
             return self.merged(number, job, table, partitions);
@@ -200,7 +200,7 @@ impl Checkpoints {
         self.writer.merge(MergeJob { reply: Reply::new(number, job, self.mailbox.clone()), claim, merge });
     }
 
-    fn merged(&mut self, number: u16, job: u64, table: Option<Written>, partitions: &mut Partitions) {
+    fn merged(&mut self, number: u16, job: u64, table: Option<Written>, partitions: &mut PartitionMap) {
         if !self.checkpointer.merged(number, job) {
             return;
         }

@@ -52,7 +52,7 @@ impl Discard {
         for stored_as in parts_of(self.number, &self.context)? {
             clear(&*self.context.store, PartitionId(stored_as)).map_err(fault::of_store)?;
         }
-        if self.context.external_ids_dir.join(self.number.to_string()).exists() {
+        if self.context.index_dir(self.number).exists() {
             Partition::reset_index(self.number, &self.context)?;
         }
         self.left = None;

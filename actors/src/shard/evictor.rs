@@ -15,7 +15,7 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use super::checkpoint_progress::CheckpointProgress;
 use super::memory_usage::{MemoryUsage, Usage};
-use super::partition::{Partition, Partitions};
+use super::partition::{Partition, PartitionMap};
 
 /// Number of events, and of queries, between two checks of the budget.
 const EVENTS_PER_CHECK: usize = 1024;
@@ -118,7 +118,7 @@ impl Evictor {
     /// due.
     pub(super) fn evict_if_needed(
         &mut self,
-        partitions: &mut Partitions,
+        partitions: &mut PartitionMap,
         progress: &CheckpointProgress,
         patience: Option<Duration>,
     ) {
@@ -177,7 +177,7 @@ impl Evictor {
 
     /// Records which partitions have unsaved changes, and which stuck ones have used up their
     /// share: a quarter of the budget, divided by their number.
-    fn note_partitions(&self, partitions: &mut Partitions, progress: &CheckpointProgress, all_stuck: usize) {
+    fn note_partitions(&self, partitions: &mut PartitionMap, progress: &CheckpointProgress, all_stuck: usize) {
         let share = self.budget / 4;
         let part = share / progress.failing().max(1);
         for (number, partition) in partitions {
@@ -196,7 +196,7 @@ fn is_far_beyond(available: usize, all: Usage) -> bool {
     all.free.resident > available + available / 4
 }
 
-fn usage_of(partitions: &mut Partitions) -> Usage {
+fn usage_of(partitions: &mut PartitionMap) -> Usage {
     let mut usage = Usage::default();
     for partition in partitions.values_mut() {
         let bytes = partition.bytes();
@@ -212,7 +212,7 @@ fn usage_of(partitions: &mut Partitions) -> Usage {
 }
 
 /// Evicts `bytes`. Returns `false` if time ran out before.
-fn evict(partitions: &mut Partitions, mut bytes: usize, patience: Duration) -> bool {
+fn evict(partitions: &mut PartitionMap, mut bytes: usize, patience: Duration) -> bool {
     let began = Stopwatch::now();
     let rounds = partitions.values_mut().map(Partition::evictable).max().unwrap_or(0) / RECORDS_PER_ROUND;
     // Two passes over everything: the first may find all of it in use.

@@ -29,7 +29,7 @@ use crate::fault;
 use crate::history::PieceOrigin;
 
 /// Partitions by number.
-pub(super) type Partitions = BTreeMap<u16, Partition>;
+pub(super) type PartitionMap = BTreeMap<u16, Partition>;
 
 /// A checkpoint that has begun.
 pub(crate) struct Begun {
@@ -133,7 +133,7 @@ impl Partition {
 
     /// Removes the index of external ids of a closed partition. Replaying the log fills it again.
     pub(crate) fn reset_index(number: u16, context: &PartitionContext) -> Result<(), Fault> {
-        ExternalIds::reset(&context.external_ids_dir.join(number.to_string()), context.index).map_err(fault::of_index)
+        ExternalIds::reset(&context.index_dir(number), context.index.1).map_err(fault::of_index)
     }
 
     /// Checks that the index has all external ids of the checkpoint. Otherwise a duplicate would
@@ -369,8 +369,8 @@ impl Partition {
 
     pub(super) fn index(&mut self) -> Result<&mut ExternalIds, Fault> {
         if self.index.is_none() {
-            let dir = self.context.external_ids_dir.join(self.number.to_string());
-            let opened = ExternalIds::open(&dir, self.context.index).map_err(|error| {
+            let dir = self.context.index_dir(self.number);
+            let opened = ExternalIds::open(&dir, self.context.index.1).map_err(|error| {
                 let Fault { kind, message } = fault::of_index(error);
                 self.context.damage.noted(Fault::new(kind, format!("{}: {message}", dir.display())))
             });

@@ -32,9 +32,8 @@ pub(crate) struct PartitionContext {
     pub(crate) hasher: KeyHasher,
     pub(crate) versions: Arc<Versions>,
     pub(crate) floors: Arc<Floors>,
-    pub(crate) external_ids_dir: PathBuf,
-    /// The options of the index of external ids that belongs to the store.
-    pub(crate) index: ExternalIdsOptions,
+    /// The directory of the index of external ids, and the options that belong to the store.
+    pub(crate) index: (PathBuf, ExternalIdsOptions),
     pub(crate) health: Arc<PartitionHealth>,
     pub(crate) limits: Arc<QuotaTable>,
     pub(crate) progress: Arc<Progress>,
@@ -48,6 +47,11 @@ pub(crate) struct PartitionContext {
 }
 
 impl PartitionContext {
+    /// The directory of a partition's index of external ids.
+    pub(super) fn index_dir(&self, number: u16) -> PathBuf {
+        self.index.0.join(number.to_string())
+    }
+
     /// Forgets the projects of a partition that another machine takes over.
     pub(super) fn give_up(&self, number: u16) {
         self.versions.retain(|project, _| partition_of(*project) != number);

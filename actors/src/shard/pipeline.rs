@@ -14,7 +14,7 @@ use headcount_storage::log::LogMark;
 
 use super::applier::Applier;
 use super::fair_queue::{FairQueue, Pace, SLICE};
-use super::partition::{Partition, Partitions};
+use super::partition::{Partition, PartitionMap};
 use super::partition_context::PartitionContext;
 use super::rebuild::{Rebuild, Received, Released, Wake};
 use super::refold::{self, Refold};
@@ -53,7 +53,7 @@ pub(super) enum RebuildStep {
 /// The events of a shard's partitions.
 pub(super) struct EventPipeline {
     pub(super) context: PartitionContext,
-    pub(super) partitions: Partitions,
+    pub(super) partitions: PartitionMap,
     pub(super) history: Arc<dyn History>,
     pub(super) applier: Applier,
     queue: FairQueue<ProjectId, QueuedWork>,

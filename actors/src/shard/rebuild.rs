@@ -461,7 +461,7 @@ impl Reader {
         let erased = context.erasures.published_with(self.number);
         let noted = noted.and_then(|()| context.deleted.note_erased_again(&erased));
         noted.map_err(|error| Fault::io(format!("could not note what a copied state may have: {error}")))?;
-        match copied.put_in(self.number, &*context.store, (&context.external_ids_dir, context.index), own, may_be_used) {
+        match copied.put_in(self.number, &*context.store, &context.index, own, may_be_used) {
             Ok(Some(position)) => {
                 context.erasures.spoil(erased);
                 tracing::info!(partition = self.number, own, position, "the saved state of another machine is used")

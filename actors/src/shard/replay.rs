@@ -7,7 +7,7 @@ use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::identity::SentKeys;
 
 use super::applier::Applier;
-use super::partition::{Partition, Partitions};
+use super::partition::{Partition, PartitionMap};
 use super::pipeline::EventPipeline;
 use super::refold::{self, Refold};
 use super::shard::Shard;
@@ -151,6 +151,6 @@ impl Shard {
     }
 }
 
-fn wanted(partitions: &Partitions) -> Vec<Wanted> {
+fn wanted(partitions: &PartitionMap) -> Vec<Wanted> {
     partitions.iter().map(|(number, partition)| Wanted::partition(*number, partition.applied())).collect()
 }

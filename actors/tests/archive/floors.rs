@@ -86,7 +86,7 @@ async fn a_clock_that_is_years_ahead_removes_and_drops_nothing() {
         clock.set(Instant(BASE_MS + (40 + days) * DAY_MS));
         let engine = Engine::open(ticking()).unwrap();
         tokio::time::sleep(Duration::from_millis(100)).await;
-        assert_eq!(engine.apply_retention(project).await.unwrap(), Some(floor()), "{days}");
+        assert_eq!(engine.ingest.apply_retention(project).await.unwrap(), Some(floor()), "{days}");
         assert_eq!((engine.vitals().floors_held, engine.clock_state().is_doubted), (1, days > 30));
         assert_eq!(engine.ready().await.is_ok(), days < 30);
         let now = event(2 * EVENTS).at_ms(BASE_MS + 40 * DAY_MS).external_id(format!("during {days}"));
@@ -151,7 +151,7 @@ async fn a_floor_without_files_outlives_the_log() {
         set_retention(&engine, project, Some(RETENTION_DAYS));
         // Twice at once, as when days pass while a setting changes: two records have the same
         // floor.
-        let (one, two) = tokio::join!(engine.apply_retention(project), engine.apply_retention(project));
+        let (one, two) = tokio::join!(engine.ingest.apply_retention(project), engine.ingest.apply_retention(project));
         assert_eq!((one.unwrap(), two.unwrap()), (Some(floor()), Some(floor())));
     }
     let late = NewEvent::new("order").user("late").value("5").unwrap().at_ms(BASE_MS).external_id("late");
@@ -212,9 +212,9 @@ async fn a_nearly_full_disk_is_no_reason_to_keep_events() {
         Engine::open(config).unwrap()
     };
     let engine = nearly_full(u64::MAX);
-    assert!(engine.admit(project, None, 100).is_err(), "no event is taken");
+    assert!(engine.admission.admit(project, None, 100).is_err(), "no event is taken");
     set_retention(&engine, project, Some(RETENTION_DAYS));
-    assert_eq!(engine.apply_retention(project).await.unwrap(), Some(floor()), "the record of a floor is");
+    assert_eq!(engine.ingest.apply_retention(project).await.unwrap(), Some(floor()), "the record of a floor is");
     // The floor is saved and all projects are checked before it finds no space.
     let sealed = engine.seal_archive().await;
     assert!(sealed.is_err(), "sealing waits for space, too: {sealed:?}");
@@ -224,7 +224,7 @@ async fn a_nearly_full_disk_is_no_reason_to_keep_events() {
     engine.close().await;
 
     let engine = nearly_full(free + free / 2);
-    assert!(engine.admit(project, None, 100).is_err(), "no event is taken");
+    assert!(engine.admission.admit(project, None, 100).is_err(), "no event is taken");
     let until = Stopwatch::now() + Duration::from_secs(60);
     // Reading fails while files are replaced.
     while !matches!(try_rows(dir.path(), project), Ok((0, _))) {

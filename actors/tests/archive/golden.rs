@@ -89,7 +89,7 @@ async fn make(dir: &Path) -> String {
     let project = engine.registry().initialize(engine.clock().now()).unwrap().project_id;
     send(&engine, &[project], 0..GOLDEN_EVENTS / 2).await;
     set_retention(&engine, project, Some(RETENTION_DAYS));
-    assert_eq!(engine.apply_retention(project).await.unwrap(), Some(floor()));
+    assert_eq!(engine.ingest.apply_retention(project).await.unwrap(), Some(floor()));
     removed(&engine, dir, project).await;
     send(&engine, &[project], GOLDEN_EVENTS / 2..GOLDEN_EVENTS).await;
     engine.seal_archive().await.unwrap();

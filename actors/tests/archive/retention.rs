@@ -93,7 +93,7 @@ async fn a_raised_floor_is_met_soon_although_nothing_is_sealed() {
     assert!(rows(dir.path(), projects[0]).0 > 100);
 
     set_retention(&engine, projects[0], Some(RETENTION_DAYS));
-    assert_eq!(engine.apply_retention(projects[0]).await.unwrap(), Some(floor()));
+    assert_eq!(engine.ingest.apply_retention(projects[0]).await.unwrap(), Some(floor()));
     while !matches!(try_rows(dir.path(), projects[0]), Ok((0, _))) {
         assert!(Stopwatch::now() < until, "events below the floor are still there");
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -115,7 +115,7 @@ async fn events_below_the_floor_go_and_their_figures_stay() {
     assert!(early > 100, "{early}");
 
     set_retention(&engine, with_retention, Some(RETENTION_DAYS));
-    assert_eq!(engine.apply_retention(with_retention).await.unwrap(), Some(floor()));
+    assert_eq!(engine.ingest.apply_retention(with_retention).await.unwrap(), Some(floor()));
     removed(&engine, dir.path(), with_retention).await;
     assert!(rows(dir.path(), with_retention).1 > 100, "the later ones stay");
     assert!(rows(dir.path(), projects[1]).0 > 100, "and those of another project");
@@ -135,7 +135,7 @@ async fn events_below_the_floor_go_and_their_figures_stay() {
     assert_eq!(report.projects[&projects[1]].frozen, 0);
     // A floor never falls.
     set_retention(&engine, with_retention, None);
-    assert_eq!(engine.apply_retention(with_retention).await.unwrap(), Some(floor()));
+    assert_eq!(engine.ingest.apply_retention(with_retention).await.unwrap(), Some(floor()));
     engine.close().await;
     let served = tempfile::tempdir().unwrap();
     copy(dir.path(), &served.path().join("data"));

@@ -266,7 +266,7 @@ async fn a_nearly_full_disk_ends_attempts_and_not_ingestion() {
     let made = rig.request(PrivacyRequestKind::Export, of_zanzibar()).await.unwrap();
     let is_retried = |entry: &PrivacyAuditEvent| *entry == PrivacyAuditEvent::Retried { failure: PrivacyFailure::DiskFull };
     rig.when(&made, "full", |shown| shown.audit.iter().any(|entry| is_retried(&entry.event))).await;
-    assert_eq!((rig.engine.unavailable(), artifacts(home.path())), (None, 0));
+    assert_eq!((rig.engine.admission.unavailable(), artifacts(home.path())), (None, 0));
     rig.engine.close().await;
     // A kill leaves this file.
     let cut = home.path().join("exports").join(format!("{}.json.tmp", made.id));

@@ -109,11 +109,11 @@ impl Rig {
             ..Origin::SERVER
         };
         let config = self.engine.registry().policy(self.project).unwrap();
-        let prepare = |policy: &_| self.engine.prepare(policy, body.as_bytes(), &origin);
+        let prepare = |policy: &_| self.engine.ingest.prepare(policy, body.as_bytes(), &origin);
         // Some are refused, also by the model.
-        let Ok(prepared) = self.engine.with_pinned_config(config, prepare, |_| true).await.unwrap() else { return };
-        let permit = self.engine.admit(self.project, None, body.len()).unwrap();
-        self.engine.record(&self.engine.tracker(), self.project, prepared, permit).await.unwrap();
+        let Ok(prepared) = self.engine.ingest.with_pinned_config(config, prepare, |_| true).await.unwrap() else { return };
+        let permit = self.engine.admission.admit(self.project, None, body.len()).unwrap();
+        self.engine.ingest.record(&self.engine.ingest.tracker, self.project, prepared, permit).await.unwrap();
     }
 
     /// `floor`: the beginning of a default window that would begin before it.
@@ -219,7 +219,7 @@ impl Trial {
         let Some(days) = self.jumps.kept else { return };
         let wanted = said.floor(days, self.history.timezone());
         self.model.raise_floor(&self.name, wanted);
-        let floor = self.rig.engine.apply_retention(self.rig.project).await.unwrap().map(|floor| floor.to_string());
+        let floor = self.rig.engine.ingest.apply_retention(self.rig.project).await.unwrap().map(|floor| floor.to_string());
         let expected = self.model.floor(&self.name).map(|floor| floor.to_string());
         assert_eq!(floor, expected, "{}: {said:?} of {} with {days} days", self.history.seed, self.rig.now());
     }

@@ -34,7 +34,7 @@ async fn home(documents: &Arc<CommonDocuments>) -> (Node, ProjectId, tempfile::T
     partitions.dedup();
     for partition in partitions {
         node.take(partition).await;
-        node.engine.resume(partition);
+        node.engine.partitions.resume(partition);
     }
     wait_until("it looks after the requests", || privacy(&node.engine).is_home(organization(&node))).await;
     (node, project, origin)

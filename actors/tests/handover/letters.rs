@@ -92,7 +92,7 @@ async fn an_event_counts_or_is_set_aside_where_all_know_it() {
     let sender = Arc::clone(&node);
     let sent = tokio::spawn(async move { poison(&sender, project).await });
     // No answer lacks the event while another engine may count it.
-    while !matches!(node.engine.adoption(partition_of(project)), Adoption::Failed(why) if why.contains("no answer")) {
+    while !matches!(node.engine.partitions.adoption(partition_of(project)), Adoption::Failed(why) if why.contains("no answer")) {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     assert!(node.users(project).await.is_err());

@@ -6,6 +6,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use std::collections::BTreeSet;
+
 use headcount_actors::domain::versions::Depends;
 use headcount_actors::ingest::{NewEvent, Status};
 use headcount_actors::{Adoption, AskError, CopiedState};
@@ -172,7 +174,7 @@ async fn what_is_left_of_an_earlier_time_is_not_served() {
     // Given up while it is taken over, and taken over again.
     for _ in 0..20 {
         nodes[0].give(partition).await;
-        nodes[0].engine.adopt(partition, log.end(partition), None).await.unwrap();
+        nodes[0].engine.partitions.adopt(partition, (log.end(partition), BTreeSet::new()), None).await.unwrap();
     }
     nodes[0].take(partition).await;
     assert_eq!(nodes[0].users(project).await.unwrap(), 2);
@@ -190,7 +192,7 @@ async fn a_log_that_lost_its_end_is_not_served() {
     }
     node.give(partition).await;
     log.partitions.lock().get_mut(&partition).unwrap().pop();
-    node.engine.adopt(partition, log.end(partition), None).await.unwrap();
+    node.engine.partitions.adopt(partition, (log.end(partition), BTreeSet::new()), None).await.unwrap();
     let failed = node.adopted(partition).await;
     assert!(matches!(&failed, Adoption::Failed(why) if why.contains("ends at position")), "{failed:?}");
 }

@@ -19,24 +19,27 @@ async fn a_checkpoint_without_a_mark_is_followed_by_one_that_has_it() {
     });
     node.take(partition).await;
     node.order(project, 1).await;
-    node.engine.save(partition).await.unwrap();
-    let position = node.engine.saved_position(partition).unwrap();
-    assert_eq!((position, node.engine.saved_mark(partition).unwrap()), (log.end(partition), None));
+    node.engine.partitions.save(partition).await.unwrap();
+    let position = node.engine.partitions.saved_positions(partition).unwrap().position;
+    assert_eq!((position, node.engine.partitions.saved_positions(partition).unwrap().mark), (log.end(partition), None));
     *log.marked_from.lock() = Some(position);
     let began = Instant::now();
-    while node.engine.saved_mark(partition).unwrap().is_none() {
+    while node.engine.partitions.saved_positions(partition).unwrap().mark.is_none() {
         assert!(began.elapsed() < Duration::from_secs(30), "no mark is saved");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert_eq!(node.engine.saved_mark(partition).unwrap().map(|mark| mark.position), Some(position));
+    assert_eq!(node.engine.partitions.saved_positions(partition).unwrap().mark.map(|mark| mark.position), Some(position));
     // This is so before the partition is given up.
     *log.marked_from.lock() = None;
     let node = Node::start_sharing(tempfile::tempdir().unwrap(), Some(origin.path()), shared(), |_| {});
     node.take(partition).await;
     node.order(project, 2).await;
-    node.engine.save(partition).await.unwrap();
-    assert_eq!(node.engine.saved_mark(partition).unwrap(), None);
+    node.engine.partitions.save(partition).await.unwrap();
+    assert_eq!(node.engine.partitions.saved_positions(partition).unwrap().mark, None);
     *log.marked_from.lock() = Some(0);
     node.give(partition).await;
-    assert_eq!(node.engine.saved_mark(partition).unwrap().map(|mark| mark.position), Some(log.end(partition)));
+    assert_eq!(
+        node.engine.partitions.saved_positions(partition).unwrap().mark.map(|mark| mark.position),
+        Some(log.end(partition))
+    );
 }

@@ -309,7 +309,7 @@ impl Node {
         let engine = Engine::open_on(config, common).unwrap();
         assert!(keys.join("hash.key").exists());
         let today = engine.clock().now().utc_day();
-        engine.set_visitor_salt(today, [7; 16]).unwrap();
+        engine.secrets().set_salt(today, [7; 16]).unwrap();
         Self { engine, log: Arc::clone(log), owners, letters: Arc::clone(letters), dir }
     }
 
@@ -323,8 +323,7 @@ impl Node {
 
     pub(crate) async fn take_copy(&self, partition: u16, until: Position, copied: Option<CopiedState>) {
         let set_aside = self.letters.positions.lock().get(&partition).cloned().unwrap_or_default();
-        self.engine.adopt_letters(partition, set_aside);
-        self.engine.adopt(partition, until, copied).await.unwrap();
+        self.engine.partitions.adopt(partition, (until, set_aside), copied).await.unwrap();
         assert_eq!(self.adopted(partition).await, Adoption::Done);
         self.owners.hold(partition, boot_time() + Duration::from_secs(600));
     }
@@ -332,7 +331,7 @@ impl Node {
     /// Waits until it is taken over, or can't be.
     pub(crate) async fn adopted(&self, partition: u16) -> Adoption {
         loop {
-            match self.engine.adoption(partition) {
+            match self.engine.partitions.adoption(partition) {
                 Adoption::UnderWay => tokio::time::sleep(Duration::from_millis(2)).await,
                 ended => return ended,
             }
@@ -341,10 +340,11 @@ impl Node {
 
     /// Copies the saved state of a partition to a directory, once everything is saved.
     pub(crate) async fn copied(&self, partition: u16, dir: &Path) -> (Position, CopiedState) {
-        self.engine.save(partition).await.unwrap();
-        assert_eq!(self.engine.saved_position(partition).unwrap(), self.log.end(partition));
+        self.engine.partitions.save(partition).await.unwrap();
+        assert_eq!(self.engine.partitions.saved_positions(partition).unwrap().position, self.log.end(partition));
         let engine = self.engine.clone();
-        let saved = tokio::task::spawn_blocking(move || engine.saved_state(partition)).await.unwrap().unwrap().unwrap();
+        let saved =
+            tokio::task::spawn_blocking(move || engine.partitions.saved_state(partition)).await.unwrap().unwrap().unwrap();
         let (tables, ids) = (CopiedState::tables_dir(dir), CopiedState::external_ids_dir(dir));
         for (files, dir) in [(&saved.tables, &tables), (&saved.external_ids, &ids)] {
             std::fs::create_dir_all(dir).unwrap();
@@ -360,7 +360,7 @@ impl Node {
 
     pub(crate) async fn give(&self, partition: u16) {
         self.owners.give_up(partition);
-        self.engine.release(partition).await.unwrap();
+        self.engine.partitions.release(partition).await.unwrap();
     }
 
     pub(crate) async fn users(&self, project: ProjectId) -> Result<u64, AskError> {

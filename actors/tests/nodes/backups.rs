@@ -54,12 +54,6 @@ fn restored(backup: &Path, to: &Path) -> Engine {
     Engine::open(config).unwrap()
 }
 
-async fn seal(rig: &Rig) {
-    for engine in [&rig.a, &rig.b, &rig.single] {
-        drop(engine.seal_archive().await.unwrap());
-    }
-}
-
 /// Records a history. Returns its names.
 async fn record(rig: &Rig, history: &History, rng: &mut Rng, seals: bool) -> Names {
     let mut names = Names::default();
@@ -78,7 +72,7 @@ async fn record(rig: &Rig, history: &History, rng: &mut Rng, seals: bool) -> Nam
             rig.send(*rng.pick(&rig.projects), body).await;
         }
         if seals && number == history.steps.len() / 2 {
-            seal(rig).await;
+            rig.seal().await;
         }
     }
     names
@@ -141,7 +135,7 @@ async fn many_events_are_backed_up_in_several_pages() {
         names.add(&event.to_string());
         rig.send(rig.projects[5 * (number as usize % 2)], &event.to_string()).await;
         if number == 800 {
-            seal(&rig).await;
+            rig.seal().await;
         }
     }
     rig.wire.requests.lock().unwrap().clear();

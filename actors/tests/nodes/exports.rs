@@ -77,12 +77,6 @@ async fn compare(rig: &Rig, subject: &PrivacySubject, of: &str) -> usize {
     expected.map_or(0, |artifact| artifact["events"].as_array().unwrap().len())
 }
 
-async fn seal(rig: &Rig) {
-    for engine in [&rig.a, &rig.b, &rig.single] {
-        drop(engine.seal_archive().await.unwrap());
-    }
-}
-
 /// The people whom events name.
 #[derive(Default)]
 struct People {
@@ -138,7 +132,7 @@ async fn two_nodes_export_as_one() {
                 rig.send(project, body).await;
             }
             if number == history.steps.len() / 2 {
-                seal(&rig).await;
+                rig.seal().await;
             }
         }
         for subject in people.subjects(&mut rng) {
@@ -167,7 +161,7 @@ async fn many_events_come_in_several_pages() {
             rig.send(elsewhere[0], &event.to_string()).await;
         }
         if number == 160 {
-            seal(&rig).await;
+            rig.seal().await;
         }
     }
     let events = compare(&rig, &PrivacySubject::UserId("ada".to_owned()), "many").await;

@@ -13,7 +13,7 @@ use headcount_actors::domain::intake::policy::Rates as EngineRates;
 use headcount_actors::domain::money::{Currency, Rate};
 use headcount_actors::domain::time::{Instant, Timezone};
 use headcount_actors::ingest::Origin;
-use headcount_actors::{Common, Engine, EngineConfig};
+use headcount_actors::{Common, Engine, EngineConfig, SealError};
 use headcount_common::clock::FixedClock;
 use headcount_common::nodes::{AskNode, AskNodeError, NodeAnswer, NodeCall};
 use headcount_common::{Owners, home_of, partition_of};
@@ -111,6 +111,14 @@ fn config(dir: &Path) -> EngineConfig {
 }
 
 impl Rig {
+    /// Seals all events. No node has the partitions without projects.
+    pub(crate) async fn seal(&self) {
+        for engine in [&self.a, &self.b, &self.single] {
+            let sealed = engine.seal_archive().await;
+            assert!(matches!(sealed, Ok(_) | Err(SealError::Partitions(_))), "{sealed:?}");
+        }
+    }
+
     pub(crate) async fn new(history: &History) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let first = dir.path().join("first");
@@ -173,7 +181,7 @@ impl Rig {
             engine.registry().update_project(self.organization, project, patch, Instant(NOW_MS)).unwrap();
         }
         for engine in self.owners(project) {
-            engine.apply_retention(project).await.unwrap();
+            engine.ingest.apply_retention(project).await.unwrap();
         }
     }
 
@@ -236,9 +244,9 @@ async fn send(engine: &Engine, project: ProjectId, body: &str) {
         ..Origin::SERVER
     };
     let config = engine.registry().policy(project).unwrap();
-    let prepare = |policy: &_| engine.prepare(policy, body.as_bytes(), &origin);
+    let prepare = |policy: &_| engine.ingest.prepare(policy, body.as_bytes(), &origin);
     // Some are refused.
-    let Ok(prepared) = engine.with_pinned_config(config, prepare, |_| true).await.unwrap() else { return };
-    let permit = engine.admit(project, None, body.len()).unwrap();
-    engine.record(&engine.tracker(), project, prepared, permit).await.unwrap();
+    let Ok(prepared) = engine.ingest.with_pinned_config(config, prepare, |_| true).await.unwrap() else { return };
+    let permit = engine.admission.admit(project, None, body.len()).unwrap();
+    engine.ingest.record(&engine.ingest.tracker, project, prepared, permit).await.unwrap();
 }

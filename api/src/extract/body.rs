@@ -89,10 +89,10 @@ pub enum BodyContent {
 pub fn admit(state: &AppState, request: &HttpRequest, content: BodyContent, bytes: usize) -> Result<Permit, ApiError> {
     let (engine, address) = (&state.engine, state.client_address(request));
     Ok(match content {
-        BodyContent::Events(Some(project)) => engine.admit(project, address, bytes)?,
-        BodyContent::Events(None) => engine.admit_from(address, bytes)?,
-        BodyContent::EventsElsewhere(holder) => engine.admit_forwarded(holder, address, bytes)?,
-        BodyContent::Other(holder) => engine.admit_without_events(holder, address, bytes)?,
+        BodyContent::Events(Some(project)) => engine.admission.admit(project, address, bytes)?,
+        BodyContent::Events(None) => engine.admission.admit_from(address, bytes)?,
+        BodyContent::EventsElsewhere(holder) => engine.admission.admit_for(holder, address, bytes)?,
+        BodyContent::Other(holder) => engine.admission.admit_without_events(holder, address, bytes)?,
     })
 }
 

@@ -93,9 +93,9 @@ impl Follower {
     pub(super) async fn follow(&self) -> Result<(), NodeError> {
         let (engine, began) = (self.engine.clone(), boot_time());
         let follow = move || {
-            let mut made = Made([engine.follow()?; 1 + KINDS.len()]);
+            let mut made = Made([engine.partitions.follow()?; 1 + KINDS.len()]);
             for (number, kind) in made.0.iter_mut().skip(1).zip(KINDS) {
-                *number = engine.follow_documents(kind)?;
+                *number = engine.partitions.follow_documents(kind)?;
             }
             Ok::<_, RegistryError>(made)
         };

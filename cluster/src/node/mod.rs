@@ -134,7 +134,6 @@ impl Node {
             engine,
             log,
             commit,
-            owners,
             files,
             letters,
             holder,
@@ -202,7 +201,7 @@ fn propagate_changes(runtime: &Handle, connection: &Connection, engine: &Engine,
     };
     engine.registry().propagate_with(wait_for(0));
     for (place, kind) in (1..).zip(KINDS) {
-        engine.propagate_documents_with(kind, Box::new(wait_for(place)));
+        engine.partitions.propagate_documents_with(kind, Box::new(wait_for(place)));
     }
 }
 
@@ -281,7 +280,7 @@ impl Announcing {
     /// Finds out whether the node can serve partitions, and updates its announcement.
     fn examine(&mut self) {
         let is_behind = self.liveness.is_behind();
-        let wrong = match self.engine.unavailable() {
+        let wrong = match self.engine.admission.unavailable() {
             _ if is_behind => Some("it can't apply what other nodes change"),
             unavailable => unavailable,
         };

@@ -4,9 +4,7 @@
 //! Brokers that lost messages, or were restored from a copy, may now have other messages in place
 //! of the lost ones. State from the lost messages must not be combined with the new messages.
 
-use headcount_actors::Engine;
-use headcount_domain::fault::Fault;
-use headcount_storage::log::{LogMark, Position};
+use headcount_actors::SavedPositions;
 
 use super::shared::Shared;
 use super::timing::NodeError;
@@ -22,9 +20,11 @@ use crate::log::{Link, LogError, LogReader, sequence_of};
 /// or the state can't be removed.
 pub(super) async fn compare(shared: &Shared, partition: u16, resumed: u64, reader: &LogReader) -> Result<(), NodeError> {
     let engine = shared.engine.clone();
-    let saved = tokio::task::spawn_blocking(move || saved_in(&engine, partition)).await.map_err(NodeError::unavailable)?;
+    let saved = tokio::task::spawn_blocking(move || engine.partitions.saved_positions(partition))
+        .await
+        .map_err(NodeError::unavailable)?;
     // A state that can't be read is built again.
-    let Ok((reflected, mark)) = saved else { return Ok(()) };
+    let Ok(SavedPositions { reflected, mark, .. }) = saved else { return Ok(()) };
     let timing = shared.commit.audit();
     let compared = match mark {
         Some(mark) => reader.confirm_lost(Link::from(mark), timing).await,
@@ -40,14 +40,14 @@ pub(super) async fn compare(shared: &Shared, partition: u16, resumed: u64, reade
                 is_resumed,
                 "what was saved can't be compared with the log, and is made anew"
             );
-            Ok(shared.engine.discard(partition).await?)
+            Ok(shared.engine.partitions.discard(partition).await?)
         }
         Err(lost @ (LogError::Missing { .. } | LogError::Broken { .. })) => {
             if !is_resumed {
                 return Err(NodeError::Lost(lost));
             }
             tracing::warn!(partition, %lost, "the partition was resumed without what the brokers lost: its state is made anew");
-            Ok(shared.engine.discard(partition).await?)
+            Ok(shared.engine.partitions.discard(partition).await?)
         }
         Err(error) => Err(error.into()),
     }
@@ -69,8 +69,4 @@ pub(super) async fn compare_files(shared: &Shared, partition: u16, reader: &LogR
         Err(LogError::Missing { stream, wanted }) => Err(NodeError::Lost(LogError::BehindFiles { stream, wanted, sealed })),
         Err(error) => Err(error.into()),
     }
-}
-
-fn saved_in(engine: &Engine, partition: u16) -> Result<(Position, Option<LogMark>), Fault> {
-    Ok((engine.saved_reflected(partition)?, engine.saved_mark(partition)?))
 }

@@ -89,7 +89,7 @@ impl PartitionTask {
 
     /// Removes this node's data of deleted projects, for a partition that another node serves.
     async fn remove_remains(&self) {
-        match self.shared.engine.remove_remains(self.partition).await {
+        match self.shared.engine.partitions.remove_remains(self.partition).await {
             Ok(()) => {}
             // The work of a former owner ends soon.
             Err(error @ RemainsError::Here) => {
@@ -110,10 +110,10 @@ impl PartitionTask {
         let own = self.shared.holder.node.as_str();
         let holder = sighting.holder.as_deref().filter(|holder| *holder != own);
         if !sighting.is_free {
-            self.shared.owners.note_elsewhere(self.partition, holder.and_then(|holder| live.address(holder)));
+            self.shared.engine.owners().note_elsewhere(self.partition, holder.and_then(|holder| live.address(holder)));
             return Ok(None);
         }
-        self.shared.owners.note_elsewhere(self.partition, None);
+        self.shared.engine.owners().note_elsewhere(self.partition, None);
         if sighting.is_own && self.shared.levels.fold >= sighting.fold {
             // Any other node would have to wait. If the partition falls to another node, it moves
             // later.
@@ -147,9 +147,8 @@ impl PartitionTask {
                         Ok(()) => {
                             served = Some(Instant::now());
                             lease.serves();
-                            shared.owners.hold(partition, lease.until());
-                            shared.engine.apply_retentions_of(partition);
-                            shared.engine.resume(partition);
+                            shared.engine.owners().hold(partition, lease.until());
+                            shared.engine.partitions.resume(partition);
                             let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
                             shared.figures.serves(partition, began.elapsed());
                             tracing::info!(partition, took_ms, "serves a partition");
@@ -168,7 +167,7 @@ impl PartitionTask {
                     _ = renewal.tick() => {
                         let end = self.renew(&mut lease, served).await;
                         if served.is_some() && end.is_none() {
-                            shared.owners.hold(partition, lease.until());
+                            shared.engine.owners().hold(partition, lease.until());
                         }
                         match end {
                             None if served.is_some() => publishing.look(),
@@ -248,7 +247,7 @@ impl PartitionTask {
     /// Stops serving the partition. Its next owner counts the recorded events.
     async fn give_up(&self, lease: Lease, end: &End) {
         let (partition, shared) = (self.partition, &self.shared);
-        shared.owners.give_up(partition);
+        shared.engine.owners().give_up(partition);
         shared.figures.has_not(partition);
         let lost = shared.commit.lost(partition);
         shared.commit.release(partition, PATIENCE).await;
@@ -271,7 +270,7 @@ impl PartitionTask {
         if let Err(error) = released {
             tracing::warn!(partition, %error, "a lease could not be given up; others wait until its time is over");
         }
-        if let Err(error) = shared.engine.release(partition).await {
+        if let Err(error) = shared.engine.partitions.release(partition).await {
             tracing::error!(partition, %error, "a partition could not be given up");
         }
         shared.log.forget(partition);
@@ -289,14 +288,14 @@ async fn take_over(shared: &Shared, partition: u16, (epoch, resumed): (u64, u64)
     // Former owners may have removed projects whose deletion this node has not seen yet. From here
     // on, it records nothing for them, and keeps nothing of them.
     let engine = shared.engine.clone();
-    let followed = tokio::task::spawn_blocking(move || engine.follow()).await.map_err(NodeError::unavailable)?;
+    let followed = tokio::task::spawn_blocking(move || engine.partitions.follow()).await.map_err(NodeError::unavailable)?;
     followed.map_err(NodeError::unavailable)?;
-    shared.engine.remove_ended_remains(partition).await?;
-    shared.engine.end_archive_work(partition).await.map_err(NodeError::unavailable)?;
+    shared.engine.partitions.remove_ended_remains(partition).await?;
+    shared.engine.partitions.end_archive_work(partition).await.map_err(NodeError::unavailable)?;
     if let Some(files) = &shared.files {
         // Comes first. From then on, no former owner publishes files or trims the log behind this
         // node's back.
-        files.take_over(partition, epoch, &shared.engine.archive_dir(partition)).await?;
+        files.take_over(partition, epoch, &shared.engine.partitions.archive_dir(partition)).await?;
     }
     // Letters come before the replay. From then on, no former owner sets events aside behind this
     // node's back.
@@ -309,14 +308,13 @@ async fn take_over(shared: &Shared, partition: u16, (epoch, resumed): (u64, u64)
     if let Some(files) = &shared.files {
         files.adopt(partition, writer.reader());
     }
-    shared.engine.adopt_letters(partition, letters);
     let copied = states::fetch(shared, partition, &reader).await;
-    shared.engine.adopt(partition, until, copied.clone()).await?;
+    shared.engine.partitions.adopt(partition, (until, letters), copied.clone()).await?;
     // Comes last. A thread that checked the owner before this node gave the partition up may submit
     // only now. It is refused until the shard takes the events recorded after `until`.
     shared.commit.adopt(partition, writer);
     let adopted = loop {
-        match shared.engine.adoption(partition) {
+        match shared.engine.partitions.adoption(partition) {
             Adoption::Done => break Ok(()),
             Adoption::UnderWay => sleep(POLL).await,
             Adoption::Failed(why) => break Err(NodeError::Adoption(why)),

@@ -80,7 +80,7 @@ impl Salts {
         let (today, days) = (now.utc_day(), now.plus_ms(-LATEST_MS).utc_day()..=now.plus_ms(EARLIEST_MS).utc_day());
         let until = tokio::time::Instant::now() + OTHERS_FIRST;
         while has_others
-            && self.engine.visitor_salt(today).is_none()
+            && self.engine.secrets().known_salt(today).is_none()
             && read(&self.cells, today).await?.is_none()
             && tokio::time::Instant::now() < until
         {
@@ -93,13 +93,13 @@ impl Salts {
     }
 
     async fn agree_on(&self, day: i64) -> Result<(), NodeError> {
-        let known = self.engine.visitor_salt(day);
+        let known = self.engine.secrets().known_salt(day);
         let salt = match read(&self.cells, day).await? {
             Some(salt) => salt,
             None => offer(&self.cells, day, known.map_or_else(random, Ok)?).await?,
         };
         if known != Some(salt) {
-            self.engine.set_visitor_salt(day, salt).map_err(NodeError::unavailable)?;
+            self.engine.secrets().set_salt(day, salt).map_err(NodeError::unavailable)?;
         }
         Ok(())
     }

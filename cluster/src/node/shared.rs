@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use headcount_actors::Engine;
 use headcount_actors::ingest::Ticket;
-use headcount_common::Owners;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
@@ -25,7 +24,6 @@ pub(super) struct Shared {
     pub(super) engine: Engine,
     pub(super) log: Arc<StreamLog>,
     pub(super) commit: Arc<StreamCommit<Ticket>>,
-    pub(super) owners: Arc<Owners>,
     pub(super) files: Option<Arc<SharedFiles>>,
     pub(super) letters: Arc<LetterLists>,
     pub(super) holder: Holder,

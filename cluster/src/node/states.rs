@@ -59,7 +59,7 @@ impl Publishing {
         if !states.is_behind(partition, shared.log.last_position(partition), &shared.timing.states).await {
             return;
         }
-        if let Err(error) = shared.engine.save(partition).await {
+        if let Err(error) = shared.engine.partitions.save(partition).await {
             tracing::debug!(partition, %error, "the last state can't be saved");
         }
         let (shared, runtime) = (Arc::clone(&shared), Handle::current());
@@ -69,8 +69,8 @@ impl Publishing {
 
 fn publish_if_due(shared: &Shared, partition: u16, runtime: &Handle) {
     let Some(states) = states(shared) else { return };
-    match shared.engine.saved_position(partition) {
-        Ok(saved) if runtime.block_on(states.is_due(partition, saved, &shared.timing.states)) => {
+    match shared.engine.partitions.saved_positions(partition) {
+        Ok(saved) if runtime.block_on(states.is_due(partition, saved.position, &shared.timing.states)) => {
             publish(shared, partition, runtime);
         }
         Ok(_) => {}
@@ -83,7 +83,7 @@ fn publish(shared: &Shared, partition: u16, runtime: &Handle) {
     // Taken before the state is read, since part of it is in memory.
     let _turn = runtime.block_on(states.turn());
     let withdrawals = runtime.block_on(states.withdrawals(partition));
-    let saved = match shared.engine.saved_state(partition) {
+    let saved = match shared.engine.partitions.saved_state(partition) {
         Ok(Some(saved)) if saved.mark.is_some() => saved,
         // No mark: other nodes could not compare the state with the log. A later checkpoint has
         // one.
@@ -106,9 +106,9 @@ fn states(shared: &Shared) -> Option<&SharedStates> {
 /// Fetches the published state of a partition during a takeover, if that saves much replay.
 pub(super) async fn fetch(shared: &Shared, partition: u16, reader: &LogReader) -> Option<CopiedState> {
     let (states, engine) = (states(shared)?, shared.engine.clone());
-    let own = tokio::task::spawn_blocking(move || engine.saved_position(partition)).await;
+    let own = tokio::task::spawn_blocking(move || engine.partitions.saved_positions(partition)).await;
     // A state that can't be read is replaced or rebuilt.
-    let own = own.ok().and_then(Result::ok).unwrap_or(0);
+    let own = own.ok().and_then(Result::ok).unwrap_or_default().position;
     let dir = copy_dir(shared.engine.data_dir(), partition);
     states.fetch((partition, reader), own, &dir, &shared.timing.states).await
 }

@@ -200,7 +200,7 @@ fn no_events_are_removed_that_a_backup_has_not_read() {
     // Its owner raises the floor. The owner may be the other node by now: partitions move until
     // both have as many.
     let raised = |node: &ClusterNode| {
-        let floor = node.block_on(node.engine.apply_retention(first));
+        let floor = node.block_on(node.engine.ingest.apply_retention(first));
         floor.inspect_err(|error| println!("the floor is not raised yet: {error}")).is_ok_and(|floor| floor.is_some())
     };
     wait_until("the floor is raised", || nodes.iter().any(raised));

@@ -56,7 +56,7 @@ fn delete(node: &ClusterNode, project: ProjectId) {
 fn assert_counts_nowhere(nodes: &[ClusterNode], project: ProjectId) {
     for node in nodes {
         assert!(node.engine.registry().policy(project).is_none(), "a node does not know that it is deleted");
-        assert!(node.engine.admit(project, None, 100).is_err(), "a node takes its events");
+        assert!(node.engine.admission.admit(project, None, 100).is_err(), "a node takes its events");
         assert!(node.users(project).is_none_or(|users| users == 0), "a node counts its users");
     }
 }

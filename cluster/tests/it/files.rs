@@ -135,7 +135,7 @@ fn events_before_a_floor_leave_brokers_that_have_lost_earlier_ones() {
     let organization = node.engine.registry().organizations()[0].id;
     let keeps = ProjectPatch { retention_days: Some(Some(30)), ..ProjectPatch::default() };
     node.blocking(move |engine| engine.registry().update_project(organization, project, keeps, NOW).map(drop)).unwrap();
-    assert!(node.block_on(node.engine.apply_retention(project)).unwrap().is_some());
+    assert!(node.block_on(node.engine.ingest.apply_retention(project)).unwrap().is_some());
     assert_eq!(first(&node), sealed);
     let node = cluster.rejoin("a", node.leave(), |_| {});
     wait_until("it looks at the log, and has old events leave it", || first(&node) > sealed + 5);

@@ -92,7 +92,7 @@ async fn lose_events(engine: &Engine, organization: OrganizationId) {
     engine.seal_archive().await.unwrap();
     let patch = ProjectPatch { retention_days: Some(Some(30)), ..ProjectPatch::default() };
     engine.registry().update_project(organization, project, patch, now).unwrap();
-    assert!(engine.apply_retention(project).await.unwrap().is_some());
+    assert!(engine.ingest.apply_retention(project).await.unwrap().is_some());
 }
 
 /// The number of bases below a directory.

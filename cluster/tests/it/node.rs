@@ -278,7 +278,7 @@ impl ClusterNode {
     }
 
     pub(crate) fn visitor_salt(&self, day: i64) -> Option<[u8; 16]> {
-        self.engine.visitor_salt(day)
+        self.engine.secrets().known_salt(day)
     }
 
     /// Runs work on a thread of the node that may block.

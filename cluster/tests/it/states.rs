@@ -159,7 +159,7 @@ fn an_older_checkpoint_gives_way_to_the_base_of_another_node() {
         let patch = ProjectPatch { retention_days: Some(Some(1)), ..ProjectPatch::default() };
         engine.registry().update_project(organization, moved, patch, NOW).map(drop).unwrap();
     });
-    assert!(nodes[1].block_on(nodes[1].engine.apply_retention(moved)).unwrap().is_some());
+    assert!(nodes[1].block_on(nodes[1].engine.ingest.apply_retention(moved)).unwrap().is_some());
     let has_base = |path: &PathBuf| path.to_string_lossy().contains(&format!("project={moved}/state-"));
     wait_until("there is a base", || below(place.path()).iter().any(has_base));
     wait_until("old events are gone", || nodes[1].engine.vitals().retention_pending == 0);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use actix_web::dev::Payload;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderMap, HeaderName};
-use headcount_actors::Engine;
+use headcount_actors::Ingest;
 use headcount_actors::admission_gate::Permit;
 use headcount_actors::ingest::{MAX_BATCH_EVENTS, Origin, Prepared, Refusal};
 use headcount_api::call::Worker;
@@ -77,7 +77,7 @@ pub(crate) async fn from_server(call: ApiCall, caller: ProjectCaller, kind: Body
 /// Counts an event that was refused because it is invalid.
 fn counted(state: &AppState, project: ProjectId, answer: Result<HttpResponse, ApiError>) -> Result<HttpResponse, ApiError> {
     if answer.as_ref().is_err_and(|error| error.status() == StatusCode::BAD_REQUEST) {
-        state.engine.count_invalid(project);
+        state.engine.ingest.count_invalid(project);
     }
     answer
 }
@@ -214,11 +214,11 @@ pub(crate) async fn record_event(
     permit: Permit,
 ) -> Result<TrackAnswer, ApiError> {
     let origin = origin(state, request, sender);
-    let (engine, id) = (&state.engine, project.policy.project);
+    let (ingest, id) = (&state.engine.ingest, project.policy.project);
     let is_recorded = |prepared: &Result<Prepared, Refusal>| prepared.as_ref().is_ok_and(Prepared::is_recorded);
-    let prepared = engine.with_pinned_config(project, |policy| engine.prepare(policy, body, &origin), is_recorded).await??;
+    let prepared = ingest.with_pinned_config(project, |policy| ingest.prepare(policy, body, &origin), is_recorded).await??;
     let warnings = prepared.warnings().iter().cloned().map(EventWarning::from).collect();
-    Ok(TrackAnswer::new(engine.record(&state.tracker, id, prepared, permit).await?, warnings))
+    Ok(TrackAnswer::new(ingest.record(&state.tracker, id, prepared, permit).await?, warnings))
 }
 
 async fn record_batch(
@@ -230,13 +230,13 @@ async fn record_batch(
     permit: Permit,
 ) -> Result<BatchAnswer, ApiError> {
     let origin = origin(state, request, sender);
-    let (engine, id) = (&state.engine, project.policy.project);
+    let (ingest, id) = (&state.engine.ingest, project.policy.project);
     let prepare = |policy: &Policy| -> Vec<Result<Prepared, Refusal>> {
-        events.iter().map(|event| prepare_in_batch(engine, policy, event, (&origin, kind))).collect()
+        events.iter().map(|event| prepare_in_batch(ingest, policy, event, (&origin, kind))).collect()
     };
     let prepared =
-        engine.with_pinned_config(project, prepare, |prepared| prepared.iter().flatten().any(Prepared::is_recorded)).await?;
-    Ok(engine.record_batch(&state.tracker, id, prepared, permit).await?.into())
+        ingest.with_pinned_config(project, prepare, |prepared| prepared.iter().flatten().any(Prepared::is_recorded)).await?;
+    Ok(ingest.record_batch(&state.tracker, id, prepared, permit).await?.into())
 }
 
 fn batch_events(body: &str) -> Result<Vec<&str>, ApiError> {
@@ -282,7 +282,7 @@ fn plain_events(body: &str) -> Option<Vec<&str>> {
 }
 
 fn prepare_in_batch(
-    engine: &Engine,
+    ingest: &Ingest,
     policy: &Policy,
     event: &str,
     (origin, kind): (&Origin<'_>, BodyKind),
@@ -296,7 +296,7 @@ fn prepare_in_batch(
             message: format!("the event has {} bytes; at most {limit} are allowed", json.len()),
         }));
     }
-    if matches!(kind, BodyKind::Import) { engine.prepare_import(policy, json) } else { engine.prepare(policy, json, origin) }
+    if matches!(kind, BodyKind::Import) { ingest.prepare_import(policy, json) } else { ingest.prepare(policy, json, origin) }
 }
 
 /// What a sender may send: within the limits of its key and of the project, as long as the key is there. Tokens have none of these.

@@ -77,7 +77,7 @@ impl From<ProjectIntake> for IntakeAnswer {
 pub(crate) async fn intake(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<IntakeParameters>::read(&state, &request, caller)?;
     let query = IntakeQuery { window: question.parameters.range_days.0, timezone: question.subject.config.policy.timezone };
-    let intake = state.engine.intake(question.subject.project, query).await?;
+    let intake = state.engine.ingest.intake(question.subject.project, query).await?;
     // Counts change without an event, so the tag is that of the answer itself.
     etag::json(&request, &IntakeAnswer::from(intake))
 }

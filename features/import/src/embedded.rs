@@ -71,7 +71,7 @@ impl EmbeddedEngine {
     /// Writes the journal, and releases the marks that the journal has from the log.
     fn save(&self, journal: &mut Journal) -> Result<(), Failure> {
         journal.save()?;
-        self.engine.keep_for_imports(journal.log_after());
+        self.engine.ingest.keep_for_imports(journal.log_after());
         Ok(())
     }
 
@@ -79,10 +79,10 @@ impl EmbeddedEngine {
     async fn permit(&self, bytes: usize) -> Result<Permit, Failure> {
         let bytes = bytes.min(self.engine.vitals().admission_limit_bytes);
         loop {
-            if let Some(why) = self.engine.unavailable() {
+            if let Some(why) = self.engine.admission.unavailable() {
                 return Err(Failure(format!("no more events can be recorded: {why}")));
             }
-            if let Some(permit) = self.engine.admit_bytes(bytes) {
+            if let Some(permit) = self.engine.admission.admit_bytes(bytes) {
                 return Ok(permit);
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -97,8 +97,8 @@ impl EventSink for EmbeddedEngine {
         let (engine, policy, as_new) = (self.engine.clone(), Arc::clone(&self.policy), self.as_new);
         let prepare = move |json: &[u8]| match too_large(json) {
             Some(invalid) => Err(Refusal::Invalid(invalid)),
-            None if as_new => engine.prepare(&policy, json, &Origin::SERVER),
-            None => engine.prepare_import(&policy, json),
+            None if as_new => engine.ingest.prepare(&policy, json, &Origin::SERVER),
+            None => engine.ingest.prepare_import(&policy, json),
         };
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         (threads, move |events: &mut Events| events.iter().map(&prepare).collect())
@@ -116,11 +116,11 @@ impl EventSink for EmbeddedEngine {
         let mut mark = None;
         if let Some(journal) = &mut session.journal {
             if journal.recording(self.engine.vitals().log_position)? {
-                self.engine.keep_for_imports(journal.log_after());
+                self.engine.ingest.keep_for_imports(journal.log_after());
             }
             mark = Some(journal.mark(&part));
         }
-        let recording = self.engine.record_imported(self.policy.project, prepared, mark.as_ref(), permit);
+        let recording = self.engine.ingest.record_imported(self.policy.project, prepared, mark.as_ref(), permit);
         let recording =
             Box::pin(recording.map_err(|error| Failure(format!("the lines up to line {}: {error}", part.until.lines)))?);
         self.under_way.push_back(BatchUnderWay { part, spans: events.spans, recording });

@@ -319,7 +319,7 @@ impl Journal {
     /// Adds the log's marks of a killed import.
     fn add_marks(&mut self, engine: &Engine) -> Result<(), JournalError> {
         let Some(after) = self.reached.log_after else { return Ok(()) };
-        for mark in engine.import_marks(self.number, after).map_err(JournalError::Log)? {
+        for mark in engine.ingest.import_marks(self.number, after).map_err(JournalError::Log)? {
             let place = |(offset, lines)| Place { offset, lines };
             self.recorded(&ImportedPart { from: place(mark.from), until: place(mark.until), refused: mark.refused }, None);
         }
@@ -350,7 +350,7 @@ pub fn recover_progress(engine: &Engine) -> Result<(), Failure> {
         }
     }
     if all_known {
-        engine.keep_for_imports(None);
+        engine.ingest.keep_for_imports(None);
     }
     Ok(())
 }

@@ -135,11 +135,12 @@ fn what_the_log_has_is_not_recorded_again_though_nobody_was_answered() {
         let [_, block] = [(); 2].map(|()| reading.read(blocks.next_block().unwrap().unwrap()));
         assert!(journal.recording(engine.vitals().log_position).unwrap());
         let policy = engine.registry().policy(project).unwrap().policy.clone();
-        let prepared: Vec<_> = block.iter().map(|json| engine.prepare_import(&policy, json)).collect();
+        let prepared: Vec<_> = block.iter().map(|json| engine.ingest.prepare_import(&policy, json)).collect();
         let mark = journal.mark(&embedded::part(&block, &prepared));
         assert!(!mark.refused.is_empty());
         engine.track(project, &NewEvent::new("other")).await.unwrap();
-        let recording = engine.record_imported(project, prepared, Some(&mark), engine.admit_bytes(1).unwrap()).unwrap();
+        let recording =
+            engine.ingest.record_imported(project, prepared, Some(&mark), engine.admission.admit_bytes(1).unwrap()).unwrap();
         let count = recording.await.unwrap().batch.recorded as u64;
         engine.track(project, &NewEvent::new("other")).await.unwrap();
         engine.close().await;

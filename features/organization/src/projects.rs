@@ -166,7 +166,7 @@ impl ProjectAnswer {
     async fn of(state: &AppState, organization: OrganizationId, project: &Project) -> Result<Self, ApiError> {
         let floors = state.engine.floors(organization, &[project.id]).await?;
         let floor = floors.into_iter().flatten().next();
-        Ok(ShownProject { project, floor, quotas: state.engine.quotas(project.id) }.into())
+        Ok(ShownProject { project, floor, quotas: state.engine.ingest.quotas(project.id) }.into())
     }
 }
 
@@ -204,8 +204,8 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
     let ids: Vec<_> = projects.iter().map(|project| project.id).collect();
     let floors = state.engine.floors(caller.organization(), &ids).await?;
     let shown = projects.iter().zip(floors);
-    let projects =
-        shown.map(|(project, floor)| ShownProject { project, floor, quotas: state.engine.quotas(project.id) }.into()).collect();
+    let quotas = |project| state.engine.ingest.quotas(project);
+    let projects = shown.map(|(project, floor)| ShownProject { project, floor, quotas: quotas(project.id) }.into()).collect();
     etag::json(&request, &ProjectsAnswer { projects, truncated: false })
 }
 
@@ -226,8 +226,8 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
     apply_retention(&state, &project).await;
     // It is made, whether or not its owner can say of which days it keeps events.
     let answer = ProjectAnswer::of(&state, organization, &project).await;
-    let answer = answer
-        .unwrap_or_else(|_| ShownProject { project: &project, floor: None, quotas: state.engine.quotas(project.id) }.into());
+    let quotas = || state.engine.ingest.quotas(project.id);
+    let answer = answer.unwrap_or_else(|_| ShownProject { project: &project, floor: None, quotas: quotas() }.into());
     Ok(management::created(&answer))
 }
 
@@ -259,7 +259,7 @@ pub(crate) async fn change(
     let project =
         management::change(&state, author, move |registry, by| registry.update_project(organization, id, patch, by)).await?;
     apply_retention(&state, &project).await;
-    if has_quotas && let Err(error) = state.engine.apply_quotas(project.id).await {
+    if has_quotas && let Err(error) = state.engine.ingest.apply_quotas(project.id).await {
         tracing::warn!(project = %project.id, %error, "the quotas of a project hold as soon as its numbers change");
     }
     Ok(HttpResponse::Ok().json(ProjectAnswer::of(&state, organization, &project).await?))
@@ -268,7 +268,7 @@ pub(crate) async fn change(
 /// Applies a retention at once. One that can't be applied now is tried again every hour.
 async fn apply_retention(state: &AppState, project: &Project) {
     if project.retention_days.is_some()
-        && let Err(error) = state.engine.apply_retention(project.id).await
+        && let Err(error) = state.engine.ingest.apply_retention(project.id).await
     {
         tracing::warn!(project = %project.id, %error, "the retention of a project could not be applied; it is tried again");
     }

@@ -144,7 +144,7 @@ pub(crate) async fn live(ApiCall { state, request, .. }: ApiCall, asker: Asker) 
         return Ok(response.finish());
     }
     let overloaded = |why: &str| Err(ApiError::overloaded(why));
-    if state.engine.is_draining() {
+    if state.engine.admission.is_draining() {
         return overloaded("the server is shutting down");
     }
     let share_streams = state.of::<ShareStreams>()?;
@@ -270,7 +270,7 @@ impl LiveStream {
     /// Why the caller may not read any more, if so.
     fn refused(&mut self) -> Option<&'static str> {
         // Without a sign of life, nobody waits for this node before a token counts as revoked.
-        if self.engine.is_draining() || !self.engine.owners().is_live() {
+        if self.engine.admission.is_draining() || !self.engine.owners().is_live() {
             return Some("drain");
         }
         let registry = self.engine.registry();

@@ -174,7 +174,7 @@ pub(crate) struct SealAnswer {
 )]
 pub(crate) async fn seal(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
-    let sealed = state.engine.seal_everywhere().await.map_err(|error| {
+    let sealed = state.engine.seal_archive().await.map_err(|error| {
         tracing::warn!(%error, "the archive could not be sealed");
         match error {
             SealError::Here(fault) if fault.kind == FaultKind::DamagedArchive => ApiError::from(AskError::Lost(fault)),

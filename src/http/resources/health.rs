@@ -38,7 +38,7 @@ pub(crate) fn alive(request: &HttpRequest) -> Result<HttpResponse, ApiError> {
 )]
 pub(crate) async fn readyz(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
-    if let Some(why) = state.engine.unavailable() {
+    if let Some(why) = state.engine.admission.unavailable() {
         return Err(ApiError::overloaded(why));
     }
     match state.engine.ready().await {

@@ -108,7 +108,7 @@ impl TestServer {
     }
 
     pub(crate) async fn send(&self, request: TestRequest) -> Answer {
-        let worker = Worker::new(Arc::clone(&self.state), self.engine().tracker());
+        let worker = Worker::new(Arc::clone(&self.state), self.engine().ingest.tracker.clone());
         let routes = Arc::new(routes(&self.state.extra_paths).unwrap());
         let (_, response) = Dispatcher::new(worker, routes).answer(request.to_request()).await;
         let (status, headers) = (response.status(), response.headers().clone());

@@ -59,6 +59,19 @@ pub fn unused(sources: &[Source], production: bool) -> Vec<(String, String)> {
     unused.flat_map(|(name, (_, files))| files.into_iter().map(move |file| (file, name.clone()))).collect()
 }
 
+/// The methods of a type that other crates can call.
+#[must_use]
+pub fn public_methods(source: &Source, of: &str) -> Vec<String> {
+    let items = source.items();
+    let blocks = items.iter().filter_map(|item| if let Item::Impl(block) = item { Some(block) } else { None });
+    let own = blocks.filter(|block| block.trait_.is_none() && block.self_ty.to_token_stream().to_string() == of);
+    let methods = own.flat_map(|block| &block.items).filter_map(|item| match item {
+        ImplItem::Fn(method) if matches!(method.vis, Visibility::Public(_)) => Some(method.sig.ident.to_string()),
+        _ => None,
+    });
+    methods.collect()
+}
+
 /// Whether an item only gives others a second way to a name.
 fn is_reexport(item: &Item) -> bool {
     matches!(item, Item::Use(item) if is_public(&item.vis))

@@ -23,6 +23,9 @@ const MAX_PRODUCTION_LINES: usize = 96_100;
 /// The budget of a build without the feature `cluster`.
 const MAX_DEFAULT_LINES: usize = 85_600;
 
+/// The most public methods of `Engine` (ADR 32). Its parts have the others.
+const MAX_ENGINE_METHODS: usize = 30;
+
 /// Files that are longer, each with its reason.
 const LONG_FILES: &[&str] = &[];
 
@@ -228,6 +231,15 @@ fn what_production_defines_it_uses() {
     for (name, _) in FOR_TESTS {
         assert!(unused.iter().any(|(_, unused)| unused == name), "{name} is no exception any more");
     }
+}
+
+#[test]
+fn the_engine_has_few_public_methods() {
+    let tree = tree();
+    let sources = tree.iter().filter(|source| source.name.starts_with("actors/src/"));
+    let found: Vec<_> = sources.flat_map(|source| names::public_methods(source, "Engine")).collect();
+    assert!(found.len() <= MAX_ENGINE_METHODS, "Engine has {} public methods:\n{}", found.len(), found.join("\n"));
+    assert!(found.iter().any(|name| name == "open"), "none is found");
 }
 
 /// What is dead is removed.

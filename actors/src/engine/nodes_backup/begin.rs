@@ -69,7 +69,7 @@ impl Engine {
     /// backup.
     pub fn begin_nodes_backup(&self) -> Result<NodesBackup, NodesBackupError> {
         let permit = Arc::clone(&self.inner.backups).try_acquire_owned().map_err(|_| BackupFailure::Running)?;
-        self.follow()?;
+        self.partitions.follow()?;
         let before = self.registry().moment()?;
         let mut projects = before.projects();
         let directory = MadeDirectory::create(self.data_dir())?;
@@ -78,10 +78,10 @@ impl Engine {
         let documents = documents.collect::<Result<_, _>>()?;
         let partitions: BTreeSet<u16> = projects.iter().map(|project| partition_of(*project)).collect();
         let held = self.hold_bases_of(partitions.clone());
-        let ends = self.partition_ends(partitions, before.applied, &|| self.inner.admission.is_closing())?;
+        let ends = self.partition_ends(partitions, before.applied, &|| self.is_closing())?;
         let with_bases = ends.values().flat_map(|end| end.with_bases.iter().copied());
         let mut copied: BTreeSet<ProjectId> = with_bases.collect();
-        if self.inner.archiver.shared().is_some() {
+        if self.partitions.archiver.shared().is_some() {
             // Their events may be removed at any time.
             copied.extend(self.registry().retentions().into_iter().map(|(project, _)| project));
         }

@@ -126,7 +126,7 @@ impl NodesBackup {
         let until = sealed.get(&partition).copied().unwrap_or_else(end);
         let question = SealedListQuestion { partition, applied, project, until };
         // A deleted project gets no answer, and needs none.
-        let is_in_vain = || self.engine.is_deleted(project);
+        let is_in_vain = || self.engine.admission.is_deleted(project);
         loop {
             self.check_goes_on(0, is_over)?;
             let answer = ask_patiently(&|| is_over() || is_in_vain(), || self.engine.ask_about_partition(question.clone()));
@@ -159,7 +159,7 @@ impl NodesBackup {
         writer: &mut BackupWriter<'_, T>,
         is_over: &dyn Fn() -> bool,
     ) -> Result<bool, NodesBackupError> {
-        let shared = self.engine.inner.archiver.shared().ok_or(NodesBackupError::NotSealed(project))?;
+        let shared = self.engine.partitions.archiver.shared().ok_or(NodesBackupError::NotSealed(project))?;
         let source = shared.source(partition_of(project)).ok_or(NodesBackupError::NotSealed(project))?;
         for file in manifest.listed() {
             if passed.contains(&file) {
@@ -182,7 +182,7 @@ impl NodesBackup {
     /// projects.
     pub(super) fn check_has_all(&self, partition: u16, is_over: &dyn Fn() -> bool) -> Result<(), NodesBackupError> {
         let end = Handle::current().block_on(self.engine.end_of_partition(partition, self.moment.applied, is_over))?;
-        let is_read = |project: &ProjectId| self.is_read(*project) && !self.engine.is_deleted(*project);
+        let is_read = |project: &ProjectId| self.is_read(*project) && !self.engine.admission.is_deleted(*project);
         match end.with_bases.into_iter().find(is_read) {
             Some(project) => Err(NodesBackupError::Removed(project)),
             None => Ok(()),

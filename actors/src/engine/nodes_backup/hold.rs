@@ -54,7 +54,7 @@ impl Engine {
 
     /// Holds the first bases of a partition on this machine back.
     pub(super) async fn hold_first_bases(&self, HoldQuestion { partition }: HoldQuestion) -> Result<(), AskError> {
-        let sealed = self.inner.archives.of(partition);
+        let sealed = self.partitions.archives.of(partition);
         // A base may be in the middle of being listed.
         let hold = move || sealed.first_bases().hold(HELD_FOR);
         tokio::task::spawn_blocking(hold).await.map_err(|_| AskError::NoAnswer)

@@ -23,7 +23,7 @@ impl Engine {
             SealedList::NotYet => {}
             found => return Ok(found),
         }
-        let (archiver, partition) = (Arc::clone(&self.inner.archiver), question.partition);
+        let (archiver, partition) = (Arc::clone(&self.partitions.archiver), question.partition);
         let sealing = tokio::task::spawn_blocking(move || archiver.seal_partition(partition));
         match tokio::time::timeout(SEALED_WITHIN, sealing).await {
             Ok(Ok(Ok(_sealed))) => self.find_sealed_list(question, true).await,
@@ -37,19 +37,13 @@ impl Engine {
     }
 
     async fn find_sealed_list(&self, question: SealedListQuestion, is_just_sealed: bool) -> Result<SealedList, AskError> {
-        let engine = self.clone();
-        self.scans
-            .run_for_backup(move |_| {
-                engine.check_knows(question.applied)?;
-                engine.sealed_list_now(&question, is_just_sealed)
-            })
-            .await
+        self.read_for_backup(question.applied, move |engine, _| engine.sealed_list_now(&question, is_just_sealed)).await
     }
 
     fn sealed_list_now(&self, question: &SealedListQuestion, is_just_sealed: bool) -> Result<SealedList, AskError> {
         let SealedListQuestion { partition, project, until, .. } = *question;
-        let shared = self.inner.archiver.shared().ok_or_else(|| no_answer("nothing is sealed without files"))?;
-        let archive = self.inner.archives.of(partition);
+        let shared = self.partitions.archiver.shared().ok_or_else(|| no_answer("nothing is sealed without files"))?;
+        let archive = self.partitions.archives.of(partition);
         let catalog = archive.catalog();
         let sealed_until = catalog.sealed_until_of(|one| one == project);
         // The end of a log is after its last event, but sealing ends at the last event.

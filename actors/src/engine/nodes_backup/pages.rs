@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use headcount_common::nodes::AskNodeError;
 use headcount_common::partition_of;
-use headcount_control::RegistryError;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::codec::CodecError;
@@ -88,45 +87,38 @@ impl Engine {
     pub(super) async fn partition_end(&self, question: PartitionEndQuestion) -> Result<PartitionEnd, AskError> {
         // Done before the projects with bases are read.
         self.hold_first_bases(HoldQuestion { partition: question.partition }).await?;
-        let engine = self.clone();
-        self.scans
-            .run_for_backup(move |cancelled| {
-                engine.check_knows(question.applied)?;
-                let last = engine.inner.history.last_position(question.partition);
-                Ok(PartitionEnd { last, with_bases: engine.projects_with_bases(question.partition, cancelled)? })
-            })
-            .await
+        let PartitionEndQuestion { partition, applied } = question;
+        self.read_for_backup(applied, move |engine, cancelled| {
+            let last = engine.scans.history.last_position(partition);
+            Ok(PartitionEnd { last, with_bases: engine.projects_with_bases(partition, cancelled)? })
+        })
+        .await
     }
 
     /// Answers a question for events of a partition on this machine.
     pub(super) async fn partition_events(&self, question: PartitionEventsQuestion) -> Result<PartitionEvents, AskError> {
-        let engine = self.clone();
-        self.scans
-            .run_for_backup(move |cancelled| {
-                engine.check_knows(question.applied)?;
-                engine.read_partition(&question, cancelled)
-            })
-            .await
+        self.read_for_backup(question.applied, move |engine, cancelled| engine.read_partition(&question, cancelled)).await
     }
 
-    /// Checks that this machine has applied a record of the control log, so that it leaves out
-    /// erased events.
-    pub(super) fn check_knows(&self, applied: u64) -> Result<(), AskError> {
-        let failed = |error: RegistryError| no_answer(error);
-        if self.registry().applied().map_err(failed)? < applied {
-            self.follow().map_err(failed)?;
-        }
-        self.follow_erasures().map_err(failed)?;
-        match self.registry().applied().map_err(failed)? < applied {
-            true => Err(no_answer("the node does not know yet what is erased")),
-            false => Ok(()),
-        }
+    /// Reads events for a backup, once this machine has applied a record of the control log, so
+    /// that it leaves out erased events.
+    pub(super) async fn read_for_backup<R: Send + 'static>(
+        &self,
+        applied: u64,
+        read: impl FnOnce(&Self, &AtomicBool) -> Result<R, AskError> + Send + 'static,
+    ) -> Result<R, AskError> {
+        let engine = self.clone();
+        let work = move |cancelled: &AtomicBool| match engine.partitions.follow_until(applied).map_err(no_answer)? {
+            true => read(&engine, cancelled),
+            false => Err(no_answer("the node does not know yet what is erased")),
+        };
+        self.scans.run_for_backup(work).await
     }
 
     /// Returns the projects of a partition that have a base, since some of their events may have
     /// been removed.
     fn projects_with_bases(&self, partition: u16, cancelled: &AtomicBool) -> Result<Vec<ProjectId>, AskError> {
-        let sealed = self.inner.archives.of(partition);
+        let sealed = self.partitions.archives.of(partition);
         let mut with_bases = Vec::new();
         let projects = sealed.catalog();
         for (project, last) in projects.projects().filter(|(project, _)| partition_of(*project) == partition) {
@@ -146,7 +138,7 @@ impl Engine {
     /// Returns the sealed part of the events in question, if the first of them are sealed.
     fn sealed_part(&self, question: &PartitionEventsQuestion) -> Option<PartitionEvents> {
         let PartitionEventsQuestion { partition, after, until, .. } = *question;
-        let catalog = self.inner.archives.of(partition).catalog();
+        let catalog = self.partitions.archives.of(partition).catalog();
         let is_its = |project: ProjectId| partition_of(project) == partition;
         let sealed = catalog.sealed_until_of(is_its).min(until);
         let projects = || catalog.projects().filter(|(project, last)| is_its(*project) && *last > after);
@@ -161,13 +153,13 @@ impl Engine {
         {
             return Ok(sealed);
         }
-        if self.inner.history.last_position(partition) < until {
+        if self.scans.history.last_position(partition) < until {
             return Err(no_answer("the node does not know yet what was recorded"));
         }
-        let (dead, records) = (&*self.inner.dead, Vec::new());
+        let (dead, records) = (&*self.partitions.dead, Vec::new());
         let mut page = PartitionPage { question, dead, cancelled, records, bytes: 0, reached: after, ended: None };
         let wanted = Wanted { partition, project, after, until, days: None };
-        self.inner.history.read(&[wanted], &mut |piece| page.take(piece)).map_err(no_answer)?;
+        self.scans.history.read(&[wanted], &mut |piece| page.take(piece)).map_err(no_answer)?;
         let PartitionPage { records, reached, ended, .. } = page;
         match ended {
             None => Ok(PartitionEvents::Found { records, reached: until }),

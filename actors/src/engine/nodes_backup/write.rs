@@ -34,7 +34,7 @@ impl NodesBackup {
     /// # Errors
     /// Returns a [`NodesBackupError`]. The backup is incomplete then.
     pub fn write(self, target: &mut impl BackupTarget, is_over: &dyn Fn() -> bool) -> Result<BackupManifest, NodesBackupError> {
-        self.write_all(target, &|| is_over() || self.engine.inner.admission.is_closing())
+        self.write_all(target, &|| is_over() || self.engine.is_closing())
     }
 
     fn write_all<T: BackupTarget>(&self, target: &mut T, is_over: &dyn Fn() -> bool) -> Result<BackupManifest, NodesBackupError> {
@@ -105,7 +105,7 @@ impl<T: BackupTarget> Receiver<'_, '_, T> {
             let (reached, projects) = self.receive_page(partition, None, (after, end))?;
             for project in projects.into_iter().filter(|project| self.backup.is_read(*project)) {
                 let mut of_project = after;
-                while of_project < reached && !self.backup.engine.is_deleted(project) {
+                while of_project < reached && !self.backup.engine.admission.is_deleted(project) {
                     (of_project, _) = self.receive_page(partition, Some(project), (of_project, reached))?;
                 }
             }
@@ -127,7 +127,7 @@ impl<T: BackupTarget> Receiver<'_, '_, T> {
         let question = PartitionEventsQuestion { partition, applied, project, after, until };
         // A deleted project gets no answer, and needs none: the control data will have its
         // deletion.
-        let is_in_vain = || project.is_some_and(|project| engine.is_deleted(project));
+        let is_in_vain = || project.is_some_and(|project| engine.admission.is_deleted(project));
         let page = match ask_patiently(&|| (self.is_over)() || is_in_vain(), || engine.ask_about_partition(question.clone())) {
             Err(_) if is_in_vain() => return Ok((until, Vec::new())),
             page => page?,

@@ -13,7 +13,8 @@ use headcount_control::{Erasure, MadeFor};
 use headcount_domain::ids::RecordKey;
 use headcount_domain::queries::{KnownIdentitiesQuery, KnownIdentity};
 
-use super::handle::{Engine, Inner};
+use super::handle::Engine;
+use super::running::RunningEngine;
 use crate::shard::AskError;
 use crate::subject::{
     BegunErasure, ErasureError, IsOver, Place, SubjectEvents, SubjectEventsQuestion, SubjectIds, SubjectKeys, Subjects, Whom,
@@ -25,7 +26,7 @@ pub(super) use questions::asked_patiently;
 
 /// The engine, which it does not keep open.
 #[derive(Debug)]
-pub(super) struct WeakEngine(pub(super) Weak<Inner>);
+pub(super) struct WeakEngine(pub(super) Weak<RunningEngine>);
 
 impl WeakEngine {
     fn engine(&self) -> Option<Engine> {

@@ -71,7 +71,8 @@ pub(super) struct StateList {
 
 impl StateList {
     pub(super) fn new(
-        (state_version, position, end, letters): (String, Position, Option<Link>, usize),
+        (state_version, letters): (String, usize),
+        (position, end): (Position, Option<Link>),
         small: StateObject,
         (tables, external_ids): (Vec<StateFile>, Vec<StateFile>),
     ) -> Self {
@@ -105,7 +106,7 @@ mod tests {
         let object = |name: &str| StateObject { name: name.to_owned(), bytes: 7, sha256: "ab".to_owned() };
         let files = (vec![StateFile { id: 3, object: object("a") }], vec![StateFile { id: 3, object: object("b") }]);
         let end = Link { sequence: 1, chain: Chain(u128::MAX - 1) };
-        let list = StateList::new(("v".to_owned(), 8_192, Some(end), 1), object("c"), files);
+        let list = StateList::new(("v".to_owned(), 1), (8_192, Some(end)), object("c"), files);
         let bytes = list.encode().unwrap();
         let sha256 = sha256_of(&bytes);
         assert_eq!(StateList::decode(&bytes, &sha256).unwrap(), list);

@@ -101,7 +101,8 @@ impl OwnState {
         self.bucket.put(&name, saved.small.clone()).await?;
         let small = StateObject { name, bytes: saved.small.len() as u64, sha256: sha256_of(&saved.small) };
         let list = StateList::new(
-            (version.to_owned(), saved.position, saved.mark.map(Link::from), saved.letters),
+            (version.to_owned(), saved.letters),
+            (saved.position, saved.mark.map(Link::from)),
             small,
             (tables, external_ids),
         );

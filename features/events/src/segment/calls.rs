@@ -120,12 +120,12 @@ async fn record_message(
 ) -> Result<SegmentAnswer, ApiError> {
     to.allowance.take(state, 1)?;
     let carrier = carrier(state, request, Envelope::default());
-    let (engine, id) = (&state.engine, to.project.policy.project);
-    let prepare = |policy: &Policy| engine.prepare_segment(policy, json, Some(call), &carrier);
+    let (ingest, id) = (&state.engine.ingest, to.project.policy.project);
+    let prepare = |policy: &Policy| ingest.prepare_segment(policy, json, Some(call), &carrier);
     let is_recorded = |prepared: &Result<Prepared, Refusal>| prepared.as_ref().is_ok_and(Prepared::is_recorded);
-    let prepared = engine.with_pinned_config(to.project, prepare, is_recorded).await??;
+    let prepared = ingest.with_pinned_config(to.project, prepare, is_recorded).await??;
     let warnings = prepared.warnings().iter().cloned().map(EventWarning::from).collect();
-    engine.record(&state.tracker, id, prepared, permit).await?;
+    ingest.record(&state.tracker, id, prepared, permit).await?;
     Ok(SegmentAnswer::of_message(warnings))
 }
 
@@ -140,17 +140,17 @@ async fn record_batch(
     to.allowance.take(state, batch.as_ref().map_or(1, |batch| batch.messages.len().max(1)))?;
     let Batch { messages, envelope } = batch?;
     let carrier = carrier(state, request, envelope);
-    let (engine, id) = (&state.engine, to.project.policy.project);
+    let (ingest, id) = (&state.engine.ingest, to.project.policy.project);
     let prepare = |policy: &Policy| -> Vec<Result<Prepared, Refusal>> {
         let one = |json: &&str| {
             check_size(json)?;
-            engine.prepare_segment(policy, json, None, &carrier)
+            ingest.prepare_segment(policy, json, None, &carrier)
         };
         messages.iter().map(one).collect()
     };
     let is_recorded = |prepared: &Vec<Result<Prepared, Refusal>>| prepared.iter().flatten().any(Prepared::is_recorded);
-    let prepared = engine.with_pinned_config(to.project, prepare, is_recorded).await?;
-    let receipt = engine.record_batch(&state.tracker, id, prepared, permit).await?;
+    let prepared = ingest.with_pinned_config(to.project, prepare, is_recorded).await?;
+    let receipt = ingest.record_batch(&state.tracker, id, prepared, permit).await?;
     Ok(BatchAnswer::from(receipt).into())
 }
 

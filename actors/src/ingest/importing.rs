@@ -2,22 +2,23 @@
 //! killed imports from the log.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::log::Record;
 
-use super::handle::Engine;
+use super::receipt::ImportReceipt;
 use super::tracking::has_notification;
+use super::{Ingest, Prepared, Refusal, TrackError};
 use crate::admission_gate::Permit;
 use crate::event_codec;
 use crate::fault;
 use crate::import_mark::ImportMark;
-use crate::ingest::{ImportReceipt, Prepared, Refusal, TrackError};
 use crate::intake_counts::DropCounts;
 
-impl Engine {
+impl Ingest {
     /// Records a part of an imported file, with its mark if the import can be resumed after it.
     /// Parts are recorded in the order of the calls, whenever the returned futures are polled. No
     /// quota applies, since quotas guard against clients and not against the operator.
@@ -25,22 +26,22 @@ impl Engine {
     /// # Errors
     /// Nothing was recorded. For errors of the future, see [`TrackError`].
     pub fn record_imported(
-        &self,
+        self: &Arc<Self>,
         project: ProjectId,
         prepared: Vec<Result<Prepared, Refusal>>,
         mark: Option<&ImportMark>,
         mut permit: Permit,
     ) -> Result<impl Future<Output = Result<ImportReceipt, TrackError>> + use<>, TrackError> {
-        permit.keep(self.inner.erasures.epoch());
+        permit.keep(self.questions.erasures.epoch());
         let mut drops = DropCounts::default();
         let (kept, mut batch) = self.keep(prepared, &mut drops)?;
         let (events, places) = (kept.events, kept.places);
         let (mut waiting, notifies) = (None, has_notification(&events));
         if !events.is_empty() {
-            self.accepts(project).map_err(|why| TrackError::Unavailable(why.into()))?;
-            waiting = Some(self.tracker().record_part(events, mark, permit));
+            self.admission.accepts(project).map_err(|why| TrackError::Unavailable(why.into()))?;
+            waiting = Some(self.tracker.record_part(events, mark, permit));
         }
-        let engine = self.clone();
+        let ingest = Arc::clone(self);
         Ok(async move {
             let outcomes = match waiting {
                 Some(waiting) => waiting.await?,
@@ -48,10 +49,10 @@ impl Engine {
             };
             let position = outcomes.last().map(|outcome| outcome.position);
             if notifies {
-                engine.tell_of_notification(project);
+                ingest.tell_of_notification(project);
             }
             batch.apply(outcomes, &places, &mut drops);
-            engine.count_batch(project, &batch, &drops);
+            ingest.count_batch(project, &batch, &drops);
             Ok(ImportReceipt { batch, position })
         })
     }
@@ -59,7 +60,7 @@ impl Engine {
     /// Keeps the log after `position` for imports, replacing the former position; `None` keeps
     /// nothing.
     pub fn keep_for_imports(&self, position: Option<Position>) {
-        if let Some(log) = &self.inner.local_log {
+        if let Some(log) = &self.local_log {
             log.keep_after(position);
         }
     }
@@ -69,7 +70,7 @@ impl Engine {
     /// # Errors
     /// The log can't be read.
     pub fn import_marks(&self, import: u64, after: Position) -> Result<Vec<ImportMark>, Fault> {
-        let Some(log) = &self.inner.local_log else { return Ok(Vec::new()) };
+        let Some(log) = &self.local_log else { return Ok(Vec::new()) };
         let (mut marks, mut undecoded) = (Vec::new(), Ok(()));
         let visit = |record: Record<'_>| match event_codec::mark(record.payload) {
             Ok(mark) => {

@@ -9,19 +9,18 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Event;
 use headcount_domain::quota::{Mentions, Quota, Quotas, Reached};
 
-use super::handle::Engine;
-use crate::ingest::{QuotaExceeded, TrackError};
+use super::{Ingest, QuotaExceeded, TrackError};
 use crate::shard::AskError;
 use crate::shard::QuotaCheck;
 
 /// The maximum number of events in one request, so that a shard can do other work in between.
 const TOGETHER: usize = 256;
 
-impl Engine {
+impl Ingest {
     /// The quotas of a project.
     #[must_use]
     pub fn quotas(&self, project: ProjectId) -> Quotas {
-        self.inner.quotas.of(project)
+        self.quotas.of(project)
     }
 
     /// Applies a project's quotas from the registry, from the next event on.
@@ -30,13 +29,13 @@ impl Engine {
     /// See [`AskError`]. The quotas still apply as soon as the project's numbers change, or after
     /// the next start.
     pub async fn apply_quotas(&self, project: ProjectId) -> Result<(), AskError> {
-        let Some(config) = self.registry().policy(project) else { return Ok(()) };
-        self.inner.quotas.set_own(project, config.quotas);
-        if !self.owners().is_here(partition_of(project)) {
+        let Some(config) = self.questions.registry().policy(project) else { return Ok(()) };
+        self.quotas.set_own(project, config.quotas);
+        if !self.questions.owners().is_here(partition_of(project)) {
             // The owner applies them.
             return Ok(());
         }
-        self.ask_shard(project, move |shard| shard.recount(project)).await
+        self.questions.ask_shard(project, move |shard| shard.recount(project)).await
     }
 
     /// Returns the events, by index, that would exceed a quota of their project. All `events`
@@ -44,7 +43,7 @@ impl Engine {
     ///
     /// # Errors
     /// The quotas can't be checked now, so nothing may be recorded.
-    pub(crate) async fn over_quota(&self, events: &[Box<Event>]) -> Result<Vec<(usize, QuotaExceeded)>, TrackError> {
+    pub(super) async fn over_quota(&self, events: &[Box<Event>]) -> Result<Vec<(usize, QuotaExceeded)>, TrackError> {
         let Some(project) = events.first().map(|event| event.project) else { return Ok(Vec::new()) };
         let reached = self.reached(project).await;
         if reached.is_empty() {
@@ -62,7 +61,7 @@ impl Engine {
     /// Returns the necessary checks. Events that mention no new value of a `reached` kind need
     /// none.
     fn to_ask(&self, events: &[Box<Event>], reached: Reached) -> Vec<QuotaCheck> {
-        let hasher = self.hasher();
+        let hasher = self.questions.hasher();
         let mut asked = Vec::new();
         for (place, event) in events.iter().enumerate() {
             let mentions = Mentions::of(event, reached, hasher);
@@ -76,21 +75,20 @@ impl Engine {
 
     /// Returns the quotas that a project has reached.
     async fn reached(&self, project: ProjectId) -> Reached {
-        let inner = &*self.inner;
-        if inner.quotas.is_unlimited() {
+        if self.quotas.is_unlimited() {
             return Reached::default();
         }
         if !self.questions.versions.contains_key(&project) {
             // Reading loads a project that is not loaded. If that fails, it counts as below its
             // quotas.
-            let _ = self.last(project).await;
+            let _ = self.questions.last(project).await;
         }
-        inner.quotas.reached(project)
+        self.quotas.reached(project)
     }
 
     async fn ask_quotas(&self, project: ProjectId, asked: Vec<QuotaCheck>) -> Result<Vec<(usize, QuotaExceeded)>, TrackError> {
-        let quotas = &self.inner.quotas;
-        let answer = self.ask_shard(project, move |shard| {
+        let quotas = &self.quotas;
+        let answer = self.questions.ask_shard(project, move |shard| {
             let exceeded = shard.over_quota(project, &asked)?;
             Ok(asked.iter().map(|asked| asked.place).zip(exceeded).collect::<Vec<_>>())
         });

@@ -7,8 +7,7 @@ use headcount_domain::intake::event::Position;
 use headcount_storage::keyspace::PartitionId;
 use headcount_storage::log::LogMark;
 
-use super::handle::Engine;
-use super::remains::RemainsError;
+use super::{Partitions, RemainsError};
 use crate::checkpoint_writer::{
     PartitionMeta, highest_key, mark_key, position_key, read_meta, saved_mark, saved_position, saved_reflected,
 };
@@ -19,45 +18,34 @@ use crate::shard::Shard;
 
 const POLL: Duration = Duration::from_millis(10);
 
-impl Engine {
-    /// Returns the position up to which the saved state of a partition on this machine reflects all
-    /// events; 0 without a saved state. The partition need not be on this machine.
-    ///
-    /// Blocking; reads the disk.
-    ///
-    /// # Errors
-    /// The store can't be read.
-    pub fn saved_position(&self, partition: u16) -> Result<Position, Fault> {
-        let store = self.inner.damage.store().ok_or_else(|| Fault::io("the engine is closed"))?;
-        let meta: Option<PartitionMeta> = read_meta(&*store, &position_key(partition))?;
-        Ok(meta.unwrap_or_default().position)
-    }
+/// How far the saved state of a partition on this machine reaches.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SavedPositions {
+    /// It reflects all events up to this position.
+    pub position: Position,
+    /// The highest position that it reflects in any part.
+    pub reflected: Position,
+    /// The mark of the log at `reflected`, if it had one.
+    pub mark: Option<LogMark>,
+}
 
-    /// Returns the highest position that the saved state on this machine reflects in any part; 0
-    /// without a saved state.
+impl Partitions {
+    /// Returns how far the saved state of a partition on this machine reaches; 0 without one. The
+    /// partition need not be on this machine.
     ///
     /// Blocking; reads the disk.
     ///
     /// # Errors
     /// The store can't be read.
-    pub fn saved_reflected(&self, partition: u16) -> Result<Position, Fault> {
-        let store = self.inner.damage.store().ok_or_else(|| Fault::io("the engine is closed"))?;
-        let highest: Option<Position> = read_meta(&*store, &highest_key(partition))?;
-        Ok(highest.unwrap_or_default().max(self.saved_position(partition)?))
-    }
-
-    /// Returns the mark of the log at [`Engine::saved_reflected`], if it had one.
-    ///
-    /// Blocking; reads the disk.
-    ///
-    /// # Errors
-    /// The store can't be read.
-    pub fn saved_mark(&self, partition: u16) -> Result<Option<LogMark>, Fault> {
-        let store = self.inner.damage.store().ok_or_else(|| Fault::io("the engine is closed"))?;
-        // Read in this order: a checkpoint written meanwhile only has a later mark.
+    pub fn saved_positions(&self, partition: u16) -> Result<SavedPositions, Fault> {
+        let store = self.damage.store().ok_or_else(|| Fault::io("the engine is closed"))?;
+        // Read in this order: a checkpoint written meanwhile only has later positions.
         let mark: Option<LogMark> = read_meta(&*store, &mark_key(partition))?;
-        let reflected = self.saved_reflected(partition)?;
-        Ok(mark.filter(|mark| mark.position == reflected))
+        let highest: Option<Position> = read_meta(&*store, &highest_key(partition))?;
+        let meta: Option<PartitionMeta> = read_meta(&*store, &position_key(partition))?;
+        let position = meta.unwrap_or_default().position;
+        let reflected = highest.unwrap_or_default().max(position);
+        Ok(SavedPositions { position, reflected, mark: mark.filter(|mark| mark.position == reflected) })
     }
 
     /// Removes the saved state of a partition of another machine. Afterwards, taking it over means
@@ -77,8 +65,8 @@ impl Engine {
     /// # Errors
     /// Returns an [`AskError`]: the state can't be read, or the shard does not answer.
     pub fn saved_state(&self, partition: u16) -> Result<Option<SavedState>, AskError> {
-        let stored_as = self.questions.shards.ask_partition(partition, move |shard| Ok(shard.stored_as(partition)))?;
-        let store = self.inner.damage.store().ok_or(AskError::NoAnswer)?;
+        let stored_as = self.ingest.questions.shards.ask_partition(partition, move |shard| Ok(shard.stored_as(partition)))?;
+        let store = self.damage.store().ok_or(AskError::NoAnswer)?;
         if stored_as != Some(partition) {
             return Ok(None);
         }
@@ -86,9 +74,9 @@ impl Engine {
         let position = saved_position(&snapshot).map_err(AskError::Lost)?;
         // Dead letters up to there are in no state of this partition since its takeover.
         let reflected = saved_reflected(&snapshot).map_err(AskError::Lost)?;
-        let letters = self.inner.dead.within(partition, 0..=reflected).len();
+        let letters = self.dead.within(partition, 0..=reflected).len();
         // After the state: external ids that are ahead of it are no harm.
-        let external_ids = self.questions.shards.ask_partition(partition, move |shard| shard.id_files(partition))?;
+        let external_ids = self.ingest.questions.shards.ask_partition(partition, move |shard| shard.id_files(partition))?;
         let small = snapshot.encode_small();
         let small = small.map_err(|error| AskError::Lost(Fault::defect(format!("a state can't be encoded: {error}"))))?;
         let mark = saved_mark(&snapshot).map_err(AskError::Lost)?;

@@ -9,20 +9,19 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Event;
 use headcount_domain::time::{Day, Window};
 
-use super::handle::Engine;
+use super::{Ingest, TrackError};
 use crate::admission_gate::Holder;
-use crate::ingest::TrackError;
 
 /// The pause after a failure.
 const PAUSE: Duration = Duration::from_secs(60);
 /// The bytes of a floor's record in the admission limit.
 const RECORD_BYTES: usize = 64;
 
-impl Engine {
+impl Ingest {
     /// Whether the day of an event no longer changes, as far as this engine knows. Its shard
     /// decides.
     pub(super) fn is_below_floor(&self, event: &Event) -> bool {
-        self.known_floor(event.project).is_some_and(|floor| event.day < floor)
+        self.questions.known_floor(event.project).is_some_and(|floor| event.day < floor)
     }
 
     /// Raises the floor of a project to the day that its retention leaves. Returns its floor, which
@@ -34,12 +33,12 @@ impl Engine {
     /// # Errors
     /// Returns a [`TrackError`]: the record could not be written, or the outcome is unknown.
     pub async fn apply_retention(&self, project: ProjectId) -> Result<Option<Day>, TrackError> {
-        let Some(config) = self.registry().policy(project) else { return Ok(None) };
-        if !self.owners().is_here(partition_of(project)) {
+        let Some(config) = self.questions.registry().policy(project) else { return Ok(None) };
+        if !self.questions.owners().is_here(partition_of(project)) {
             // The owner applies it.
             return Ok(None);
         }
-        let known = self.floor(project).await.map_err(|error| TrackError::Unavailable(error.to_string()))?;
+        let known = self.questions.floor(project).await.map_err(|error| TrackError::Unavailable(error.to_string()))?;
         let Some(days) = config.retention_days else { return Ok(known) };
         // A clock that is far ahead raises no floor, because the data below a floor are lost.
         let now = self.clock_guard.now_for(days);
@@ -48,21 +47,21 @@ impl Engine {
             return Ok(known);
         }
         let holder = [Some(Holder::Project(project)), None];
-        let permit = self.inner.admission.gate.take_for(holder, RECORD_BYTES);
+        let permit = self.admission.gate.take_for(holder, RECORD_BYTES);
         let permit = permit.map_err(|refused| TrackError::Unavailable(refused.to_string()))?;
         // A deletion waits for the permits of its project. No further permit is given.
-        if self.is_deleted(project) {
+        if self.admission.is_deleted(project) {
             return Ok(None);
         }
-        self.tracker().raise_floor(FloorMove { project, day }, permit).await?;
+        self.tracker.raise_floor(FloorMove { project, day }, permit).await?;
         Ok(Some(day))
     }
 
     /// Raises the floors of the projects that `is_wanted` selects. Returns whether all succeeded.
     async fn apply_retentions(&self, is_wanted: impl Fn(ProjectId) -> bool) -> bool {
         let mut succeeded = true;
-        for (project, _) in self.registry().retentions().into_iter().filter(|(project, _)| is_wanted(*project)) {
-            if self.inner.admission.is_closing() {
+        for (project, _) in self.questions.registry().retentions().into_iter().filter(|(project, _)| is_wanted(*project)) {
+            if self.admission.is_closing() {
                 return true;
             }
             if let Err(error) = self.apply_retention(project).await {
@@ -73,46 +72,32 @@ impl Engine {
         succeeded
     }
 
-    /// Applies the quotas of some projects, which other machines changed, and raises all floors
-    /// once.
-    pub(super) fn apply_changes_soon(&self, quotas: Vec<ProjectId>) {
-        let engine = Arc::downgrade(&self.inner);
-        let threads = self.inner.threads.lock();
-        let Some(threads) = threads.as_ref() else { return };
-        threads.arbiter().spawn(async move {
-            let Some(engine) = engine.upgrade().map(|inner| Self { inner }) else { return };
+    /// Applies the quotas of some projects, which other machines changed, and raises the floors of
+    /// the projects that `is_wanted` selects once.
+    pub(crate) fn apply_changes_soon(
+        self: &Arc<Self>,
+        quotas: Vec<ProjectId>,
+        is_wanted: impl Fn(ProjectId) -> bool + Send + Sync + 'static,
+    ) {
+        let ingest = Arc::clone(self);
+        self.arbiter.spawn(async move {
             for project in quotas {
-                if let Err(error) = engine.apply_quotas(project).await {
+                if let Err(error) = ingest.apply_quotas(project).await {
                     tracing::warn!(%project, %error, "the quotas of a project hold as soon as its numbers change");
                 }
             }
             // Failures are retried with the other floors.
-            let _succeeded = engine.apply_retentions(|_| true).await;
-        });
-    }
-
-    /// Raises the floors of a partition's projects soon after its takeover: their retention may
-    /// have changed while it had no owner.
-    pub fn apply_retentions_of(&self, partition: u16) {
-        let engine = Arc::downgrade(&self.inner);
-        let threads = self.inner.threads.lock();
-        let Some(threads) = threads.as_ref() else { return };
-        threads.arbiter().spawn(async move {
-            let Some(engine) = engine.upgrade().map(|inner| Self { inner }) else { return };
-            // Failures are retried with the other floors.
-            let _succeeded = engine.apply_retentions(|project| partition_of(project) == partition).await;
+            let _succeeded = ingest.apply_retentions(is_wanted).await;
         });
     }
 
     /// Raises floors now and at every interval, while the engine exists.
-    pub(super) fn start_retention(&self) {
-        let engine = Arc::downgrade(&self.inner);
-        let interval = self.inner.config.retention_interval;
-        let threads = self.inner.threads.lock();
-        let Some(threads) = threads.as_ref() else { return };
-        threads.arbiter().spawn(async move {
-            while let Some(inner) = engine.upgrade() {
-                let succeeded = Self { inner }.apply_retentions(|_| true).await;
+    pub(crate) fn start_retention(self: &Arc<Self>) {
+        let (ingest, interval) = (Arc::downgrade(self), self.retention_interval);
+        self.arbiter.spawn(async move {
+            while let Some(ingest) = ingest.upgrade() {
+                let succeeded = ingest.apply_retentions(|_| true).await;
+                drop(ingest);
                 tokio::time::sleep(if succeeded { interval } else { PAUSE }).await;
             }
         });

@@ -9,6 +9,7 @@ use headcount_domain::agent::Agent;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::admission::{Client, DropReason, Sender, Verdict, admit, needs_salt};
 use headcount_domain::intake::client_address::ClientAddress;
+use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::imported::ImportedVisitor;
 use headcount_domain::intake::json_fields::readable;
@@ -17,12 +18,11 @@ use headcount_domain::intake::policy::Policy;
 use headcount_domain::intake::submission::{Invalid, Submission};
 use headcount_domain::text::cut_bytes;
 
-use super::handle::Engine;
-use crate::admission_gate::{Holder, Permit, Refused};
+use super::known_agents::with_agent;
+use super::receipt::BatchPlace;
+use super::{BatchReceipt, Ingest, Origin, Prepared, QuotaExceeded, Receipt, Refusal, TrackError, Tracker};
+use crate::admission_gate::Permit;
 use crate::event_codec::Events;
-use crate::ingest::{
-    BatchPlace, BatchReceipt, NewEvent, Origin, Prepared, QuotaExceeded, Receipt, Refusal, TrackError, Tracker, with_agent,
-};
 use crate::intake_counts::DropCounts;
 
 /// A longer user agent is cut off here. The longest honest ones have some 400 bytes.
@@ -38,28 +38,12 @@ pub(super) struct KeptEvents {
 /// The maximum size of an event that is not a row of an export. A row has more fields.
 const MAX_EVENT_BYTES: usize = 64 << 10;
 
-impl Engine {
-    /// Admits `bytes` of events that another node records. They count against the admission limit,
-    /// and against the shares of `holder` and the address, until they are sent.
-    ///
-    /// # Errors
-    /// The events can't be taken now.
-    pub fn admit_forwarded(&self, holder: Holder, address: Option<IpAddr>, bytes: usize) -> Result<Permit, Refused> {
-        let permit = self.inner.admission.gate.take_for([Some(holder), address.map(Holder::of_address)], bytes)?;
-        match holder {
-            // As in `admit`.
-            Holder::Project(project) if self.is_deleted(project) => Err(Refused::Unavailable("the project was deleted")),
-            _ => Ok(permit),
-        }
-    }
-
-    /// Admits `bytes` of a body without events. Such bodies have their own pool. They count against
-    /// the shares of `holder` and the address.
-    ///
-    /// # Errors
-    /// Too many such bytes are in flight.
-    pub fn admit_without_events(&self, holder: Option<Holder>, address: Option<IpAddr>, bytes: usize) -> Result<Permit, Refused> {
-        self.inner.admission.others.take_for([holder, address.map(Holder::of_address)], bytes)
+impl Ingest {
+    /// Returns the country of an address; `None` if it is unknown, or there is no database
+    /// ([`EngineConfig::geo_db`](crate::EngineConfig::geo_db)).
+    #[must_use]
+    pub fn country_of(&self, address: IpAddr) -> Option<Country> {
+        self.geo.as_ref()?.country(address)
     }
 
     /// Parses one event and applies the project's policy. Depends on nothing but its arguments, the
@@ -71,8 +55,8 @@ impl Engine {
         Submission::read(body, |submission| self.prepare_submission(policy, submission, origin))?
     }
 
-    /// Like [`Engine::prepare`], for a parsed event.
-    pub(super) fn prepare_submission(
+    /// Like [`Ingest::prepare`], for a parsed event.
+    pub(crate) fn prepare_submission(
         &self,
         policy: &Policy,
         submission: &Submission<'_>,
@@ -81,7 +65,7 @@ impl Engine {
         self.prepare_visit(policy, submission, origin, &ImportedVisitor::default())
     }
 
-    /// Like [`Engine::prepare_submission`]. The visitor's properties in an import take precedence
+    /// Like [`Ingest::prepare_submission`]. The visitor's properties in an import take precedence
     /// over the request's.
     fn prepare_visit(
         &self,
@@ -90,8 +74,8 @@ impl Engine {
         origin: &Origin<'_>,
         imported: &ImportedVisitor,
     ) -> Result<Prepared, Refusal> {
-        let now = self.clock().now();
-        let salt = match self.secrets().salt(policy.timezone.day_of(now)) {
+        let now = self.questions.clock().now();
+        let salt = match self.questions.secrets().salt(policy.timezone.day_of(now)) {
             Ok(salt) => Some(salt),
             Err(error) if needs_salt(submission, policy) => {
                 tracing::error!(%error, "no salt for today's visitors");
@@ -127,7 +111,7 @@ impl Engine {
     /// `_import` may have properties of its visitor.
     ///
     /// # Errors
-    /// Returns the same errors as [`Engine::prepare`], and if the row doesn't fit the project's
+    /// Returns the same errors as [`Ingest::prepare`], and if the row doesn't fit the project's
     /// timezone or currencies.
     pub fn prepare_import(&self, policy: &Policy, json: &[u8]) -> Result<Prepared, Refusal> {
         let Some(row) = parse_row(json, policy.project)? else {
@@ -147,7 +131,7 @@ impl Engine {
             };
         };
         let currencies = row.currencies.map(|currencies| (currencies.project, currencies.organization));
-        let event = admit_pinned(row.event, currencies, policy, self.clock().now())?;
+        let event = admit_pinned(row.event, currencies, policy, self.questions.clock().now())?;
         Ok(Prepared { verdict: Verdict::Record { event: Box::new(event), clamped: false, warnings: Vec::new() } })
     }
 
@@ -169,7 +153,7 @@ impl Engine {
     }
 
     async fn record_one(&self, tracker: &Tracker, prepared: Prepared, mut permit: Permit) -> Result<Receipt, TrackError> {
-        permit.keep(self.inner.erasures.epoch());
+        permit.keep(self.questions.erasures.epoch());
         let (mut event, clamped) = match prepared.verdict {
             Verdict::Record { event, clamped, .. } => (event, clamped),
             Verdict::Dropped(reason) => return Ok(Receipt::dropped(reason)),
@@ -181,7 +165,7 @@ impl Engine {
             return Ok(Receipt::dropped(DropReason::Retention));
         }
         let (project, external_id) = (event.project, event.external_id.clone());
-        self.accepts(project).map_err(|why| TrackError::Unavailable(why.into()))?;
+        self.admission.accepts(project).map_err(|why| TrackError::Unavailable(why.into()))?;
         let events = vec![event];
         if let Some((_, exceeded)) = self.over_quota(&events).await?.first() {
             return Err(TrackError::QuotaExceeded(*exceeded));
@@ -220,10 +204,10 @@ impl Engine {
         mut permit: Permit,
         drops: &mut DropCounts,
     ) -> Result<BatchReceipt, TrackError> {
-        permit.keep(self.inner.erasures.epoch());
+        permit.keep(self.questions.erasures.epoch());
         let (kept, mut receipt) = self.keep(prepared, drops)?;
         let Some(first) = kept.events.first() else { return Ok(receipt) };
-        self.accepts(first.project).map_err(|why| TrackError::Unavailable(why.into()))?;
+        self.admission.accepts(first.project).map_err(|why| TrackError::Unavailable(why.into()))?;
         let KeptEvents { events, places } = self.within_quota(kept, &mut receipt).await?;
         if events.is_empty() {
             return Ok(receipt);
@@ -272,8 +256,8 @@ impl Engine {
     /// Whether the identity of an event was erased. If only its anonymous id was, removes that id.
     fn is_suppressed(&self, event: &mut Event) -> bool {
         let project = event.project;
-        let organization = || self.registry().policy(project).map(|config| config.policy.organization);
-        self.inner.erasures.suppresses(organization, event)
+        let organization = || self.questions.organization_of(project);
+        self.questions.erasures.suppresses(organization, event)
     }
 
     /// Returns the events of a batch that exceed no quota. All others become errors of `receipt`.
@@ -310,8 +294,8 @@ impl Engine {
         if project.is_calendar_pinned() || !is_recorded(&evaluated) {
             return Ok(evaluated);
         }
-        let engine = self.clone();
-        let pinned = tokio::task::spawn_blocking(move || engine.registry().pin_calendar(&project)).await;
+        let questions = Arc::clone(&self.questions);
+        let pinned = tokio::task::spawn_blocking(move || questions.registry.pin_calendar(&project)).await;
         match pinned {
             Ok(Ok(project)) => Ok(evaluate(&project.policy)),
             Ok(Err(error)) => {
@@ -320,47 +304,6 @@ impl Engine {
             }
             Err(_) => Err(TrackError::Unavailable("the server is shutting down".into())),
         }
-    }
-
-    /// Records one event of `project`, and returns when it is durable and counted. Part of the
-    /// embedded API.
-    ///
-    /// # Errors
-    /// See [`Refusal`].
-    pub async fn track(&self, project: ProjectId, event: &NewEvent) -> Result<Receipt, Refusal> {
-        let config = self.registry().policy(project).ok_or(Refusal::UnknownProject)?;
-        let permit = self.embedded_permit(project, event.size_bytes())?;
-        let prepare =
-            |policy: &Policy| event.with_submission(|submission| self.prepare_submission(policy, submission, &event.origin()));
-        let prepared =
-            self.with_pinned_config(config, prepare, |prepared| prepared.as_ref().is_ok_and(Prepared::is_recorded)).await?;
-        if matches!(prepared, Err(Refusal::Invalid(_))) {
-            self.count_invalid(project);
-        }
-        let prepared = prepared?;
-        Ok(self.record(&self.tracker(), project, prepared, permit).await?)
-    }
-
-    /// Records a batch of one project in one commit. Part of the embedded API.
-    ///
-    /// # Errors
-    /// See [`Refusal`]; single invalid events are in the receipt.
-    pub async fn track_batch(&self, project: ProjectId, events: &[NewEvent]) -> Result<BatchReceipt, Refusal> {
-        let config = self.registry().policy(project).ok_or(Refusal::UnknownProject)?;
-        let permit = self.embedded_permit(project, events.iter().map(NewEvent::size_bytes).sum())?;
-        let prepare = |policy: &Policy| -> Vec<Result<Prepared, Refusal>> {
-            let one = |event: &NewEvent| {
-                event.with_submission(|submission| self.prepare_submission(policy, submission, &event.origin()))
-            };
-            events.iter().map(one).collect()
-        };
-        let prepared =
-            self.with_pinned_config(config, prepare, |prepared| prepared.iter().flatten().any(Prepared::is_recorded)).await?;
-        Ok(self.record_batch(&self.tracker(), project, prepared, permit).await?)
-    }
-
-    fn embedded_permit(&self, project: ProjectId, bytes: usize) -> Result<Permit, Refusal> {
-        self.admit(project, None, bytes).map_err(|why| TrackError::Unavailable(why.to_string()).into())
     }
 }
 

@@ -6,8 +6,7 @@ use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::queries::{Intake, IntakeQuery};
 
-use super::handle::Engine;
-use crate::ingest::{BatchReceipt, Receipt, Status};
+use super::{BatchReceipt, Ingest, Receipt, Status};
 use crate::intake_counts::{DropCounts, FLUSH_EVERY, RepairCounts};
 use crate::shard::AskError;
 
@@ -22,14 +21,14 @@ pub struct ProjectIntake {
     pub is_approximate: bool,
 }
 
-impl Engine {
+impl Ingest {
     /// Returns the events that arrived at a project on the days of a window.
     ///
     /// # Errors
     /// See [`AskError`].
     pub async fn intake(&self, project: ProjectId, query: IntakeQuery) -> Result<ProjectIntake, AskError> {
-        let recorded = self.ask(project, query).await?;
-        let counts = Arc::clone(&self.inner.intake);
+        let recorded = self.questions.ask(project, query).await?;
+        let counts = Arc::clone(&self.counts);
         let read = move || counts.of(project, query.window, query.timezone);
         let (dropped, is_approximate) = match tokio::task::spawn_blocking(read).await {
             Ok(read) => read.map_err(|error| {
@@ -41,8 +40,7 @@ impl Engine {
         Ok(ProjectIntake { recorded, dropped, is_approximate })
     }
 
-    /// Counts an event that was refused because it is invalid. [`Engine::track`] and batches count
-    /// their own.
+    /// Counts an event that was refused because it is invalid. Batches count their own.
     pub fn count_invalid(&self, project: ProjectId) {
         self.count_drops(project, &DropCounts { invalid: 1, ..DropCounts::default() });
     }
@@ -69,25 +67,23 @@ impl Engine {
         if counts.is_empty() {
             return;
         }
-        if let Some(config) = self.registry().policy(project) {
-            self.inner.intake.add(project, config.policy.timezone.day_of(self.clock().now()), counts);
+        if let Some(config) = self.questions.registry.policy(project) {
+            self.counts.add(project, config.policy.timezone.day_of(self.questions.clock().now()), counts);
         }
     }
 
     /// Writes the counts regularly, while the engine exists.
-    pub(super) fn start_intake(&self) {
-        let engine = Arc::downgrade(&self.inner);
-        let threads = self.inner.threads.lock();
-        let Some(threads) = threads.as_ref() else { return };
-        threads.arbiter().spawn(async move {
+    pub(crate) fn start_counting(self: &Arc<Self>) {
+        let ingest = Arc::downgrade(self);
+        self.arbiter.spawn(async move {
             loop {
                 tokio::time::sleep(FLUSH_EVERY).await;
-                let Some(inner) = engine.upgrade() else { return };
-                if inner.admission.is_closing() {
+                let Some(ingest) = ingest.upgrade() else { return };
+                if ingest.admission.is_closing() {
                     return;
                 }
                 let flush = move || {
-                    if let Err(error) = inner.intake.flush(inner.config.clock.now()) {
+                    if let Err(error) = ingest.counts.flush(ingest.questions.clock().now()) {
                         tracing::warn!(%error, "the counts of dropped events could not be written: will try again");
                     }
                 };
@@ -96,5 +92,12 @@ impl Engine {
                 }
             }
         });
+    }
+
+    /// Writes the last counts.
+    pub(crate) fn close_counts(&self) {
+        if let Err(error) = self.counts.close(self.questions.clock().now()) {
+            tracing::warn!(%error, "the last counts of dropped events could not be written");
+        }
     }
 }

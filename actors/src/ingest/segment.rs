@@ -5,8 +5,7 @@ use headcount_domain::intake::client_address::ClientAddress;
 use headcount_domain::intake::policy::Policy;
 use headcount_domain::intake::segment::{Call, Envelope, Mapped, Message};
 
-use super::handle::Engine;
-use crate::ingest::{Origin, Prepared, Refusal};
+use super::{Ingest, Origin, Prepared, Refusal};
 
 /// The request that carried messages.
 #[derive(Debug, Clone, Copy)]
@@ -20,12 +19,12 @@ pub struct SegmentRequest<'a> {
     pub envelope: Envelope<'a>,
 }
 
-impl Engine {
-    /// Parses one of Segment's messages and applies the project's policy, like [`Engine::prepare`].
+impl Ingest {
+    /// Parses one of Segment's messages and applies the project's policy, like [`Ingest::prepare`].
     /// Without `call`, the message names its type.
     ///
     /// # Errors
-    /// Returns the same errors as [`Engine::prepare`]. Errors and warnings name the message's own
+    /// Returns the same errors as [`Ingest::prepare`]. Errors and warnings name the message's own
     /// fields.
     pub fn prepare_segment(
         &self,
