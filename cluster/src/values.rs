@@ -1,5 +1,6 @@
-//! Small values of a cluster, which nodes change by compare-and-set: those that belong to documents,
-//! such as what was sent, and the sign-in codes. Each bucket is created when it is first asked.
+//! Small values of a cluster, which nodes change by compare-and-set: those that belong to
+//! documents, such as what was sent, and the sign-in codes. Each bucket is created when it is first
+//! asked.
 
 use std::time::Duration;
 
