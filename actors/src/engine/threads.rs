@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use actix::{Actor, Addr, Arbiter, ArbiterHandle, System};
+use actix::{Actor, Addr, Arbiter, System};
 use headcount_common::partition_of;
 use headcount_storage::lock::DirLock;
 use headcount_storage::log::Outcome as LogOutcome;
