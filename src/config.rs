@@ -247,7 +247,6 @@ impl Settings {
     }
 
     /// Returns warnings about probable mistakes.
-    #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -324,7 +323,6 @@ impl Settings {
     }
 
     /// Returns the effective values and their sources, by name.
-    #[must_use]
     pub fn in_force(&self) -> Vec<(&'static str, InForce<'_>)> {
         let line = |entry| {
             let Entry { key, text, source }: &Entry = entry;
@@ -334,14 +332,12 @@ impl Settings {
     }
 
     /// Returns whether a setting has its default.
-    #[must_use]
     pub fn is_default(&self, name: &str) -> bool {
         self.entries.iter().any(|entry| entry.key.name == name && entry.source == Source::Default)
     }
 
     /// The configuration of a server's engine. Unlike the engine of a command, its
     /// features work by themselves, and it can ask other nodes.
-    #[must_use]
     pub fn serving_engine(&self) -> EngineConfig {
         let mut config = self.engine();
         config.features = features::install(&self.outbound_allow, true);
@@ -350,7 +346,6 @@ impl Settings {
     }
 
     /// The configuration of a command's engine.
-    #[must_use]
     pub fn engine(&self) -> EngineConfig {
         let mut config = EngineConfig::new(&self.data_dir);
         config.shards = self.shards.unwrap_or(config.shards);
@@ -372,13 +367,11 @@ impl Settings {
 
     /// The credentials for the brokers.
     #[cfg(feature = "cluster")]
-    #[must_use]
     pub fn broker_credentials(&self) -> Credentials {
         self.nats_creds.clone().map_or(Credentials::None, Credentials::File)
     }
 
     /// The configuration of the HTTP server.
-    #[must_use]
     pub fn http(&self) -> HttpConfig {
         HttpConfig {
             listen: self.listen.clone(),

@@ -70,7 +70,6 @@ impl DropCounts {
     }
 
     /// Whether nothing was counted.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -18,7 +18,6 @@ pub struct Progress {
 impl Progress {
     /// Returns the position up to which every shard has replayed the log, and the log's last
     /// position; `None` before the replay.
-    #[must_use]
     pub fn replayed(&self) -> Option<(Position, Position)> {
         let end = *self.end.get()?;
         let shards = self.shards.read();

@@ -100,13 +100,11 @@ impl Archive {
     }
 
     /// The project's folder.
-    #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
     /// The list of files.
-    #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }

@@ -124,7 +124,6 @@ impl ArchiveError {
     }
 
     /// Whether a file is damaged, so that retrying is useless.
-    #[must_use]
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged { .. })
     }

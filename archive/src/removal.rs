@@ -27,7 +27,6 @@ pub struct OldFiles {
 
 impl OldFiles {
     /// Finds the files with rows of days before `from`.
-    #[must_use]
     pub fn of(manifest: &Manifest, from: Day) -> Self {
         let base = manifest.base().map_or(0, |base| base.position());
         let mut old = Self::default();
@@ -42,7 +41,6 @@ impl OldFiles {
     }
 
     /// The number of files.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.whole.len() + self.mixed.len() + usize::from(self.beyond_base.is_some())
     }

@@ -27,7 +27,6 @@ pub struct Row {
 
 impl Row {
     /// Creates the row of an event that is not set aside.
-    #[must_use]
     pub fn new(position: Position, event: Event, currencies: Currencies) -> Self {
         let currencies = event.money.is_some().then_some(currencies);
         Self { position, event, currencies, set_aside: false }

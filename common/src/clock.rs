@@ -43,7 +43,6 @@ pub struct FixedClock(Arc<AtomicI64>);
 
 impl FixedClock {
     /// Creates a clock that stands at `now`.
-    #[must_use]
     pub fn at(now: Instant) -> Self {
         let clock = Self::default();
         clock.set(now);

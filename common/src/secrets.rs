@@ -70,7 +70,6 @@ pub struct Signer([u8; 16]);
 impl Signer {
     /// Returns the HMAC-SHA256 of the concatenated `parts`. The first part names the purpose of the
     /// signature.
-    #[must_use]
     pub fn sign(&self, parts: &[&[u8]]) -> Vec<u8> {
         // HMAC takes keys of every length.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else { return Vec::new() };
@@ -128,19 +127,16 @@ impl Secrets {
     }
 
     /// Returns the hasher with the installation's key.
-    #[must_use]
     pub fn hasher(&self) -> &KeyHasher {
         &self.hasher
     }
 
     /// Returns the signer that uses the installation's key.
-    #[must_use]
     pub fn signer(&self) -> &Signer {
         &self.signer
     }
 
     /// Returns the token of the machines that have the installation's key.
-    #[must_use]
     pub fn node_token(&self) -> &NodeToken {
         &self.node_token
     }

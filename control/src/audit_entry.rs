@@ -23,7 +23,6 @@ pub struct Actor {
 
 impl Actor {
     /// An actor without a token.
-    #[must_use]
     pub const fn of(kind: ActorKind) -> Self {
         Self { kind, token_id: None, member_id: None }
     }

@@ -29,13 +29,11 @@ pub struct BrowserSession {
 
 impl BrowserSession {
     /// The time at which it expires.
-    #[must_use]
     pub fn expires_at(&self) -> Instant {
         self.created_at.plus_ms(SESSION_SECONDS * 1_000)
     }
 
     /// Whether it has expired at `now`.
-    #[must_use]
     pub fn is_expired(&self, now: Instant) -> bool {
         now >= self.expires_at()
     }

@@ -32,7 +32,6 @@ impl Registry {
 
     /// Returns the session of a cookie; `None` if the cookie has no session, or the session has
     /// ended.
-    #[must_use]
     pub fn session(&self, cookie: &str, now: Instant) -> Option<Arc<BrowserSession>> {
         if !secret::is_key(cookie, SESSION_PREFIX) {
             return None;
@@ -140,7 +139,6 @@ impl Registry {
     }
 
     /// Returns the place of the codes of one machine.
-    #[must_use]
     pub fn codes_in_memory() -> Arc<dyn SharedValues> {
         Arc::new(MemoryValues::new(Duration::from_secs(SIGN_IN_CODE_SECONDS.unsigned_abs())))
     }

@@ -66,7 +66,6 @@ pub struct BuildError {
 
 impl BuildRun {
     /// The number of Actions spent: none after a failure, since the price was refunded.
-    #[must_use]
     pub fn spent(&self) -> u64 {
         if self.outcome.as_ref().is_some_and(|outcome| outcome.result.is_err()) { 0 } else { self.price }
     }

@@ -56,7 +56,6 @@ pub struct TokenHolder {
 
 impl TokenHolder {
     /// Returns the authority of the holder's requests.
-    #[must_use]
     pub fn authority(&self) -> Authority {
         Authority { secret: self.secret, role: self.token.role }
     }
@@ -111,14 +110,12 @@ impl ProjectConfig {
     /// Whether the timezone and the currencies of this snapshot are final, so that an event may be
     /// recorded with it. If not, call [`super::Registry::pin_calendar`] first, and use the snapshot
     /// that it returns.
-    #[must_use]
     pub fn is_calendar_pinned(&self) -> bool {
         self.calendar_pinned
     }
 
     /// Whether a browser on a page of `origin` may send events. Not called for requests without an
     /// `Origin` header.
-    #[must_use]
     pub fn allows_origin(&self, origin: &str) -> bool {
         self.allowed_origins.is_empty() || self.allowed_origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin))
     }
@@ -140,7 +137,6 @@ pub struct PublicKey {
 
 impl PublicKey {
     /// Whether the key was removed after it was looked up.
-    #[must_use]
     pub fn is_removed(&self) -> bool {
         self.is_removed.load(Ordering::Acquire)
     }

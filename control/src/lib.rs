@@ -215,7 +215,6 @@ impl Registry {
     }
 
     /// Whether no organization exists yet.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.state().tenants.is_empty()
     }
@@ -235,13 +234,11 @@ impl Registry {
 
     /// Returns the project of a public key and the key's rate limit, as of now. The caller enforces
     /// the limit; the engine does not.
-    #[must_use]
     pub fn public_key(&self, public_key: &str) -> Option<PublicKey> {
         self.cache.by_key(public_key)
     }
 
     /// Returns the project with this id, of any organization, as of now.
-    #[must_use]
     pub fn policy(&self, project: ProjectId) -> Option<Arc<ProjectConfig>> {
         self.cache.by_project(project)
     }
@@ -274,7 +271,6 @@ impl Registry {
 
     /// Returns a receiver of changes of tokens, keys and projects, so that holders can check again
     /// what is allowed.
-    #[must_use]
     pub fn changes(&self) -> watch::Receiver<()> {
         self.cache.changes()
     }

@@ -58,7 +58,6 @@ impl Limiter {
     }
 
     /// Returns the limit that the bucket enforces.
-    #[must_use]
     pub fn limit(&self) -> RateLimit {
         self.limit
     }
@@ -88,7 +87,6 @@ impl Limiter {
     }
 
     /// Returns the bucket's state at `now`.
-    #[must_use]
     pub fn standing(&self, now: Duration) -> Standing {
         let missing_ns = self.full_at_ns.load(Ordering::Relaxed).saturating_sub(as_ns(now));
         Standing {

@@ -101,7 +101,6 @@ pub struct RateLimit {
 
 impl RateLimit {
     /// Returns the number of events that may be sent at once after a pause.
-    #[must_use]
     pub fn burst(self) -> u32 {
         self.burst.unwrap_or(self.per_second)
     }
@@ -146,7 +145,6 @@ pub struct ApiToken {
 
 impl ApiToken {
     /// Whether the token has `scope`.
-    #[must_use]
     pub fn has(&self, scope: Scope) -> bool {
         self.scopes.contains(&scope)
     }
@@ -157,7 +155,6 @@ impl ApiToken {
     }
 
     /// Whether the token has expired at `now`.
-    #[must_use]
     pub fn is_expired(&self, now: Instant) -> bool {
         self.expires_at.is_some_and(|expires_at| now >= expires_at)
     }
@@ -297,7 +294,6 @@ impl OwnQuotas {
     }
 
     /// Returns the effective quotas. `others` has those of the server.
-    #[must_use]
     pub fn over(self, others: Quotas) -> Quotas {
         let own = |own: Option<u32>, other| own.map_or(other, |own| usize::try_from(own).unwrap_or(usize::MAX));
         Quotas {

@@ -93,7 +93,6 @@ impl Registry {
     }
 
     /// Returns all organizations in order of id.
-    #[must_use]
     pub fn organizations(&self) -> Vec<Arc<Organization>> {
         self.state().tenants.values().map(|tenant| Arc::clone(&tenant.organization)).collect()
     }

@@ -43,7 +43,6 @@ pub struct Share {
 
 impl Share {
     /// Whether the share has expired at `now`.
-    #[must_use]
     pub fn is_expired(&self, now: Instant) -> bool {
         self.expires_at.is_some_and(|expires_at| now >= expires_at)
     }
@@ -100,7 +99,6 @@ impl ShareHolder {
     }
 
     /// Returns the authority of the reader's requests.
-    #[must_use]
     pub fn authority(&self) -> Authority {
         Authority { secret: self.secret, role: self.rights.role }
     }

@@ -99,7 +99,6 @@ impl Registry {
 
     /// Returns the share with this id, of any organization. It has the origins that may embed the
     /// share, which are not secret.
-    #[must_use]
     pub fn share(&self, id: &ShareId) -> Option<Arc<Share>> {
         self.cache.share(id)
     }

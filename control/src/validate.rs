@@ -108,7 +108,6 @@ pub(super) fn hosts(name: &str, list: &[String]) -> Result<Vec<String>, Registry
 
 /// Normalizes an origin to the `Origin` header of browsers (RFC 6454): `scheme://host[:port]` in
 /// lower case, without the scheme's default port. `None` if it is no origin.
-#[must_use]
 pub fn normal_origin(text: &str) -> Option<String> {
     let text = text.trim().to_ascii_lowercase();
     let (scheme, authority) = text.split_once("://")?;

@@ -137,7 +137,6 @@ commands! {
 }
 
 /// Runs the command line of the process.
-#[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     match run(cli) {

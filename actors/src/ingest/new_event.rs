@@ -24,7 +24,6 @@ pub use headcount_domain::intake::submission::TextField as Field;
 
 impl NewEvent {
     /// Creates an event of this name, happening now.
-    #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }

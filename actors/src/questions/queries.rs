@@ -136,7 +136,6 @@ impl Questions {
 
     /// The projects of an organization, for queries about it:
     /// `top_companies(&engine.organization(id), …)`. An unknown organization has none.
-    #[must_use]
     pub fn organization(&self, organization: OrganizationId) -> OrganizationProjects<'_> {
         OrganizationProjects::new(self, organization, self.projects_of(organization))
     }

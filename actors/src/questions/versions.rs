@@ -10,7 +10,6 @@ use crate::shard::AskError;
 
 impl Questions {
     /// Returns a number of this start and of the project's log, for [`Questions::has_position`].
-    #[must_use]
     pub fn start_number(&self, project: ProjectId) -> u64 {
         self.starts.present() ^ self.resumed(project)
     }

@@ -24,7 +24,6 @@ impl Outcome {
     }
 
     /// Whether an earlier event has its `external_id`.
-    #[must_use]
     pub fn is_duplicate(self) -> bool {
         self.first != self.position
     }

@@ -104,7 +104,6 @@ pub struct VerifyReport {
 
 impl VerifyReport {
     /// The outcome in one word.
-    #[must_use]
     pub fn status(&self) -> VerifyStatus {
         match (self.damaged.is_empty(), self.differing) {
             (false, _) => VerifyStatus::Damaged,
@@ -187,7 +186,6 @@ impl VerifyReport {
 
 impl VerifyStatus {
     /// The outcome in one word.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Clean => "clean",

@@ -42,7 +42,6 @@ impl Arrived {
     }
 
     /// Whether it has.
-    #[must_use]
     pub fn get(&self) -> bool {
         self.0.get()
     }

@@ -71,13 +71,11 @@ impl BaseReader {
     }
 
     /// The name of the file.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The header of the base.
-    #[must_use]
     pub fn header(&self) -> &BaseHeader {
         &self.header
     }

@@ -25,7 +25,6 @@ named_values! {
 
 impl ExportFormat {
     /// The media type.
-    #[must_use]
     pub const fn media_type(self) -> &'static str {
         match self {
             Self::Ndjson => "application/x-ndjson",
@@ -49,7 +48,6 @@ enum Kind {
 
 impl RowEncoder {
     /// Begins an export of events of `project`.
-    #[must_use]
     pub fn new(format: ExportFormat, project: ProjectId) -> Self {
         let mut out = Vec::new();
         let kind = match format {

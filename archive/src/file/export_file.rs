@@ -123,7 +123,6 @@ impl ExportFile {
     }
 
     /// The number of bytes of row groups that were read.
-    #[must_use]
     pub fn read_bytes(&self) -> u64 {
         self.read_bytes
     }

@@ -24,13 +24,11 @@ pub struct FileName {
 
 impl FileName {
     /// The name of the month's folder.
-    #[must_use]
     pub fn folder(&self) -> String {
         folder_of(self.month)
     }
 
     /// The name without the folder, for messages.
-    #[must_use]
     pub fn base(&self) -> String {
         let Self { first, last, rewrites, .. } = self;
         match rewrites {

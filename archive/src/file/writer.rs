@@ -143,7 +143,6 @@ impl FileWriter {
     }
 
     /// The number of rows so far.
-    #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows
     }

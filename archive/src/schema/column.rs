@@ -62,7 +62,6 @@ pub enum Value<'r> {
 
 impl Column {
     /// Returns the value of `row`.
-    #[must_use]
     pub fn value<'r>(&self, row: &'r Row) -> Value<'r> {
         match self.access {
             Access::Integer(get, _) => Value::Integer(get(row)),

@@ -126,13 +126,11 @@ impl<T: Send + 'static> StreamCommit<T> {
 
     /// Whether a partition can't record events any more, because another machine writes it, or the
     /// brokers lost messages.
-    #[must_use]
     pub fn has_ended(&self, partition: u16) -> bool {
         self.tasks.lock().get(&partition).is_some_and(|task| task.has_ended.load(Ordering::Acquire))
     }
 
     /// Returns the messages of a partition that the brokers have lost, if an audit has found any.
-    #[must_use]
     pub fn lost(&self, partition: u16) -> Option<String> {
         self.tasks.lock().get(&partition)?.lost.get().cloned()
     }

@@ -95,7 +95,6 @@ impl LogWriter {
     }
 
     /// Returns a reader that knows the messages of this writer.
-    #[must_use]
     pub fn reader(&self) -> LogReader {
         self.appender.reader().clone()
     }
@@ -111,7 +110,6 @@ impl LogWriter {
     }
 
     /// Returns the last position that a recorded event can have.
-    #[must_use]
     pub fn last_position(&self) -> Position {
         position::last_of(self.end.sequence)
     }

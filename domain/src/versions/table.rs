@@ -180,7 +180,6 @@ impl DayVersions {
     }
 
     /// Returns a number that changes exactly when a dependency of the answer is touched.
-    #[must_use]
     pub fn of(&self, depends: &Depends) -> Position {
         let table = self.table();
         match depends {

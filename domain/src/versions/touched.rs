@@ -109,7 +109,6 @@ pub enum Depends {
 impl Depends {
     /// Whether the answer is computed from events and their sessions. Sessions that began below the
     /// project's floor have lost their entries.
-    #[must_use]
     pub fn reads_sessions(&self) -> bool {
         match self {
             // A new floor changes everything.
@@ -120,14 +119,12 @@ impl Depends {
 
     /// Returns the dependencies of an answer that is computed from the events of a window, their
     /// identities and their sessions.
-    #[must_use]
     pub fn on_sessions(window: Window) -> Self {
         Self::TwoWindows(&[FigureKind::Events], window, None)
     }
 
     /// Returns the dependencies of an answer that is computed from the events of a window and their
     /// identities.
-    #[must_use]
     pub fn on_events(window: Window) -> Self {
         Self::Days(&[FigureKind::Events], window)
     }

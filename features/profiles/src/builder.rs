@@ -39,7 +39,6 @@ pub struct Profiles {
 }
 
 /// Makes company profiles a feature of an engine.
-#[must_use]
 pub fn install(settings: BuildSettings) -> InstallFeature {
     Arc::new(move |parts| Ok(Arc::new(Profiles::open(parts.clone(), settings.clone())?)))
 }
@@ -60,7 +59,6 @@ impl Profiles {
     }
 
     /// The profiles.
-    #[must_use]
     pub fn store(&self) -> &CompanyProfiles {
         &self.store
     }

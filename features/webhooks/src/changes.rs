@@ -72,7 +72,6 @@ impl Webhooks {
     }
 
     /// The project of a webhook.
-    #[must_use]
     pub fn project_of(&self, id: &WebhookId) -> Option<ProjectId> {
         self.held.read().get(id).map(|held| held.webhook.project)
     }

@@ -170,7 +170,6 @@ pub struct WebhookSettings {
 impl WebhookSettings {
     /// Creates settings with the waits 1, 5, 30 s, 2, 10, 30 min, 1 h and so on, for 24 hours, and
     /// 10 s for an answer.
-    #[must_use]
     pub fn new(check: CheckUrl, deliver: Deliver) -> Self {
         Self {
             check,
@@ -184,7 +183,6 @@ impl WebhookSettings {
 
     /// Settings with which requests only go to globally reachable addresses, and to addresses that
     /// the operator allows.
-    #[must_use]
     pub fn guarded(allowed: AllowList) -> Self {
         let client = Outbound::new(concat!("headcount/", env!("CARGO_PKG_VERSION")), allowed);
         let checking = client.clone();

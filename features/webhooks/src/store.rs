@@ -84,7 +84,6 @@ pub struct Webhooks {
 }
 
 /// Makes webhooks a feature of an engine.
-#[must_use]
 pub fn install(settings: WebhookSettings) -> InstallFeature {
     let settings = Arc::new(settings);
     Arc::new(move |parts| Ok(Arc::new(Webhooks::open(parts.clone(), Arc::clone(&settings))?)))

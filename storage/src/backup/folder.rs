@@ -41,7 +41,6 @@ impl BackupFolder {
     }
 
     /// How many bytes of the backup are links to the previous one.
-    #[must_use]
     pub fn linked_bytes(&self) -> u64 {
         self.linked_bytes
     }

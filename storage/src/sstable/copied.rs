@@ -24,25 +24,21 @@ impl TableFile {
     }
 
     /// Its number, which is unique in its set within one process.
-    #[must_use]
     pub fn id(&self) -> u64 {
         self.table.id()
     }
 
     /// Its length.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         self.table.file_len()
     }
 
     /// The name of a copy.
-    #[must_use]
     pub fn copy_name(id: u64) -> String {
         TableSpace::name_of("", id)
     }
 
     /// Reads the file from its beginning.
-    #[must_use]
     pub fn reader(&self) -> TableFileReader<'_> {
         TableFileReader { table: &self.table, at: 0 }
     }

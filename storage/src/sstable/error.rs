@@ -31,7 +31,6 @@ pub enum TableError {
 
 impl TableError {
     /// Whether the tables must be rebuilt from the log.
-    #[must_use]
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged { .. })
     }

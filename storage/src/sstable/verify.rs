@@ -46,7 +46,6 @@ impl UncheckedTables {
     }
 
     /// Whether all tables were checked.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

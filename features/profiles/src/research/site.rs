@@ -100,13 +100,11 @@ pub struct Research {
 
 impl Research {
     /// Begins.
-    #[must_use]
     pub fn new(outbound: Outbound) -> Self {
         Self { outbound, rules: None, deadline: Instant::now() + TOTAL_TIMEOUT }
     }
 
     /// Reads a site.
-    #[must_use]
     pub fn read(mut self, home: &Url) -> SiteFindings {
         let (page, found) = self.page(home);
         let mut findings = SiteFindings { sources: vec![page], ..SiteFindings::default() };
