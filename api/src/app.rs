@@ -15,7 +15,7 @@ use crate::first_node::FirstNode;
 use crate::proxied;
 use crate::request::HttpRequest;
 use crate::request_metrics::RequestMetrics;
-use crate::respond::error::ApiError;
+use crate::respond::error::{ApiError, Result};
 use crate::respond::kept::KeptAnswers;
 use crate::turns::WaitingQuestions;
 
@@ -59,7 +59,7 @@ impl AppState {
     ///
     /// # Errors
     /// The server was made without the feature.
-    pub fn of<T: Any>(&self) -> Result<&T, ApiError> {
+    pub fn of<T: Any>(&self) -> Result<&T> {
         self.features.iter().find_map(|state| state.downcast_ref()).ok_or_else(|| {
             tracing::error!(state = std::any::type_name::<T>(), "the server was made without this feature");
             ApiError::internal()
@@ -140,7 +140,7 @@ impl AppState {
     }
 
     /// Returns the server's address for browsers, without a slash at its end: the setting `public_url`, else where the request was sent to.
-    pub fn base_url(&self, request: &HttpRequest) -> Result<String, ApiError> {
+    pub fn base_url(&self, request: &HttpRequest) -> Result<String> {
         if let Some(url) = &self.public_url {
             return Ok(url.clone());
         }

@@ -27,5 +27,5 @@ pub use crate::openapi::responses::{
 pub use crate::request::HttpRequest;
 pub use crate::respond::answer::{Decimal, Timestamp, answer};
 pub use crate::respond::code::ErrorCode;
-pub use crate::respond::error::ApiError;
+pub use crate::respond::error::{ApiError, Result};
 pub use crate::respond::etag;

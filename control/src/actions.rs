@@ -2,7 +2,7 @@
 
 use headcount_domain::ids::OrganizationId;
 
-use super::{ActionsPage, ActionsQuery, ORGANIZATION_NOT_FOUND, Registry, RegistryError};
+use super::{ActionsPage, ActionsQuery, ORGANIZATION_NOT_FOUND, Registry, RegistryError, Result};
 
 impl Registry {
     /// Returns entries of the ledger of an organization, newest first, and its balance at the same
@@ -11,7 +11,7 @@ impl Registry {
     /// # Errors
     /// Returns [`RegistryError::NotFound`]; [`RegistryError::Invalid`] `starting_after` if that
     /// entry doesn't exist.
-    pub fn actions(&self, organization: OrganizationId, query: &ActionsQuery) -> Result<ActionsPage, RegistryError> {
+    pub fn actions(&self, organization: OrganizationId, query: &ActionsQuery) -> Result<ActionsPage> {
         let state = self.state();
         let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
         let mut entries = tenant.actions.iter().rev();

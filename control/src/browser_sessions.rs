@@ -12,8 +12,8 @@ use super::record::{ControlRecord, StoredSession};
 use super::secret::{self, SecretHash};
 use super::sign_in_codes::{CodeTarget, SIGN_IN_CODE_SECONDS, SignInCodes};
 use super::{
-    ActorKind, ApiToken, AuthError, BrowserSession, ORGANIZATION_NOT_FOUND, Principal, Registry, RegistryError, SESSION_PREFIX,
-    SHARE_PREFIX, SIGN_IN_CODE_PREFIX, Secret, SessionId, ShareHolder, SignInError, TokenId,
+    ActorKind, ApiToken, AuthError, BrowserSession, ORGANIZATION_NOT_FOUND, Principal, Registry, RegistryError, Result,
+    SESSION_PREFIX, SHARE_PREFIX, SIGN_IN_CODE_PREFIX, Secret, SessionId, ShareHolder, SignInError, TokenId,
 };
 
 impl Registry {
@@ -89,7 +89,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::Storage`] if the shared codes can't be read.
-    pub fn token_of_code(&self, code: &str, now: Instant) -> Result<Option<Arc<ApiToken>>, RegistryError> {
+    pub fn token_of_code(&self, code: &str, now: Instant) -> Result<Option<Arc<ApiToken>>> {
         let target = self.codes.look(&SecretHash::of(code), now)?;
         let Some(CodeTarget { organization, token }) = target else { return Ok(None) };
         let state = self.state();
@@ -126,7 +126,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::Storage`].
-    pub fn end_session(&self, session: &BrowserSession) -> Result<(), RegistryError> {
+    pub fn end_session(&self, session: &BrowserSession) -> Result<()> {
         self.change(None, |change| {
             let organization = session.organization;
             let is_there =
@@ -158,12 +158,7 @@ impl Registry {
     /// # Errors
     /// Returns [`RegistryError::NotFound`] if the organization doesn't have the token;
     /// [`RegistryError::Storage`] if there is no randomness, or the code can't be shared.
-    pub fn create_sign_in_code(
-        &self,
-        organization: OrganizationId,
-        token: &TokenId,
-        now: Instant,
-    ) -> Result<(Secret, Instant), RegistryError> {
+    pub fn create_sign_in_code(&self, organization: OrganizationId, token: &TokenId, now: Instant) -> Result<(Secret, Instant)> {
         {
             let state = self.state();
             let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;

@@ -8,7 +8,7 @@ use headcount_domain::ids::OrganizationId;
 
 use super::audit_entry::Audited;
 use super::record::ControlRecord;
-use super::{AuditAction, AuditTarget, Author, FieldChange, Registry, RegistryError, TargetType};
+use super::{AuditAction, AuditTarget, Author, FieldChange, Registry, Result, TargetType};
 
 /// A change of a document.
 pub struct PlannedChange<T: DocumentItem> {
@@ -36,9 +36,9 @@ impl Registry {
         (documents, kind): (&DocumentSet<T>, TargetType),
         author: &Author,
         follow: impl Fn() -> Result<u64, ControlError>,
-        plan: impl Fn() -> Result<Option<PlannedChange<T>>, RegistryError>,
-        put: impl Fn(u64, &T::Id, Option<&T>) -> Result<bool, RegistryError>,
-    ) -> Result<Option<T>, RegistryError> {
+        plan: impl Fn() -> Result<Option<PlannedChange<T>>>,
+        put: impl Fn(u64, &T::Id, Option<&T>) -> Result<bool>,
+    ) -> Result<Option<T>> {
         let mut noted = None;
         let attempt = |expected| {
             let Some(PlannedChange { id, organization, item, action, changes }) = plan()? else {
@@ -67,7 +67,7 @@ impl Registry {
         action: AuditAction,
         changes: BTreeMap<String, FieldChange>,
         author: &Author,
-    ) -> Result<(), RegistryError> {
+    ) -> Result<()> {
         let record = match target.kind {
             TargetType::Webhook => ControlRecord::WebhookChanging { organization },
             _ => ControlRecord::CompanyProfileChanging { organization },

@@ -91,7 +91,7 @@ pub use build_run::{BuildError, BuildOutcome, BuildRun, MAX_BUILD_RUNS, NewBuild
 pub use cache::{Principal, ProjectConfig, PublicKey, TokenHolder};
 pub use documents::PlannedChange;
 pub use erasures::MadeFor;
-pub use error::{AuthError, RegistryError, SignInError};
+pub use error::{AuthError, RegistryError, Result, SignInError};
 pub use ids::{
     ActionId, AuditId, BadActionId, BadAuditId, BadBuildRunId, BadCompanyProfileId, BadMemberId, BadPrivacyRequestId,
     BadSessionId, BadShareId, BadTokenId, BadWebhookId, BuildRunId, CompanyProfileId, MemberId, PrivacyRequestId, SessionId,
@@ -168,7 +168,7 @@ impl Registry {
     /// # Errors
     /// Returns [`RegistryError::Storage`] names the file that can't be read, is damaged, is
     /// missing, or was written by a later version.
-    pub fn open(data_dir: &Path) -> Result<Self, RegistryError> {
+    pub fn open(data_dir: &Path) -> Result<Self> {
         Self::open_with(data_dir, JournalOptions::default())
     }
 
@@ -176,7 +176,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::Storage`], as [`Registry::open`].
-    pub fn local_log(data_dir: &Path) -> Result<Box<dyn ControlLog>, RegistryError> {
+    pub fn local_log(data_dir: &Path) -> Result<Box<dyn ControlLog>> {
         Ok(Box::new(Journal::local_log(&data_dir.join(CONTROL_DIR), JournalOptions::default().segment_bytes)?))
     }
 
@@ -186,15 +186,15 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::Storage`], as [`Registry::open`].
-    pub fn open_on(data_dir: &Path, log: Box<dyn ControlLog>) -> Result<Self, RegistryError> {
+    pub fn open_on(data_dir: &Path, log: Box<dyn ControlLog>) -> Result<Self> {
         Self::of(Journal::open_on(&data_dir.join(CONTROL_DIR), log, JournalOptions::default())?)
     }
 
-    fn open_with(data_dir: &Path, options: JournalOptions) -> Result<Self, RegistryError> {
+    fn open_with(data_dir: &Path, options: JournalOptions) -> Result<Self> {
         Self::of(Journal::open(&data_dir.join(CONTROL_DIR), options)?)
     }
 
-    fn of((journal, state): (Journal, State)) -> Result<Self, RegistryError> {
+    fn of((journal, state): (Journal, State)) -> Result<Self> {
         let cache = Cache::of(&state);
         let (journal, state) = (Mutex::new(journal), RwLock::new(state));
         let codes = SignInCodes::new(Self::codes_in_memory());
@@ -250,7 +250,7 @@ impl Registry {
     /// # Errors
     /// Returns [`RegistryError::NotFound`] if the project is gone; [`RegistryError::Storage`] if
     /// the pin can't be recorded: then the event must not be recorded either.
-    pub fn pin_calendar(&self, held: &Arc<ProjectConfig>) -> Result<Arc<ProjectConfig>, RegistryError> {
+    pub fn pin_calendar(&self, held: &Arc<ProjectConfig>) -> Result<Arc<ProjectConfig>> {
         if held.is_calendar_pinned() {
             return Ok(Arc::clone(held));
         }
@@ -276,7 +276,7 @@ impl Registry {
     }
 
     /// Passes the files of the control data to `take`. Changes wait meanwhile.
-    pub fn hold_files<R>(&self, take: impl FnOnce(&[LogFile]) -> R) -> Result<R, RegistryError> {
+    pub fn hold_files<R>(&self, take: impl FnOnce(&[LogFile]) -> R) -> Result<R> {
         let change = self.begin_change()?;
         let files = change.journal.files()?;
         Ok(take(&files))
@@ -287,7 +287,7 @@ impl Registry {
     /// # Errors
     /// Returns [`RegistryError::Storage`] if the log can't be read. Records before the failure are
     /// applied.
-    pub fn catch_up(&self) -> Result<u64, RegistryError> {
+    pub fn catch_up(&self) -> Result<u64> {
         let mut change = self.begin_change()?;
         change.journal.refresh()?;
         change.catch_up()
@@ -351,7 +351,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::Storage`] after an interrupted change.
-    pub fn applied(&self) -> Result<u64, RegistryError> {
+    pub fn applied(&self) -> Result<u64> {
         Ok(self.begin_change()?.journal.next_position() - 1)
     }
 
@@ -378,7 +378,7 @@ impl Registry {
     }
 
     /// Begins a change; other changes wait until it is dropped.
-    fn begin_change(&self) -> Result<Change<'_>, RegistryError> {
+    fn begin_change(&self) -> Result<Change<'_>> {
         // A holder that panicked may have recorded a change without applying it. Only the next
         // start repairs that.
         let journal = self.journal.lock().map_err(|_| ControlError::Interrupted)?;
@@ -420,18 +420,18 @@ impl Change<'_> {
     }
 
     /// Records a change and its audit entries, then applies it, then publishes it.
-    fn commit(&mut self, record: ControlRecord, author: &Author) -> Result<(), RegistryError> {
+    fn commit(&mut self, record: ControlRecord, author: &Author) -> Result<()> {
         let changes = changes_of(&self.state(), &record);
         let audit = changes.into_iter().map(|change| change.by(author)).collect::<Result<Vec<_>, _>>()?;
         self.record(record, &audit)
     }
 
     /// Like [`Self::commit`], for internal records without audit entries.
-    fn commit_unaudited(&mut self, record: ControlRecord) -> Result<(), RegistryError> {
+    fn commit_unaudited(&mut self, record: ControlRecord) -> Result<()> {
         self.record(record, &[])
     }
 
-    fn record(&mut self, record: ControlRecord, audit: &[AuditEntry]) -> Result<(), RegistryError> {
+    fn record(&mut self, record: ControlRecord, audit: &[AuditEntry]) -> Result<()> {
         let position = self.journal.next_position();
         self.state().check(&record).map_err(|misfit| ControlError::BadRecord { position, message: misfit.to_owned() })?;
         if self.registry.propagation.get().is_some() {
@@ -446,7 +446,7 @@ impl Change<'_> {
     }
 
     /// Applies the records of other writers. Returns their number.
-    fn catch_up(&mut self) -> Result<u64, RegistryError> {
+    fn catch_up(&mut self) -> Result<u64> {
         let registry = self.registry;
         let caught_up = self.journal.catch_up(&mut |position, record| {
             registry.state().check(&record).map_err(|misfit| ControlError::BadRecord { position, message: misfit.to_owned() })?;

@@ -8,7 +8,7 @@ use headcount_domain::time::Instant;
 use super::record::ControlRecord;
 use super::state::Tenant;
 use super::{
-    ApiToken, Author, Member, MemberId, MemberPatch, NewMember, ORGANIZATION_NOT_FOUND, Registry, RegistryError, validate,
+    ApiToken, Author, Member, MemberId, MemberPatch, NewMember, ORGANIZATION_NOT_FOUND, Registry, RegistryError, Result, validate,
 };
 
 const MEMBER_NOT_FOUND: RegistryError = RegistryError::NotFound { what: "member" };
@@ -18,7 +18,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::NotFound`] if there is no such organization.
-    pub fn members(&self, organization: OrganizationId) -> Result<Vec<Arc<Member>>, RegistryError> {
+    pub fn members(&self, organization: OrganizationId) -> Result<Vec<Arc<Member>>> {
         let state = self.state();
         let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
         let mut members: Vec<_> = tenant.members.values().cloned().collect();
@@ -30,7 +30,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::NotFound`] if the organization doesn't have the member.
-    pub fn member(&self, organization: OrganizationId, id: &MemberId) -> Result<Arc<Member>, RegistryError> {
+    pub fn member(&self, organization: OrganizationId, id: &MemberId) -> Result<Arc<Member>> {
         let state = self.state();
         let member = state.tenants.get(&organization).and_then(|tenant| tenant.members.get(id));
         member.cloned().ok_or(MEMBER_NOT_FOUND)
@@ -42,12 +42,7 @@ impl Registry {
     /// Returns [`RegistryError::NotFound`] if the organization doesn't exist,
     /// [`RegistryError::Invalid`], [`RegistryError::Storage`], or [`RegistryError::Conflict`]
     /// `email_taken`, or `limit_reached` at [`super::MAX_MEMBERS`].
-    pub fn create_member(
-        &self,
-        organization: OrganizationId,
-        new: NewMember,
-        by: impl Into<Author>,
-    ) -> Result<Arc<Member>, RegistryError> {
+    pub fn create_member(&self, organization: OrganizationId, new: NewMember, by: impl Into<Author>) -> Result<Arc<Member>> {
         let author = by.into();
         self.change(Some(&author), |change| {
             let member = Member {
@@ -83,7 +78,7 @@ impl Registry {
         id: &MemberId,
         patch: MemberPatch,
         by: impl Into<Author>,
-    ) -> Result<Arc<Member>, RegistryError> {
+    ) -> Result<Arc<Member>> {
         let author = by.into();
         self.change(Some(&author), |change| {
             let current = self.member(organization, id)?;
@@ -115,7 +110,7 @@ impl Registry {
     /// # Errors
     /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`], or
     /// [`RegistryError::Conflict`] `last_owner` if no valid token could manage the organization.
-    pub fn remove_member(&self, organization: OrganizationId, id: &MemberId, by: impl Into<Author>) -> Result<(), RegistryError> {
+    pub fn remove_member(&self, organization: OrganizationId, id: &MemberId, by: impl Into<Author>) -> Result<()> {
         let author = by.into();
         self.change(Some(&author), |change| {
             self.member(organization, id)?;
@@ -131,11 +126,7 @@ impl Registry {
 
 /// Checks that a change leaves a token that can manage the organization, if there is one now. The
 /// change takes the owner's rights from the tokens that `is_lost` selects.
-pub(super) fn check_owner_is_left(
-    tenant: &Tenant,
-    now: Instant,
-    is_lost: impl Fn(&ApiToken) -> bool,
-) -> Result<(), RegistryError> {
+pub(super) fn check_owner_is_left(tenant: &Tenant, now: Instant, is_lost: impl Fn(&ApiToken) -> bool) -> Result<()> {
     let mut managers = tenant.tokens.values().filter(|(token, _)| tenant.effective(token).manages(now)).peekable();
     if managers.peek().is_none() || managers.any(|(token, _)| !is_lost(token)) {
         return Ok(());
@@ -145,7 +136,7 @@ pub(super) fn check_owner_is_left(
 }
 
 /// Checks that no other member has the e-mail address.
-fn check_email(tenant: &Tenant, member: &Member) -> Result<(), RegistryError> {
+fn check_email(tenant: &Tenant, member: &Member) -> Result<()> {
     if tenant.members.values().any(|other| other.email == member.email && other.id != member.id) {
         return Err(RegistryError::conflict("email_taken", "another member has this e-mail address"));
     }
@@ -153,6 +144,6 @@ fn check_email(tenant: &Tenant, member: &Member) -> Result<(), RegistryError> {
 }
 
 /// Validates a name. An empty name stands for none.
-fn name(text: Option<&str>) -> Result<Option<String>, RegistryError> {
+fn name(text: Option<&str>) -> Result<Option<String>> {
     text.filter(|text| !text.is_empty()).map(validate::name).transpose()
 }

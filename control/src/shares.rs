@@ -8,7 +8,7 @@ use super::record::{ControlRecord, StoredShare};
 use super::secret::SecretHash;
 use super::{
     Author, MAX_EMBED_ORIGINS, MAX_SHARES, MAX_SHARES_OF_PROJECT, NewShare, ORGANIZATION_NOT_FOUND, PROJECT_NOT_FOUND, Registry,
-    RegistryError, SHARE_PREFIX, Secret, Share, ShareId, validate,
+    RegistryError, Result, SHARE_PREFIX, Secret, Share, ShareId, validate,
 };
 
 const SHARE_NOT_FOUND: RegistryError = RegistryError::NotFound { what: "share" };
@@ -27,7 +27,7 @@ impl Registry {
         project: ProjectId,
         new: NewShare,
         by: impl Into<Author>,
-    ) -> Result<(Share, Secret), RegistryError> {
+    ) -> Result<(Share, Secret)> {
         let author = by.into();
         self.change(Some(&author), |change| {
             {
@@ -60,7 +60,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::NotFound`] without such a project.
-    pub fn shares(&self, organization: OrganizationId, project: ProjectId) -> Result<Vec<Arc<Share>>, RegistryError> {
+    pub fn shares(&self, organization: OrganizationId, project: ProjectId) -> Result<Vec<Arc<Share>>> {
         let state = self.state();
         let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
         tenant.projects.get(&project).ok_or(PROJECT_NOT_FOUND)?;
@@ -82,7 +82,7 @@ impl Registry {
         project: ProjectId,
         id: &ShareId,
         by: impl Into<Author>,
-    ) -> Result<(), RegistryError> {
+    ) -> Result<()> {
         let author = by.into();
         self.change(Some(&author), |change| {
             let is_there = {
@@ -105,7 +105,7 @@ impl Registry {
 }
 
 /// Normalizes the origins of pages, which browsers load over http and https.
-fn embed_origins(list: &[String]) -> Result<Vec<String>, RegistryError> {
+fn embed_origins(list: &[String]) -> Result<Vec<String>> {
     let origins = validate::origins("embed_origins", MAX_EMBED_ORIGINS, list)?;
     let is_of_page = |origin: &String| origin.starts_with("https://") || origin.starts_with("http://");
     match origins.iter().find(|origin| !is_of_page(origin)) {

@@ -10,7 +10,7 @@ use utoipa::openapi::path::{Parameter as Documented, ParameterBuilder, Parameter
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
 
 use crate::extract::query::{Calendar, Parameter, QueryString};
-use crate::respond::error::ApiError;
+use crate::respond::error::{ApiError, Result};
 
 /// How much of a wrong value an error repeats.
 const SHOWN_CHARACTERS: usize = 64;
@@ -74,7 +74,7 @@ impl<const MIN: u32, const MAX: u32, const DEFAULT: u32> Integer<MIN, MAX, DEFAU
 }
 
 impl<const MIN: u32, const MAX: u32, const DEFAULT: u32> Parameter for Integer<MIN, MAX, DEFAULT> {
-    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self> {
         let Some(text) = query.text(name) else { return Ok(Self(DEFAULT)) };
         let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let value = text.parse().ok().filter(|value| is_digits && (MIN..=MAX).contains(value));
@@ -89,7 +89,7 @@ impl<const MIN: u32, const MAX: u32, const DEFAULT: u32> Parameter for Integer<M
 }
 
 impl<const MAX: usize> Parameter for Option<Text<MAX>> {
-    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self> {
         let Some(text) = query.text(name) else { return Ok(None) };
         match text.chars().count() {
             0 => Err(ApiError::parameter(name, format!("`{name}` must not be empty"))),
@@ -106,7 +106,7 @@ impl<const MAX: usize> Parameter for Option<Text<MAX>> {
 }
 
 impl<const MAX: usize> Parameter for Text<MAX> {
-    fn read(query: &QueryString, name: &'static str, calendar: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, name: &'static str, calendar: &Calendar) -> Result<Self> {
         Option::<Self>::read(query, name, calendar)?.ok_or_else(|| ApiError::missing(name))
     }
 
@@ -116,7 +116,7 @@ impl<const MAX: usize> Parameter for Text<MAX> {
 }
 
 impl<T: NamedValues + Default> Parameter for Choice<T> {
-    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self> {
         let Some(text) = query.text(name) else { return Ok(Self(T::default())) };
         text.parse().map(Self).map_err(|UnknownName { allowed }| wrong(name, &format!("must be one of {allowed}"), text))
     }
@@ -128,7 +128,7 @@ impl<T: NamedValues + Default> Parameter for Choice<T> {
 }
 
 impl<T: NamedValues> Parameter for Option<Choice<T>> {
-    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self> {
         let Some(text) = query.text(name) else { return Ok(None) };
         let known = text.parse().map(Choice);
         known.map(Some).map_err(|UnknownName { allowed }| wrong(name, &format!("must be one of {allowed}"), text))
@@ -143,7 +143,7 @@ impl<T: NamedValues> Parameter for Option<Choice<T>> {
 impl<T: NamedValues> Parameter for TypeFilter<T> {
     const NAMES: &'static [&'static str] = &["type"];
 
-    fn read(query: &QueryString, _: &'static str, calendar: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, _: &'static str, calendar: &Calendar) -> Result<Self> {
         let given = Option::<Choice<T>>::read(query, "type", calendar)?;
         Ok(Self(given.map(|Choice(value)| value)))
     }
@@ -154,7 +154,7 @@ impl<T: NamedValues> Parameter for TypeFilter<T> {
 }
 
 impl Parameter for Flag {
-    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self> {
         match query.text(name) {
             None | Some("false") => Ok(Self(false)),
             Some("true") => Ok(Self(true)),
@@ -169,7 +169,7 @@ impl Parameter for Flag {
 }
 
 impl Parameter for GroupTypeName {
-    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self> {
         let text = query.text(name).ok_or_else(|| ApiError::missing(name))?;
         if text == "company" {
             let message =
@@ -193,7 +193,7 @@ const DATES: &[&str] = &["start_date", "end_date"];
 impl Parameter for Dates {
     const NAMES: &'static [&'static str] = DATES;
 
-    fn read(query: &QueryString, _: &'static str, calendar: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, _: &'static str, calendar: &Calendar) -> Result<Self> {
         calendar.window(query.text("start_date"), query.text("end_date")).map(Self)
     }
 
@@ -206,7 +206,7 @@ impl Parameter for Dates {
 impl Parameter for IgnoredDates {
     const NAMES: &'static [&'static str] = DATES;
 
-    fn read(_: &QueryString, _: &'static str, _: &Calendar) -> Result<Self, ApiError> {
+    fn read(_: &QueryString, _: &'static str, _: &Calendar) -> Result<Self> {
         Ok(Self)
     }
 
@@ -218,7 +218,7 @@ impl Parameter for IgnoredDates {
 impl Parameter for RangeDays {
     const NAMES: &'static [&'static str] = &["range_days"];
 
-    fn read(query: &QueryString, _: &'static str, calendar: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, _: &'static str, calendar: &Calendar) -> Result<Self> {
         let days = Integer::<1, 365, 30>::read(query, "range_days", calendar)?;
         Ok(Self(calendar.last_days(days.0)))
     }
@@ -229,7 +229,7 @@ impl Parameter for RangeDays {
 }
 
 impl Parameter for RunningInterval {
-    fn read(query: &QueryString, name: &'static str, calendar: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, name: &'static str, calendar: &Calendar) -> Result<Self> {
         let Choice(interval) = Choice::<CohortInterval>::read(query, name, calendar)?;
         Ok(Self { interval, first_day: calendar.running(interval) })
     }

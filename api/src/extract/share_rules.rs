@@ -9,7 +9,7 @@ use headcount_domain::filter::Filter;
 use headcount_domain::intake::fields::{BuiltIn, Field};
 
 use crate::respond::code::ErrorCode;
-use crate::respond::error::ApiError;
+use crate::respond::error::{ApiError, Result};
 
 /// A field that a question names, and the parameter that names it.
 pub type NamedField = (String, Field);
@@ -36,7 +36,7 @@ pub(crate) fn not_for_shares() -> ApiError {
 }
 
 /// Checks that a share shows what needs this scope.
-pub(crate) fn check_scope(share: &Share, scope: Scope) -> Result<(), ApiError> {
+pub(crate) fn check_scope(share: &Share, scope: Scope) -> Result<()> {
     match scope {
         Scope::RevenueRead if !share.revenue => Err(forbidden("the share doesn't show money")),
         Scope::RevenueRead | Scope::AnalyticsRead => Ok(()),
@@ -45,7 +45,7 @@ pub(crate) fn check_scope(share: &Share, scope: Scope) -> Result<(), ApiError> {
 }
 
 /// Checks that a share may show the fields that a question names.
-pub(crate) fn check_fields(question: &impl SharedQuestion) -> Result<(), ApiError> {
+pub(crate) fn check_fields(question: &impl SharedQuestion) -> Result<()> {
     match question.named_fields().into_iter().find(|(_, field)| may_name_somebody(field)) {
         None => Ok(()),
         Some((param, field)) => {

@@ -35,6 +35,9 @@ const QUOTA_RETRY_AFTER_SECONDS: u32 = 3_600;
 pub const CORS_EXPOSED_HEADERS: HeaderValue =
     HeaderValue::from_static("ratelimit-limit, ratelimit-remaining, ratelimit-reset, retry-after");
 
+/// What a handler returns.
+pub type Result<T, E = ApiError> = std::result::Result<T, E>;
+
 /// An error that becomes the answer. Boxed, to keep results small.
 #[derive(Debug, Clone)]
 pub struct ApiError(Box<Refused>);

@@ -74,7 +74,7 @@ impl From<ProjectIntake> for IntakeAnswer {
     params(ProjectPath, IntakeParameters),
     responses((status = 200, description = "The counts.", body = IntakeAnswer), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn intake(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn intake(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let question = ProjectQuestion::<IntakeParameters>::read(&state, &request, caller)?;
     let query = IntakeQuery { window: question.parameters.range_days.0, timezone: question.subject.config.policy.timezone };
     let intake = state.engine.intake(question.subject.project, query).await?;

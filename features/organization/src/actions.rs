@@ -63,9 +63,9 @@ answer! {
     params(ActionsParameters),
     responses((status = 200, description = "The entries, newest first.", body = ActionsAnswer), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let ActionsParameters { limit, starting_after } = ActionsParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
-    let id = |Text(id): Text<64>| -> Result<ActionId, ApiError> {
+    let id = |Text(id): Text<64>| -> Result<ActionId> {
         id.parse().map_err(|error| ApiError::parameter("starting_after", format!("{error}")))
     };
     let query = ActionsQuery { limit: limit.rows(), starting_after: starting_after.map(id).transpose()? };

@@ -113,12 +113,12 @@ fn target_types() -> Object {
 }
 
 impl AuditParameters {
-    fn query(self) -> Result<AuditQuery, ApiError> {
+    fn query(self) -> Result<AuditQuery> {
         let Self { limit, starting_after, action, target_id } = self;
-        let id = |Text(id): Text<64>| -> Result<AuditId, ApiError> {
+        let id = |Text(id): Text<64>| -> Result<AuditId> {
             id.parse().map_err(|error| ApiError::parameter("starting_after", format!("{error}")))
         };
-        let known = |Text(action): Text<64>| -> Result<AuditAction, ApiError> {
+        let known = |Text(action): Text<64>| -> Result<AuditAction> {
             action.parse().map_err(|error| ApiError::parameter("action", format!("`action` {error}")))
         };
         Ok(AuditQuery {
@@ -136,7 +136,7 @@ impl AuditParameters {
     params(AuditParameters),
     responses((status = 200, description = "The entries, newest first.", body = AuditAnswer), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let query = AuditParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?.query()?;
     let organization = caller.organization();
     let page =

@@ -99,7 +99,7 @@ fn fx_rates() -> Object {
 }
 
 /// Reads the table of rates, each by the text of its number.
-fn rates(fields: &Fields<'_>, name: &str) -> Result<Option<Rates>, ApiError> {
+fn rates(fields: &Fields<'_>, name: &str) -> Result<Option<Rates>> {
     let table: Option<BTreeMap<String, &RawValue>> = fields.optional(name, "an object of numbers such as {\"EUR\": 1.08}")?;
     let Some(table) = table else { return Ok(None) };
     let mut rates = Rates::new();
@@ -119,7 +119,7 @@ fn rates(fields: &Fields<'_>, name: &str) -> Result<Option<Rates>, ApiError> {
     get, path = "/organization", tag = "management", operation_id = "get_organization",
     responses((status = 200, description = "The organization.", body = OrganizationAnswer), NotModified),
 )]
-pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let organization = state.engine.registry().organization(caller.organization())?;
     etag::json(&request, &OrganizationAnswer::from(&*organization))
@@ -132,7 +132,7 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller
     request_body = OrganizationPatchShape,
     responses((status = 200, description = "The organization as it is now.", body = OrganizationAnswer), ConflictErrors),
 )]
-pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let id = caller.organization();
     let patch: OrganizationPatchShape = json::read(&state, &request, payload).await?;
@@ -175,7 +175,7 @@ pub(crate) struct NewOrganizationAnswer {
     ),
     security(("root_token" = []))
 )]
-pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse> {
     let author = auth::root(&state, &request)?;
     let NewOrganizationShape { name } = json::read(&state, &request, payload).await?;
     let keys = management::change(&state, author, move |registry, by| registry.create_organization(&name, by)).await?;

@@ -71,7 +71,7 @@ impl KeyLimitAnswer {
     params(ProjectPath),
     responses((status = 200, description = "The keys that are valid, oldest first.", body = KeysAnswer), NotModified),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let (organization, id, _) = management::of_project(&state, &request, &caller)?;
     let project = state.engine.registry().project(organization, id)?;
     let keys = project.public_keys.iter().map(|key| KeyLimitAnswer::new(&project, key)).collect();
@@ -85,10 +85,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Projec
     params(ProjectPath, KeyPath), request_body = KeyLimitShape,
     responses((status = 200, description = "The key as it is now.", body = KeyLimitAnswer)),
 )]
-pub(crate) async fn change(
-    ApiCall { state, request, payload }: ApiCall,
-    caller: ProjectCaller,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let (organization, id, author) = management::of_project(&state, &request, &caller)?;
     let KeyLimitShape { rate_limit, burst } = json::read(&state, &request, payload).await?;
     let patch = RateLimitPatch { per_second: rate_limit, burst };
@@ -106,10 +103,7 @@ pub(crate) async fn change(
     params(ProjectPath),
     responses((status = 201, description = "The new key, and all that are valid.", body = KeyAnswer), ConflictErrors, BodyErrors),
 )]
-pub(crate) async fn create(
-    ApiCall { state, request, payload }: ApiCall,
-    caller: ProjectCaller,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let (organization, id, author) = management::of_project(&state, &request, &caller)?;
     let EmptyBody = json::read(&state, &request, payload).await?;
     let added = management::change(&state, author, move |registry, by| {
@@ -126,7 +120,7 @@ pub(crate) async fn create(
     params(ProjectPath, KeyPath),
     responses((status = 204, description = "The key is no longer valid."), ConflictErrors),
 )]
-pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let (organization, id, author) = management::of_project(&state, &request, &caller)?;
     let key = request.parameter("public_key").to_owned();
     management::change(&state, author, move |registry, by| registry.remove_public_key(organization, id, &key, by)).await?;

@@ -120,7 +120,7 @@ pub(crate) struct CodeAnswer {
     ),
     security(())
 )]
-pub(crate) async fn sign_in(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn sign_in(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     if cookie::is_of_other_site(&state, &request) {
         return Err(ApiError::new(ErrorCode::CrossSite, "a page of another site can't sign in here"));
@@ -142,7 +142,7 @@ pub(crate) async fn sign_in(ApiCall { state, request, payload }: ApiCall) -> Res
 }
 
 /// Checks that a sign-in is by the token that a browser is signed in with. What would be refused anyway is refused later.
-async fn check_same(state: &AppState, former: &BrowserSession, shape: &SignInShape) -> Result<(), ApiError> {
+async fn check_same(state: &AppState, former: &BrowserSession, shape: &SignInShape) -> Result<()> {
     let (registry, now) = (state.engine.registry(), state.engine.clock().now());
     let new = match shape {
         SignInShape { token: Some(secret), .. } | SignInShape { share: Some(secret), .. } => match registry
@@ -165,7 +165,7 @@ async fn check_same(state: &AppState, former: &BrowserSession, shape: &SignInSha
 }
 
 /// Checks what a browser signs in with, and returns the value of its cookie.
-async fn begin(state: &AppState, shape: SignInShape) -> Result<String, ApiError> {
+async fn begin(state: &AppState, shape: SignInShape) -> Result<String> {
     let now = state.engine.clock().now();
     match shape {
         SignInShape { token: Some(token), code: None, share: None, .. } => {
@@ -195,7 +195,7 @@ async fn begin_session(
     state: &AppState,
     what: &str,
     begin: impl FnOnce(&Registry) -> Result<(BrowserSession, Secret), SignInError> + Send + 'static,
-) -> Result<String, ApiError> {
+) -> Result<String> {
     let begun = management::on_engine(state, move |engine| match begin(engine.registry()) {
         Ok((_, secret)) => Ok(Some(secret)),
         Err(SignInError::Refused) => Ok(None),
@@ -212,7 +212,7 @@ fn former(state: &AppState, request: &HttpRequest) -> Option<Arc<BrowserSession>
     }
 }
 
-async fn end(state: &AppState, session: Arc<BrowserSession>) -> Result<(), ApiError> {
+async fn end(state: &AppState, session: Arc<BrowserSession>) -> Result<()> {
     management::on_engine(state, move |engine| engine.registry().end_session(&session)).await
 }
 
@@ -237,7 +237,7 @@ fn with_cookie(cookie: &str) -> HttpResponse {
         NotModified, UnavailableErrors,
     ),
 )]
-pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse> {
     let Caller { token, share, .. } = auth::anybody(&state, &request)?;
     NoParameters::check(&request)?;
     let registry = state.engine.registry();
@@ -255,7 +255,7 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<Http
 }
 
 /// The projects that a token can show, oldest first.
-async fn projects(state: &AppState, token: &ApiToken) -> Result<Vec<SessionProject>, ApiError> {
+async fn projects(state: &AppState, token: &ApiToken) -> Result<Vec<SessionProject>> {
     let mut projects = state.engine.registry().projects(token.organization)?;
     projects.retain(|project| token.project.is_none_or(|own| own == project.id));
     let ids: Vec<_> = projects.iter().map(|project| project.id).collect();
@@ -275,7 +275,7 @@ fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     ),
     security(("session" = []))
 )]
-pub(crate) async fn sign_out(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn sign_out(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse> {
     let credential = Credential::of(&state, &request)?;
     NoParameters::check(&request)?;
     if let Credential::Bearer(_) = credential {
@@ -300,7 +300,7 @@ pub(crate) async fn sign_out(ApiCall { state, request, .. }: ApiCall) -> Result<
     ),
     security(("api_token" = []))
 )]
-pub(crate) async fn create_code(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create_code(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse> {
     let caller = auth::token_holder(&state, &request)?;
     let EmptyBody = json::read_within(&state, &request, payload, SIGN_IN_LIMIT_BYTES).await?;
     let base = state.base_url(&request)?;

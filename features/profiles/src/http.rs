@@ -136,7 +136,7 @@ impl From<CompanyProfile> for CompanyProfileAnswer {
 }
 
 /// The id in the path.
-fn profile_id(request: &HttpRequest) -> Result<CompanyProfileId, ApiError> {
+fn profile_id(request: &HttpRequest) -> Result<CompanyProfileId> {
     request.parameter("profile_id").parse().map_err(|_| ApiError::not_found("company profile"))
 }
 
@@ -149,10 +149,10 @@ fn profile_id(request: &HttpRequest) -> Result<CompanyProfileId, ApiError> {
         NotModified, UnavailableErrors,
     ),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let CompanyProfileParameters { limit, starting_after } =
         CompanyProfileParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
-    let id = |Text(id): Text<64>| -> Result<CompanyProfileId, ApiError> {
+    let id = |Text(id): Text<64>| -> Result<CompanyProfileId> {
         id.parse().map_err(|error| ApiError::parameter("starting_after", format!("{error}")))
     };
     let query = ProfileQuery { limit: limit.rows(), starting_after: starting_after.map(id).transpose()? };
@@ -168,7 +168,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
     request_body = ProfilePatch,
     responses((status = 201, description = "The profile.", body = CompanyProfileAnswer), ConflictErrors),
 )]
-pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     auth::capable(&state, &caller, Capability::TargetAccounts)?;
     let body: ProfilePatch = json::read(&state, &request, payload).await?;
     let (organization, author, new) = (caller.organization(), caller.author(&state, &request), NewCompanyProfile(body));
@@ -182,7 +182,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
     params(CompanyProfilePath),
     responses((status = 200, description = "The profile.", body = CompanyProfileAnswer), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let (organization, id) = (caller.organization(), profile_id(&request)?);
     let profile = on_feature(&state, move |profiles: &Profiles| profiles.store().get(organization, &id)).await?;
@@ -195,7 +195,7 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller
     params(CompanyProfilePath), request_body = ProfilePatch,
     responses((status = 200, description = "The profile as it is now.", body = CompanyProfileAnswer), ConflictErrors),
 )]
-pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let id = profile_id(&request)?;
     let body: ProfilePatch = json::read(&state, &request, payload).await?;
@@ -211,7 +211,7 @@ pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller:
     params(CompanyProfilePath),
     responses((status = 204, description = "The profile is removed.")),
 )]
-pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let id = profile_id(&request)?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
@@ -303,7 +303,7 @@ impl From<ProfileBuild> for ProfileBuildAnswer {
         (status = 202, description = "The run. Ask for it every few seconds.", body = BuildStartedAnswer), NotFoundErrors, ConflictErrors,
     ),
 )]
-pub(crate) async fn build(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn build(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let BuildShape { website, profile_id } = json::read(&state, &request, payload).await?;
     let profile = match profile_id {
         Some(id) => Some(id.parse().map_err(|_| ApiError::not_found("company profile"))?),
@@ -322,7 +322,7 @@ pub(crate) async fn build(ApiCall { state, request, payload }: ApiCall, caller: 
     params(BuildRunPath),
     responses((status = 200, description = "The run.", body = ProfileBuildAnswer), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn show_build(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show_build(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let id: BuildRunId = request.parameter("run_id").parse().map_err(|_| ApiError::not_found("build run"))?;
     let organization = caller.organization();

@@ -77,16 +77,16 @@ pub(crate) struct PathName;
 
 own_schema!(PathName, ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).into());
 
-fn read_built_in(fields: &Fields<'_>, name: &str) -> Result<Option<BuiltIn>, ApiError> {
+fn read_built_in(fields: &Fields<'_>, name: &str) -> Result<Option<BuiltIn>> {
     fields.parsed(name, &format!("one of {}", BuiltIn::names().join(", ")), |text| text.parse().ok())
 }
 
-fn read_path(fields: &Fields<'_>, name: &str) -> Result<Option<MetadataPath>, ApiError> {
+fn read_path(fields: &Fields<'_>, name: &str) -> Result<Option<MetadataPath>> {
     let Some(text) = fields.optional::<String>(name, "a string")? else { return Ok(None) };
     MetadataPath::parse(&text).map(Some).map_err(|error| ApiError::parameter(name, format!("`{name}` {error}")))
 }
 
-pub(crate) fn read_limit(fields: &Fields<'_>, name: &str) -> Result<usize, ApiError> {
+pub(crate) fn read_limit(fields: &Fields<'_>, name: &str) -> Result<usize> {
     let expected = format!("an integer from 1 to {MAX_GROUPS}");
     match fields.optional::<usize>(name, &expected)? {
         None => Ok(DEFAULT_GROUPS),
@@ -96,7 +96,7 @@ pub(crate) fn read_limit(fields: &Fields<'_>, name: &str) -> Result<usize, ApiEr
 }
 
 /// Returns the property that is grouped by.
-fn read_group(group_by: Option<BuiltIn>, metadata_field: Option<MetadataPath>) -> Result<Field, ApiError> {
+fn read_group(group_by: Option<BuiltIn>, metadata_field: Option<MetadataPath>) -> Result<Field> {
     match (group_by, metadata_field) {
         (Some(field), None) => Ok(Field::BuiltIn(field)),
         (None, Some(path)) => Ok(Field::Metadata(path)),
@@ -178,7 +178,7 @@ own_schema!(GroupValue, {
         NotModified,
     ),
 )]
-pub(crate) async fn aggregate(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn aggregate(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse> {
     let mut question = ProjectQuestion::<AggregateQuestion>::read_body(&state, &request, payload, asker).await?;
     let asked = &mut question.parameters;
     let by = read_group(asked.group_by, asked.metadata_field.take())?;

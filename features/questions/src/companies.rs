@@ -162,7 +162,7 @@ impl From<Listed<TopUser>> for TopUsersAnswer {
     params(LookupParameters),
     responses((status = 200, description = "The figures.", body = CompletedCompany), NotModified, UnavailableErrors, NotFoundErrors),
 )]
-pub(crate) async fn lookup(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn lookup(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let question = OrganizationQuestion::<LookupParameters>::read(&state, &request, &caller)?;
     let LookupParameters { range_days, domain } = &question.parameters;
     let company = async { queries::company_by_domain(&question.projects(), &domain.0, range_days.0).await };
@@ -176,7 +176,7 @@ pub(crate) async fn lookup(ApiCall { state, request, .. }: ApiCall, caller: Call
     params(TopParameters),
     responses((status = 200, description = "The companies.", body = CompletedTopCompanies), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let question = OrganizationQuestion::<TopParameters>::read(&state, &request, &caller)?;
     let TopParameters { range_days, limit } = question.parameters;
     let companies = async { queries::top_companies(&question.projects(), range_days.0, limit.rows()).await };
@@ -189,7 +189,7 @@ pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller)
     params(CompanyPath, CompanyParameters),
     responses((status = 200, description = "The figures.", body = CompletedCompany), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let question = OrganizationQuestion::<CompanyParameters>::read(&state, &request, &caller)?;
     let window = question.parameters.range_days.0;
     let company = async { queries::company_by_id(&question.projects(), company_id(&request), window).await };
@@ -203,7 +203,7 @@ pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall, caller: Cal
     params(CompanyPath, TopParameters),
     responses((status = 200, description = "The users.", body = CompletedTopUsers), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn top_users(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn top_users(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let question = OrganizationQuestion::<TopParameters>::read(&state, &request, &caller)?;
     let TopParameters { range_days, limit } = question.parameters;
     let users =

@@ -167,7 +167,7 @@ impl From<IdentityCounts> for TopPagesAnswer {
 }
 
 /// Returns the user that exactly one of the two parameters names.
-fn identity_selector(email: &Option<AnyText>, user_id: &Option<AnyText>) -> Result<IdentitySelector, ApiError> {
+fn identity_selector(email: &Option<AnyText>, user_id: &Option<AnyText>) -> Result<IdentitySelector> {
     match (email, user_id) {
         (Some(email), None) => Ok(IdentitySelector::Email(email.0.clone())),
         (None, Some(user)) => Ok(IdentitySelector::User(user.0.clone())),
@@ -185,7 +185,7 @@ fn identity_selector(email: &Option<AnyText>, user_id: &Option<AnyText>) -> Resu
     params(ProfileParameters),
     responses((status = 200, description = "The figures.", body = CompletedProfile), NotModified, UnavailableErrors, NotFoundErrors),
 )]
-pub(crate) async fn profile(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn profile(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let question = OrganizationQuestion::<ProfileParameters>::read(&state, &request, &caller)?;
     let ProfileParameters { window, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
@@ -202,7 +202,7 @@ pub(crate) async fn profile(ApiCall { state, request, .. }: ApiCall, caller: Cal
         NotModified, UnavailableErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn referrers(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn referrers(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let question = OrganizationQuestion::<CountsParameters>::read(&state, &request, &caller)?;
     let CountsParameters { window, limit, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
@@ -216,7 +216,7 @@ pub(crate) async fn referrers(ApiCall { state, request, .. }: ApiCall, caller: C
     params(CountsParameters),
     responses((status = 200, description = "The pages.", body = CompletedTopPages), NotModified, UnavailableErrors, NotFoundErrors),
 )]
-pub(crate) async fn top_pages(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn top_pages(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let question = OrganizationQuestion::<CountsParameters>::read(&state, &request, &caller)?;
     let CountsParameters { window, limit, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
@@ -239,7 +239,7 @@ pub(crate) async fn top_pages(ApiCall { state, request, .. }: ApiCall, caller: C
         NotModified, UnavailableErrors,
     ),
 )]
-pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let question = OrganizationQuestion::<TopIdentitiesParameters>::read(&state, &request, &caller)?;
     let TopIdentitiesParameters { range_days: RangeDays(window), limit, sort: Choice(order) } = question.parameters;
     let identities = state.engine.scans.top_identities(question.subject.id, window, order, limit.rows());

@@ -134,7 +134,7 @@ own_schema!(LiveEventShape, {
         UnavailableErrors,
     ),
 )]
-pub(crate) async fn live(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn live(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let caller = asker.asks(&NoParameters)?;
     let mut response = HttpResponse::Ok();

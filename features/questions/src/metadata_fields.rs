@@ -52,7 +52,7 @@ answer! {
         NotModified, UnavailableErrors,
     ),
 )]
-pub(crate) async fn fields(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn fields(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let question = ProjectQuestion::<FieldsParameters>::read(&state, &request, caller)?;
     let FieldsParameters { dates, limit } = &question.parameters;
     let answer = |MetadataFields { rows, truncated }: MetadataFields| FieldsAnswer {

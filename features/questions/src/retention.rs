@@ -61,7 +61,7 @@ answer! {
         NotModified, UnavailableErrors,
     ),
 )]
-pub(crate) async fn retention(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn retention(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse> {
     let question = ProjectQuestion::<RetentionParameters>::read(&state, &request, asker)?;
     let RetentionParameters { interval: RunningInterval { interval, first_day }, cohorts } = question.parameters;
     let answer = |cohorts: Listed<RetentionCohort>| RetentionAnswer {

@@ -65,7 +65,7 @@ pub(crate) struct MetricsAnswer {
     params(ProjectPath, MetricsParameters),
     responses((status = 200, description = "The figures.", body = MetricsAnswer), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse> {
     let question = ProjectQuestion::<MetricsParameters>::read(&state, &request, asker)?;
     let window = question.parameters.window.0;
     let answer = |metrics: RevenueMetrics| MetricsAnswer {
@@ -122,7 +122,7 @@ pub(crate) struct RevenueDay {
     params(ProjectPath, TimeseriesParameters),
     responses((status = 200, description = "The series.", body = TimeseriesAnswer), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn timeseries(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn timeseries(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse> {
     let question = ProjectQuestion::<TimeseriesParameters>::read(&state, &request, asker)?;
     let window = question.parameters.window.0;
     let day =
@@ -188,7 +188,7 @@ answer! {
     params(ProjectPath, AttributionParameters),
     responses((status = 200, description = "The rows.", body = AttributionAnswer), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn by_attribution(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn by_attribution(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse> {
     let question = ProjectQuestion::<AttributionParameters>::read(&state, &request, asker)?;
     let AttributionParameters { model, level, dimension, window, limit } = question.parameters;
     let query =
@@ -255,7 +255,7 @@ answer! {
     params(ProjectPath, CohortsParameters),
     responses((status = 200, description = "The cohorts.", body = CohortsAnswer), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn ltv_cohorts(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn ltv_cohorts(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse> {
     let question = ProjectQuestion::<CohortsParameters>::read(&state, &request, asker)?;
     let CohortsParameters { level, limit, window: IgnoredDates } = question.parameters;
     let answer = |ltv: LtvCohorts| CohortsAnswer {

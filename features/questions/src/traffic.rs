@@ -97,7 +97,7 @@ impl From<TrafficRow> for SessionsRow {
         NotModified, UnavailableErrors,
     ),
 )]
-pub(crate) async fn traffic(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn traffic(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse> {
     let question = ProjectQuestion::<TrafficParameters>::read(&state, &request, asker)?;
     let TrafficParameters { dates, limit } = &question.parameters;
     let window = question.window(dates.start.as_deref(), dates.end.as_deref())?;

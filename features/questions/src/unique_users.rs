@@ -63,7 +63,7 @@ pub(crate) struct UsersDay {
 pub(crate) async fn count_unique_users_per_day(
     ApiCall { state, request, payload }: ApiCall,
     asker: Asker,
-) -> Result<HttpResponse, ApiError> {
+) -> Result<HttpResponse> {
     let mut question = ProjectQuestion::<UniqueUsersQuestion>::read_body(&state, &request, payload, asker).await?;
     let filters = std::mem::take(&mut question.parameters.filters);
     let UniqueUsersQuestion { start_date, end_date, event_name, .. } = &question.parameters;

@@ -40,7 +40,7 @@ type TarPart = Result<Bytes, io::Error>;
     responses((status = 200, description = "The backup.", content_type = "application/x-tar", body = [u8]), ConflictErrors),
     security(("operator_token" = []))
 )]
-pub(crate) async fn backup(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn backup(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let (sender, receiver) = channel(PARTS_AHEAD);
     let engine = state.engine.clone();
@@ -66,7 +66,7 @@ pub(crate) async fn backup(ApiCall { state, request, .. }: ApiCall) -> Result<Ht
 
 /// Sends the data of all nodes of a cluster.
 #[cfg(feature = "cluster")]
-async fn send_all_nodes(engine: Engine, sender: Sender<TarPart>) -> Result<(), ApiError> {
+async fn send_all_nodes(engine: Engine, sender: Sender<TarPart>) -> Result<()> {
     let begun = blocking::run(move || engine.begin_nodes_backup()).await?;
     let backup = begun.map_err(|failure| refused_of_nodes(&failure))?;
     // It asks other nodes from there.
@@ -172,7 +172,7 @@ pub(crate) struct SealAnswer {
     responses((status = 200, description = "Everything recorded before the request is sealed, except events of `waiting_projects`.", body = SealAnswer)),
     security(("operator_token" = []))
 )]
-pub(crate) async fn seal(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn seal(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let sealed = state.engine.seal_everywhere().await.map_err(|error| {
         tracing::warn!(%error, "the archive could not be sealed");

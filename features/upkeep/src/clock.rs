@@ -68,7 +68,7 @@ fn answered(state: ClockState) -> HttpResponse {
     responses((status = 200, description = "What the clock of this server shows.", body = ClockAnswer)),
     security(("operator_token" = []))
 )]
-pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     Ok(answered(state.engine.clock_state()))
 }
@@ -82,7 +82,7 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<Http
     ),
     security(("operator_token" = []))
 )]
-pub(crate) async fn confirm(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn confirm(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse> {
     let ClockConfirmation { today } = json::read(&state, &request, payload).await?;
     let day = Day::parse(&today).ok_or_else(|| ApiError::parameter("today", "`today` must be a date such as 2026-11-29"))?;
     let confirmed = management::on_engine(&state, move |engine| Ok(engine.confirm_clock(day).map(|()| engine.clock_state())));

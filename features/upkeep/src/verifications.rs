@@ -153,7 +153,7 @@ type Outcome = Result<VerifyReport, VerifyError>;
     responses((status = 200, description = "What was found.", body = VerifyAnswer), ConflictErrors),
     security(("operator_token" = []))
 )]
-pub(crate) async fn verify(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn verify(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse> {
     let quick = VerifyParameters::read(&request, &Calendar::new(&state, headcount_domain::time::Timezone::UTC))?.quick.0;
     let id = request.id().as_str().to_owned();
     let (engine, stop) = (state.engine.clone(), Arc::<AtomicBool>::default());

@@ -194,12 +194,12 @@ impl DeliveryAnswer {
 }
 
 /// The id in the path.
-fn webhook_id(request: &HttpRequest) -> Result<WebhookId, ApiError> {
+fn webhook_id(request: &HttpRequest) -> Result<WebhookId> {
     request.parameter("webhook_id").parse().map_err(|_| ApiError::not_found("webhook"))
 }
 
 /// The id in the path, of an operation without parameters.
-fn only_id(request: &HttpRequest) -> Result<WebhookId, ApiError> {
+fn only_id(request: &HttpRequest) -> Result<WebhookId> {
     NoParameters::check(request)?;
     id_in_path(request, "webhook_id", "webhook")
 }
@@ -220,9 +220,9 @@ path_parameters! {
     params(WebhookParameters),
     responses((status = 200, description = "The webhooks, newest first.", body = WebhooksAnswer), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let WebhookParameters { limit, starting_after } = WebhookParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
-    let id = |Text(id): Text<64>| -> Result<WebhookId, ApiError> {
+    let id = |Text(id): Text<64>| -> Result<WebhookId> {
         id.parse().map_err(|error| ApiError::parameter("starting_after", format!("{error}")))
     };
     let query = WebhookQuery { limit: limit.rows(), starting_after: starting_after.map(id).transpose()? };
@@ -239,7 +239,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
         (status = 201, description = "The webhook, with its secret.", body = NewWebhookAnswer), NotFoundErrors, ConflictErrors,
     ),
 )]
-pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     body::check_media(&request, Media::Json)?;
     let content = BodyContent::Other(Some(Holder::Organization(caller.organization())));
@@ -265,7 +265,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
     params(WebhookPath),
     responses((status = 200, description = "The webhook.", body = WebhookAnswer), NotModified),
 )]
-pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let id = only_id(&request)?;
     etag::json(&request, &WebhookAnswer::from(management::feature::<Webhooks>(&state)?.get(caller.organization(), &id)?))
 }
@@ -276,7 +276,7 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller
     params(WebhookPath), request_body = WebhookPatch,
     responses((status = 200, description = "The webhook as it is now.", body = WebhookAnswer)),
 )]
-pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let id = only_id(&request)?;
     let patch: WebhookPatch = json::read(&state, &request, payload).await?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
@@ -291,7 +291,7 @@ pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller:
     params(WebhookPath),
     responses((status = 204, description = "The webhook is removed.")),
 )]
-pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let id = only_id(&request)?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
     let remove = move |webhooks: &Webhooks| webhooks.remove(organization, &id, author);
@@ -305,10 +305,7 @@ pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Call
     params(WebhookPath),
     responses((status = 200, description = "The new secret.", body = RotatedSecretAnswer), BodyErrors),
 )]
-pub(crate) async fn rotate_secret(
-    ApiCall { state, request, payload }: ApiCall,
-    caller: Caller,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn rotate_secret(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let id = only_id(&request)?;
     let EmptyBody = json::read(&state, &request, payload).await?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
@@ -328,7 +325,7 @@ pub(crate) async fn rotate_secret(
         NotModified, UnavailableErrors,
     ),
 )]
-pub(crate) async fn deliveries(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn deliveries(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let DeliveryParameters { limit, starting_after, status } =
         DeliveryParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
     let id = webhook_id(&request)?;
@@ -349,7 +346,7 @@ pub(crate) async fn deliveries(ApiCall { state, request, .. }: ApiCall, caller: 
     params(WebhookPath), request_body = WebhookReplayShape,
     responses((status = 202, description = "The notifications are sent in the background.", body = WebhookReplayAnswer)),
 )]
-pub(crate) async fn replay(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn replay(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let id = only_id(&request)?;
     let WebhookReplayShape { from_position } = json::read(&state, &request, payload).await?;
     let (organization, author): (_, _) = (caller.organization(), caller.author(&state, &request));

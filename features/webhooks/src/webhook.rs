@@ -5,6 +5,7 @@ use std::fmt;
 
 use headcount_api::endpoint::{ApiError, Fields, json_body};
 use headcount_api::openapi::schemas;
+use headcount_api::respond::error::Result;
 use headcount_common::DocumentItem;
 use headcount_control::{AuditAction, PlannedChange, RegistryError, Secret, WebhookId, field_changes};
 use headcount_domain::ids::{OrganizationId, ProjectId};
@@ -192,13 +193,13 @@ pub(crate) fn webhook_status() -> Object {
     schemas::named::<WebhookStatus>("`active`: it sends; `paused`: it waits, and later sends what came meanwhile.")
 }
 
-pub(crate) fn optional_events(fields: &Fields<'_>, name: &str) -> Result<Option<Vec<WebhookEvent>>, ApiError> {
+pub(crate) fn optional_events(fields: &Fields<'_>, name: &str) -> Result<Option<Vec<WebhookEvent>>> {
     let Some(names) = fields.optional::<Vec<String>>(name, "a list of strings")? else { return Ok(None) };
     let parse = |text: &String| text.parse().map_err(|error| ApiError::parameter(name, format!("{text:?} {error}")));
     names.iter().map(parse).collect::<Result<_, _>>().map(Some)
 }
 
-pub(crate) fn optional_status(fields: &Fields<'_>, name: &str) -> Result<Option<WebhookStatus>, ApiError> {
+pub(crate) fn optional_status(fields: &Fields<'_>, name: &str) -> Result<Option<WebhookStatus>> {
     let Some(text) = fields.optional::<String>(name, "a string")? else { return Ok(None) };
     text.parse().map(Some).map_err(|error| ApiError::parameter(name, format!("{text:?} {error}")))
 }

@@ -55,7 +55,7 @@ fn part(request: &HttpRequest, etag: &str, bytes: u64) -> AskedPart {
         NotModified, UnavailableErrors, DownloadErrors,
     ),
 )]
-pub(crate) async fn download(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn download(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let unknown = || ApiError::not_found("privacy request");
     let id: PrivacyRequestId = request.parameter("request_id").parse().map_err(|_| unknown())?;

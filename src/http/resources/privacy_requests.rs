@@ -44,11 +44,11 @@ pub(crate) struct NewPrivacyRequestShape {
 }
 
 impl JsonBody for NewPrivacyRequestShape {
-    fn from_json(body: &[u8]) -> Result<Self, ApiError> {
+    fn from_json(body: &[u8]) -> Result<Self> {
         let fields = Fields::read(body, &["type", "email", "user_id", "anonymous_id", "project_id"])?;
         let kind = fields.required::<String>("type", "a string")?;
         let kind = kind.parse().map_err(|error: UnknownName| ApiError::parameter("type", format!("`type` {error}")))?;
-        let text = |name: &str| -> Result<Option<String>, ApiError> {
+        let text = |name: &str| -> Result<Option<String>> {
             Ok(fields.optional::<String>(name, "a string")?.filter(|text| !text.is_empty()))
         };
         let (email, user_id) = (text("email")?, text("user_id")?);
@@ -57,7 +57,7 @@ impl JsonBody for NewPrivacyRequestShape {
 }
 
 impl NewPrivacyRequestShape {
-    fn subject(self) -> Result<PrivacySubject, ApiError> {
+    fn subject(self) -> Result<PrivacySubject> {
         let project: Option<ProjectId> =
             self.project_id.as_deref().map(str::parse).transpose().map_err(|_| ApiError::not_found("project"))?;
         if project.is_some() && self.anonymous_id.is_none() {
@@ -286,9 +286,9 @@ impl PrivacyRequestAnswer {
 }
 
 impl PrivacyParameters {
-    fn query(self) -> Result<PrivacyQuery, ApiError> {
+    fn query(self) -> Result<PrivacyQuery> {
         let Self { limit, starting_after, kind: TypeFilter(kind), status } = self;
-        let id = |Text(id): Text<64>| -> Result<PrivacyRequestId, ApiError> {
+        let id = |Text(id): Text<64>| -> Result<PrivacyRequestId> {
             id.parse().map_err(|error| ApiError::parameter("starting_after", format!("{error}")))
         };
         Ok(PrivacyQuery {
@@ -301,7 +301,7 @@ impl PrivacyParameters {
 }
 
 /// Checks that this node looks after the requests of the caller's organization, and knows them all.
-pub(crate) fn check_home(state: &AppState, caller: &Caller) -> Result<(), ApiError> {
+pub(crate) fn check_home(state: &AppState, caller: &Caller) -> Result<()> {
     match state.engine.is_privacy_home(caller.organization()) {
         true => Ok(()),
         false => Err(ApiError::overloaded("another machine has the privacy requests, or takes them over; nothing was changed")),
@@ -317,7 +317,7 @@ pub(crate) fn check_home(state: &AppState, caller: &Caller) -> Result<(), ApiErr
         NotModified, UnavailableErrors,
     ),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let query = PrivacyParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?.query()?;
     check_home(&state, &caller)?;
     let page = state.engine.privacy_requests(caller.organization(), &query)?;
@@ -334,7 +334,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
     request_body = NewPrivacyRequestShape,
     responses((status = 201, description = "The request.", body = PrivacyRequestAnswer), NotFoundErrors, ConflictErrors),
 )]
-pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let body: NewPrivacyRequestShape = json::read(&state, &request, payload).await?;
     let (kind, subject) = (body.kind, body.subject()?);
     check_home(&state, &caller)?;
@@ -349,7 +349,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
     params(PrivacyRequestPath),
     responses((status = 200, description = "The request.", body = PrivacyRequestAnswer), NotModified),
 )]
-pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let id = request.parameter("request_id").parse::<PrivacyRequestId>().map_err(|_| ApiError::not_found("privacy request"))?;
     check_home(&state, &caller)?;

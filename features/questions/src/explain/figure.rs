@@ -72,21 +72,21 @@ pub(crate) struct SentFilters {
 }
 
 impl SentFilters {
-    fn read(fields: &Fields<'_>, name: &str) -> Result<Self, ApiError> {
+    fn read(fields: &Fields<'_>, name: &str) -> Result<Self> {
         let filters = filters::read_in_sessions(fields, name)?;
         Ok(Self { filters, sent: fields.raw(name).map(str::to_owned) })
     }
 }
 
-fn read_name<T: NamedValues>(fields: &Fields<'_>, name: &str) -> Result<Option<T>, ApiError> {
+fn read_name<T: NamedValues>(fields: &Fields<'_>, name: &str) -> Result<Option<T>> {
     fields.parsed(name, &format!("one of {}", T::names().join(", ")), |text| text.parse().ok())
 }
 
-fn read_figure(fields: &Fields<'_>, name: &str) -> Result<ExplainedFigure, ApiError> {
+fn read_figure(fields: &Fields<'_>, name: &str) -> Result<ExplainedFigure> {
     read_name(fields, name)?.ok_or_else(|| ApiError::missing(name))
 }
 
-fn read_limit(fields: &Fields<'_>, name: &str) -> Result<usize, ApiError> {
+fn read_limit(fields: &Fields<'_>, name: &str) -> Result<usize> {
     let expected = format!("an integer from 1 to {MAX_EVENTS}");
     match fields.optional::<usize>(name, &expected)? {
         None => Ok(DEFAULT_EVENTS),
@@ -97,7 +97,7 @@ fn read_limit(fields: &Fields<'_>, name: &str) -> Result<usize, ApiError> {
 
 impl ExplainBody {
     /// Returns the touches, which belong to one figure only.
-    fn attributed(&self) -> Result<Option<AttributedTo>, ApiError> {
+    fn attributed(&self) -> Result<Option<AttributedTo>> {
         if self.figure == ExplainedFigure::Attribution {
             return Ok(Some(AttributedTo {
                 model: self.model.unwrap_or_default(),
@@ -130,7 +130,7 @@ impl ExplainBody {
         hash.digest()
     }
 
-    fn cursor(&self, question: u64) -> Result<Option<ExplainCursor>, ApiError> {
+    fn cursor(&self, question: u64) -> Result<Option<ExplainCursor>> {
         let Some(text) = &self.cursor else { return Ok(None) };
         let wrong = || ApiError::parameter("cursor", "`cursor` is not one of an answer");
         let cursor = ExplainCursor::parse(text).ok_or_else(wrong)?;
@@ -203,10 +203,7 @@ fn refused(error: ExplainError) -> ApiError {
         NotModified, GoneErrors,
     ),
 )]
-pub(crate) async fn explain(
-    ApiCall { state, request, payload }: ApiCall,
-    caller: ProjectCaller,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn explain(ApiCall { state, request, payload }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let mut question = ProjectQuestion::<ExplainBody>::read_body(&state, &request, payload, caller).await?;
     if question.parameters.figure.is_of_money() {
         question.subject.check_money().map_err(|error| error.with_param("figure"))?;

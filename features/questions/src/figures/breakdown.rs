@@ -69,12 +69,12 @@ own_schema!(OrderByName, {
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(OrderBy::names())).default(Some(default.into())).into()
 });
 
-fn read_dimension(fields: &Fields<'_>, name: &str) -> Result<Field, ApiError> {
+fn read_dimension(fields: &Fields<'_>, name: &str) -> Result<Field> {
     let text: String = fields.required(name, "a string")?;
     Field::parse_in_sessions(&text).map_err(|error| ApiError::parameter(name, format!("`{name}` {error}")))
 }
 
-fn read_order(fields: &Fields<'_>, name: &str) -> Result<OrderBy, ApiError> {
+fn read_order(fields: &Fields<'_>, name: &str) -> Result<OrderBy> {
     let order = fields.parsed(name, &format!("one of {}", OrderBy::names().join(", ")), |text| text.parse().ok())?;
     Ok(order.unwrap_or_default())
 }
@@ -208,7 +208,7 @@ impl FiguresRow {
         NotModified,
     ),
 )]
-pub(crate) async fn breakdown(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn breakdown(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse> {
     let mut question = ProjectQuestion::<BreakdownBody>::read_body(&state, &request, payload, asker).await?;
     if question.parameters.order_by.is_money() {
         question.subject.check_money().map_err(|error| error.with_param("order_by"))?;

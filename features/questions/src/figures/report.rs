@@ -55,7 +55,7 @@ own_schema!(IntervalName, {
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(Interval::names())).default(Some(default.into())).into()
 });
 
-fn read_interval(fields: &Fields<'_>, name: &str) -> Result<Interval, ApiError> {
+fn read_interval(fields: &Fields<'_>, name: &str) -> Result<Interval> {
     let interval = fields.parsed(name, &format!("one of {}", Interval::names().join(", ")), |text| text.parse().ok())?;
     Ok(interval.unwrap_or_default())
 }
@@ -205,7 +205,7 @@ impl ListedBuckets {
     }
 }
 
-fn check_hours(interval: Interval, windows: ComparedWindows) -> Result<(), ApiError> {
+fn check_hours(interval: Interval, windows: ComparedWindows) -> Result<()> {
     let is_long = |window: Window| window.len() > MAX_HOURLY_DAYS;
     if interval == Interval::Hour && (is_long(windows.window) || windows.previous.is_some_and(is_long)) {
         let message = format!("`interval` hour allows windows of at most {MAX_HOURLY_DAYS} days");
@@ -238,7 +238,7 @@ fn check_hours(interval: Interval, windows: ComparedWindows) -> Result<(), ApiEr
         NotModified,
     ),
 )]
-pub(crate) async fn report(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn report(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse> {
     let mut question = ProjectQuestion::<ReportBody>::read_body(&state, &request, payload, asker).await?;
     let filters = std::mem::take(&mut question.parameters.filters);
     let ReportBody { start_date, end_date, interval, compare, event_name, .. } = &question.parameters;
@@ -263,7 +263,7 @@ async fn report_in(
     question: &ProjectQuestion<'_, ReportBody>,
     windows: ComparedWindows,
     predicate: Option<Predicate>,
-) -> Result<HttpResponse, ApiError> {
+) -> Result<HttpResponse> {
     let (window, has_money) = (windows.window, question.subject.check_money().is_ok());
     let interval = question.parameters.interval;
     let buckets = ListedBuckets::of(question, window);

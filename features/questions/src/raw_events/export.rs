@@ -55,7 +55,7 @@ query_parameters! {
     ),
     security(("api_token" = []), ("session" = []))
 )]
-pub(crate) async fn export(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn export(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let question = ProjectQuestion::<ExportParameters>::read(&state, &request, caller)?;
     let ExportParameters { dates, conditions, format: Choice(format) } = &question.parameters;
     let window = match (&dates.start, &dates.end) {

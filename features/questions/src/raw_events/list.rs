@@ -59,7 +59,7 @@ pub(crate) struct EventsAnswer {
     responses((status = 200, description = "A page.", body = EventsAnswer), NotModified, UnavailableErrors, GoneErrors),
     security(("api_token" = []), ("session" = []))
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let question = ProjectQuestion::<EventsParameters>::read(&state, &request, caller)?;
     let EventsParameters { dates, conditions, limit, cursor: SentCursor(cursor), after_position: AfterPosition(after_position) } =
         &question.parameters;
@@ -123,7 +123,7 @@ fn expired(error: ApiError) -> ApiError {
     ApiError::new(ErrorCode::CursorExpired, message).with_param("cursor")
 }
 
-fn read_cursor(sent: &str, question: u64, after_position: Option<Position>) -> Result<Cursor, ApiError> {
+fn read_cursor(sent: &str, question: u64, after_position: Option<Position>) -> Result<Cursor> {
     if after_position.is_some() {
         return Err(ApiError::parameter("cursor", "`cursor` and `after_position` can't be given together"));
     }
