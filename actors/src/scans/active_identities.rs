@@ -15,7 +15,7 @@ use headcount_domain::queries::ActiveIdentity;
 use headcount_domain::time::Window;
 use serde::{Deserialize, Serialize};
 
-use super::error::{ScanError, check};
+use super::error::{Result, check};
 use super::group_table::GroupTable;
 use super::shared::Scans;
 use super::top_identities::{counted, identity};
@@ -65,7 +65,7 @@ impl ActiveQuestion {
     }
 
     /// Lists the identities of the part.
-    fn list(self, active: GroupTable, most: usize, cancelled: &AtomicBool) -> Result<ActiveAnswer, ScanError> {
+    fn list(self, active: GroupTable, most: usize, cancelled: &AtomicBool) -> Result<ActiveAnswer> {
         let (mut listed, mut count) = (Vec::new(), 0);
         active.visit(cancelled, &mut |key, GroupFigures { count: events, .. }| {
             if self.is_asked_for(key) {

@@ -6,6 +6,7 @@ use std::collections::hash_map::Entry as Place;
 use std::io;
 use std::rc::Rc;
 
+use super::error::Result;
 use headcount_archive::error::ArchiveError;
 use headcount_archive::file::TextColumn;
 use headcount_archive::schema::INTERACTIVE;
@@ -18,7 +19,6 @@ use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::intake::fields::{BuiltIn, Entry, Field, Scalar, SessionField};
 use headcount_domain::time::{Day, Window};
 
-use super::error::ScanError;
 use super::events::{Scan, Tally, TallyError};
 use super::group_ids::GroupIds;
 use super::sealed_group::{PropertyColumn, SealedGroup};
@@ -72,7 +72,7 @@ impl<'s> Scan<'s> {
         carry: &Carry<'_>,
         sessions: &mut Sessions<'s>,
         alone: &mut AloneVisitor<'_>,
-    ) -> Result<(), ScanError> {
+    ) -> Result<()> {
         let reader = SessionReader { hasher: self.hasher(), question, carry };
         let read = |group: &SealedGroup<'_>| reader.read(group);
         self.tally(0, None, &read, &mut SessionTally { reader: &reader, sessions, alone })
@@ -228,12 +228,12 @@ impl SessionReader<'_> {
 }
 
 impl Tally<ReadSessions> for SessionTally<'_, '_> {
-    fn group(&mut self, read: ReadSessions) -> Result<(), ScanError> {
+    fn group(&mut self, read: ReadSessions) -> Result<()> {
         read.links.into_iter().try_for_each(|link| self.sessions.link(link))?;
         Ok(self.add(&read.carried)?)
     }
 
-    fn event(&mut self, position: Position, event: &Event) -> Result<(), ScanError> {
+    fn event(&mut self, position: Position, event: &Event) -> Result<()> {
         let SessionQuestion { window, predicate, grouping } = self.reader.question;
         let keys = self.sessions.keys(position, event)?;
         let matches = window.contains(event.day) && predicate.matches_event(event);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use actix::System;
 use headcount_domain::ids::ProjectId;
 
-use super::error::{ScanError, check};
+use super::error::{Result, check};
 use super::helpers::ScanHelpers;
 use super::spill_dir::SpillDir;
 use super::turns::{NodeScans, ScanTurns};
@@ -109,7 +109,7 @@ impl Scans {
     }
 
     /// Checks that a scan goes on.
-    pub(super) fn check_goes_on(&self, cancelled: &AtomicBool) -> Result<(), ScanError> {
+    pub(super) fn check_goes_on(&self, cancelled: &AtomicBool) -> Result<()> {
         check(cancelled)?;
         if self.is_closing() { Err(AskError::NoAnswer.into()) } else { Ok(()) }
     }

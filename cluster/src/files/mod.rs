@@ -30,6 +30,9 @@ use headcount_archive::error::ArchiveError;
 use headcount_common::SharedArchiveError;
 use headcount_domain::ids::ProjectId;
 
+/// What the shared files return.
+pub type Result<T, E = FilesError> = std::result::Result<T, E>;
+
 /// The reason why the archive of a partition can't be taken over or published.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {

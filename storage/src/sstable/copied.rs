@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::error::TableError;
+use super::error::{Result, TableError};
 use super::reader::Table;
 use super::set::TableList;
 use super::space::{Layout, TableSpace};
@@ -63,11 +63,7 @@ impl Read for TableFileReader<'_> {
 
 /// Opens copies of tables in a directory, in the order of their numbers in `ids`. `owner`, `layout`
 /// and `key_prefix` belong to their set.
-pub(crate) fn open_copies(
-    dir: &Path,
-    (owner, layout, key_prefix): (u128, Layout, Vec<u8>),
-    ids: &[u64],
-) -> Result<TableList, TableError> {
+pub(crate) fn open_copies(dir: &Path, (owner, layout, key_prefix): (u128, Layout, Vec<u8>), ids: &[u64]) -> Result<TableList> {
     let held = Arc::new(Dir::open(dir).map_err(TableError::io("open a directory"))?);
     let space = TableSpace { dir: held, open_files: OpenFiles::of_process(), layout, owner, stem: String::new(), key_prefix };
     let tables = ids.iter().map(|id| Table::open(&space, *id).map(Arc::new)).collect::<Result<_, _>>()?;

@@ -2,6 +2,9 @@ use std::io;
 
 use thiserror::Error;
 
+/// What tables return.
+pub(super) type Result<T, E = TableError> = std::result::Result<T, E>;
+
 /// An error of a sorted table.
 #[derive(Debug, Error)]
 pub enum TableError {

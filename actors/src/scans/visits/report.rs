@@ -2,19 +2,19 @@
 
 use std::io;
 
+use super::super::error::Result;
 use headcount_domain::figures::{CountedMoney, EventFigures, Report, ReportQuestion, Series};
 use headcount_domain::money::Amount;
 use headcount_domain::queries::Unconverted;
 use headcount_domain::time::{Buckets, Window};
 
-use super::super::error::ScanError;
 use super::super::events::Scan;
 use super::carried::Carried;
 use super::events::VisitQuestion;
 use super::fold::{CountedOwner, CountedSession, VisitCounts, visit};
 
 /// Answers a [`ReportQuestion`], in sorts of `sort_bytes` each.
-pub(in super::super) fn report(scan: &Scan<'_>, question: &ReportQuestion, sort_bytes: usize) -> Result<Report, ScanError> {
+pub(in super::super) fn report(scan: &Scan<'_>, question: &ReportQuestion, sort_bytes: usize) -> Result<Report> {
     let ReportQuestion { windows, interval, predicate } = question;
     let divided = |window: Window| Buckets::new(window, *interval, scan.timezone);
     let asked = VisitQuestion {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
+use crate::files::Result;
 use headcount_actors::SavedState;
 use headcount_domain::intake::event::Position;
 use headcount_storage::TableFile;
@@ -10,7 +11,6 @@ use tokio::time::timeout;
 
 use super::StateTiming;
 use super::list::{StateFile, StateList, StateObject};
-use crate::files::FilesError;
 use crate::files::bucket::{Bucket, sha256_of};
 use crate::files::pointer::{ListName, OwnPointer, Pointers};
 use crate::files::unnamed::Unnamed;
@@ -83,13 +83,7 @@ impl OwnState {
         self.published_at = Instant::now();
     }
 
-    pub(super) async fn publish(
-        &mut self,
-        pointers: &Pointers,
-        partition: u16,
-        saved: &SavedState,
-        version: &str,
-    ) -> Result<(), FilesError> {
+    pub(super) async fn publish(&mut self, pointers: &Pointers, partition: u16, saved: &SavedState, version: &str) -> Result<()> {
         // Set after a failure, too, so that the next attempt comes later.
         self.published_at = Instant::now();
         if saved.position <= self.position() && self.published.as_ref().is_some_and(|list| list.state_version == version) {
@@ -113,7 +107,7 @@ impl OwnState {
         Ok(())
     }
 
-    pub(super) async fn withdraw(&mut self, pointers: &Pointers, partition: u16) -> Result<(), FilesError> {
+    pub(super) async fn withdraw(&mut self, pointers: &Pointers, partition: u16) -> Result<()> {
         self.withdrawals += 1;
         // Written even if the pointer names no list, which proves that this node is still the
         // owner.
@@ -127,12 +121,7 @@ impl OwnState {
 
     /// Points to another list, or to none. Objects that only the former list names are deleted
     /// later.
-    async fn point_to(
-        &mut self,
-        pointers: &Pointers,
-        partition: u16,
-        new: Option<(ListName, StateList)>,
-    ) -> Result<(), FilesError> {
+    async fn point_to(&mut self, pointers: &Pointers, partition: u16, new: Option<(ListName, StateList)>) -> Result<()> {
         let (name, list) = new.unzip();
         let former = self.pointer.value.list.clone();
         pointers.publish(partition, &mut self.pointer, name).await?;
@@ -151,7 +140,7 @@ impl OwnState {
     }
 
     /// Uploads the files that the bucket lacks.
-    async fn write_files(&mut self, kind: Kind, files: &[TableFile]) -> Result<Vec<StateFile>, FilesError> {
+    async fn write_files(&mut self, kind: Kind, files: &[TableFile]) -> Result<Vec<StateFile>> {
         let mut written = Vec::with_capacity(files.len());
         for file in files {
             let object = match self.written.get(&(kind, file.id())) {
