@@ -4,6 +4,8 @@ use headcount_domain::intake::admission::is_group_type;
 use headcount_domain::names::{NamedValues, UnknownName};
 use headcount_domain::text::cut_chars;
 use headcount_domain::time::{CohortInterval, Day, Window};
+use std::fmt::Display;
+use std::str::FromStr;
 use utoipa::IntoParams;
 use utoipa::openapi::Required;
 use utoipa::openapi::path::{Parameter as Documented, ParameterBuilder, ParameterIn};
@@ -28,6 +30,12 @@ pub type ListLimit = Limit<100, 20>;
 /// Text of 1 to `MAX` characters.
 #[derive(Debug, Clone)]
 pub struct Text<const MAX: usize>(pub String);
+
+/// Reads the parameter `starting_after`: the id behind which a page of a list begins.
+pub fn after<T: FromStr<Err: Display>>(sent: Option<Text<64>>) -> Result<Option<T>> {
+    let id = |Text(id): Text<64>| id.parse().map_err(|error| ApiError::parameter("starting_after", format!("{error}")));
+    sent.map(id).transpose()
+}
 
 /// One of a few words. The default if it is absent.
 #[derive(Debug, Clone, Copy)]

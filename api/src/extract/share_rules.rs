@@ -20,6 +20,20 @@ pub trait SharedQuestion {
     fn named_fields(&self) -> Vec<NamedField>;
 }
 
+/// Says of questions, each with all its parameters, that they name no field.
+#[macro_export]
+macro_rules! names_no_field {
+    ($($question:ident { $($parameter:ident),* };)+) => {$(
+        impl $crate::extract::share_rules::SharedQuestion for $question {
+            fn named_fields(&self) -> Vec<$crate::extract::share_rules::NamedField> {
+                let Self { $($parameter: _),* } = self;
+                Vec::new()
+            }
+        }
+    )+};
+}
+pub use names_no_field;
+
 /// Returns the fields that filters name.
 pub fn named_by_filters(filters: &[Filter]) -> Vec<NamedField> {
     let named = |(place, filter): (usize, &Filter)| (format!("filters[{place}].field"), filter.field().clone());

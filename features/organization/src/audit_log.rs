@@ -9,7 +9,7 @@ use headcount_api::command::{CommonFlags, ManagementCommand};
 use headcount_api::endpoint::*;
 use headcount_api::management;
 use headcount_api::openapi::schemas;
-use headcount_control::{Actor, ActorKind, AuditAction, AuditEntry, AuditId, AuditQuery, AuditTarget, FieldChange, TargetType};
+use headcount_control::{Actor, ActorKind, AuditAction, AuditEntry, AuditQuery, AuditTarget, FieldChange, TargetType};
 use headcount_domain::time::Timezone;
 use serde_json::Value;
 use utoipa::openapi::schema::Object;
@@ -115,15 +115,12 @@ fn target_types() -> Object {
 impl AuditParameters {
     fn query(self) -> Result<AuditQuery> {
         let Self { limit, starting_after, action, target_id } = self;
-        let id = |Text(id): Text<64>| -> Result<AuditId> {
-            id.parse().map_err(|error| ApiError::parameter("starting_after", format!("{error}")))
-        };
         let known = |Text(action): Text<64>| -> Result<AuditAction> {
             action.parse().map_err(|error| ApiError::parameter("action", format!("`action` {error}")))
         };
         Ok(AuditQuery {
             limit: limit.rows(),
-            starting_after: starting_after.map(id).transpose()?,
+            starting_after: after(starting_after)?,
             action: action.map(known).transpose()?,
             target_id: target_id.map(|Text(id)| id),
         })

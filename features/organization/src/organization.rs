@@ -9,7 +9,7 @@ use headcount_api::command::{ManagementCommand, Rights};
 use headcount_api::endpoint::*;
 use headcount_api::management;
 use headcount_api::openapi::schemas;
-use headcount_control::{Capability, Organization, OrganizationPatch};
+use headcount_control::{Capability, Organization, OrganizationKeys, OrganizationPatch};
 use headcount_domain::intake::policy::Rates;
 use headcount_domain::money::{Currency, Rate};
 use headcount_domain::names::NamedValues;
@@ -153,17 +153,18 @@ json_body! {
     }
 }
 
-/// A new organization, and the keys that it comes with.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct NewOrganizationAnswer {
-    /// Its id.
-    organization_id: String,
-    /// Its first project.
-    project_id: String,
-    /// The public key of that project.
-    public_key: String,
-    /// A token of role owner with every scope. It is shown here once, and kept nowhere.
-    api_token: String,
+answer! {
+    /// A new organization, and the keys that it comes with.
+    pub(crate) struct NewOrganizationAnswer from |keys: OrganizationKeys| {
+        /// Its id.
+        organization_id: String = keys.organization_id.to_string(),
+        /// Its first project.
+        project_id: String = keys.project_id.to_string(),
+        /// The public key of that project.
+        public_key: String,
+        /// A token of role owner with every scope. It is shown here once, and kept nowhere.
+        api_token: String = keys.api_token.expose().to_owned(),
+    }
 }
 
 /// Makes an organization, with one project and one token.
@@ -179,12 +180,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Resu
     let author = auth::root(&state, &request)?;
     let NewOrganizationShape { name } = json::read(&state, &request, payload).await?;
     let keys = management::change(&state, author, move |registry, by| registry.create_organization(&name, by)).await?;
-    Ok(management::created(&NewOrganizationAnswer {
-        organization_id: keys.organization_id.to_string(),
-        project_id: keys.project_id.to_string(),
-        public_key: keys.public_key,
-        api_token: keys.api_token.expose().to_owned(),
-    }))
+    Ok(management::created(&NewOrganizationAnswer::from(keys)))
 }
 
 /// The path of the organization.

@@ -65,32 +65,21 @@ pub(crate) struct SessionAnswer {
     expires_at: Option<Timestamp>,
 }
 
-/// A project that can be shown.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct SessionProject {
-    /// Its id.
-    project_id: String,
-    /// Its name.
-    name: String,
-    /// Its currency.
-    currency: String,
-    /// For how many days events are kept, today included; null: for ever.
-    #[schema(required)]
-    retention_days: Option<u32>,
-    /// The first day of which events are kept; null: all days. It never falls.
-    #[schema(required, value_type = Option<String>, format = Date)]
-    retention_floor: Option<String>,
-}
-
-impl SessionProject {
-    fn new(project: &Project, floor: Option<Day>) -> Self {
-        Self {
-            project_id: project.id.to_string(),
-            name: project.name.clone(),
-            currency: project.currency.to_string(),
-            retention_days: project.retention_days,
-            retention_floor: floor.map(|floor| floor.to_string()),
-        }
+answer! {
+    /// A project that can be shown.
+    pub(crate) struct SessionProject from |project: &Project, floor: Option<Day>| {
+        /// Its id.
+        project_id: String = project.id.to_string(),
+        /// Its name.
+        name: String = project.name.clone(),
+        /// Its currency.
+        currency: String = project.currency.to_string(),
+        /// For how many days events are kept, today included; null: for ever.
+        #[schema(required)]
+        retention_days: Option<u32> = project.retention_days,
+        /// The first day of which events are kept; null: all days. It never falls.
+        #[schema(required, value_type = Option<String>, format = Date)]
+        retention_floor: Option<String> = floor.map(|floor| floor.to_string()),
     }
 }
 

@@ -7,6 +7,7 @@ use headcount_domain::aggregate::{Aggregate, AggregateRow, Grouping, MAX_GROUPS}
 use headcount_domain::filter::Filter;
 use headcount_domain::intake::fields::{BuiltIn, Field, MetadataPath, Scalar};
 use headcount_domain::names::NamedValues;
+use headcount_domain::time::{Timezone, Window};
 use headcount_domain::versions::Depends;
 use serde::Serializer;
 use serde_json::value::RawValue;
@@ -105,21 +106,22 @@ fn read_group(group_by: Option<BuiltIn>, metadata_field: Option<MetadataPath>) -
     }
 }
 
-/// Events by the values of a property.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct AggregateAnswer {
-    /// The groups: by `total` if sums were asked for, else by `count`, descending. Among equals, null is last.
-    rows: Vec<GroupRow>,
-    /// The number of all groups, the null group included.
-    total_groups: u64,
-    /// Whether there are more groups than rows.
-    truncated: bool,
-    /// The first day.
-    start_date: String,
-    /// The last day.
-    end_date: String,
-    /// The timezone of the days.
-    timezone: String,
+answer! {
+    /// Events by the values of a property.
+    pub(crate) struct AggregateAnswer from |groups: Aggregate, window: Window, timezone: Timezone| {
+        /// The groups: by `total` if sums were asked for, else by `count`, descending. Among equals, null is last.
+        rows: Vec<GroupRow> = shown(groups.rows),
+        /// The number of all groups, the null group included.
+        total_groups: u64,
+        /// Whether there are more groups than rows.
+        truncated: bool,
+        /// The first day.
+        start_date: String = window.start.to_string(),
+        /// The last day.
+        end_date: String = window.end.to_string(),
+        /// The timezone of the days.
+        timezone: String = timezone.name().to_owned(),
+    }
 }
 
 answer! {
@@ -189,13 +191,7 @@ pub(crate) async fn aggregate(ApiCall { state, request, payload }: ApiCall, aske
     let window = question.event_window(Some(start), end).await?;
     let depends = if grouping.is_by_session() { Depends::on_sessions(window) } else { predicate.depends(window) };
     let groups = state.engine.scans.aggregate(question.subject.project, window, predicate, grouping, limit);
-    let answer = |groups: Aggregate| AggregateAnswer {
-        rows: groups.rows.into_iter().map(GroupRow::from).collect(),
-        total_groups: groups.total_groups,
-        truncated: groups.truncated,
-        start_date: window.start.to_string(),
-        end_date: window.end.to_string(),
-        timezone: question.subject.config.policy.timezone.name().to_owned(),
-    };
+    let timezone = question.subject.config.policy.timezone;
+    let answer = |groups| AggregateAnswer::new(groups, window, timezone);
     question.reply(depends, groups, answer).await
 }

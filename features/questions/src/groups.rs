@@ -48,18 +48,13 @@ answer! {
     }
 }
 
-/// The most active groups of a type.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct TopGroupsAnswer {
-    /// Those with events in the range, the most active first.
-    groups: Vec<GroupAnswer>,
-    /// Whether there are more.
-    truncated: bool,
-}
-
-impl From<Listed<GroupMetrics>> for TopGroupsAnswer {
-    fn from(groups: Listed<GroupMetrics>) -> Self {
-        Self { groups: groups.rows.into_iter().map(GroupAnswer::from).collect(), truncated: groups.truncated }
+answer! {
+    /// The most active groups of a type.
+    pub(crate) struct TopGroupsAnswer from |top: Listed<GroupMetrics>| {
+        /// Those with events in the range, the most active first.
+        groups: Vec<GroupAnswer> = shown(top.rows),
+        /// Whether there are more.
+        truncated: bool,
     }
 }
 

@@ -23,20 +23,21 @@ json_body! {
     }
 }
 
-/// What the clock of the server shows, and what of it is believed where something would be removed.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ClockAnswer {
-    /// What the clock shows.
-    shown: Timestamp,
-    /// The time as of which something is removed.
-    believed: Timestamp,
-    /// Whether the clock is so far ahead that nothing is removed by it.
-    doubted: bool,
-    /// The jump at which the floors of projects stop whose retention is shorter; null: none.
-    #[schema(required)]
-    jump: Option<ClockJumpAnswer>,
-    /// The last jumps that were confirmed, oldest first.
-    confirmed: Vec<ClockJumpAnswer>,
+answer! {
+    /// What the clock of the server shows, and what of it is believed where something would be removed.
+    pub(crate) struct ClockAnswer from |state: ClockState| {
+        /// What the clock shows.
+        shown: Timestamp,
+        /// The time as of which something is removed.
+        believed: Timestamp,
+        /// Whether the clock is so far ahead that nothing is removed by it.
+        doubted: bool = state.is_doubted,
+        /// The jump at which the floors of projects stop whose retention is shorter; null: none.
+        #[schema(required)]
+        jump: Option<ClockJumpAnswer> = state.jump.map(Into::into),
+        /// The last jumps that were confirmed, oldest first.
+        confirmed: Vec<ClockJumpAnswer> = shown(state.confirmed),
+    }
 }
 
 answer! {
@@ -49,17 +50,8 @@ answer! {
     }
 }
 
-impl ClockAnswer {
-    /// What an engine says.
-    pub(crate) fn of(state: ClockState) -> Self {
-        let ClockState { shown, believed, is_doubted, jump, confirmed } = state;
-        let (jump, confirmed) = (jump.map(Into::into), confirmed.into_iter().map(Into::into).collect());
-        Self { shown: shown.into(), believed: believed.into(), doubted: is_doubted, jump, confirmed }
-    }
-}
-
 fn answered(state: ClockState) -> HttpResponse {
-    management::unstored(&ClockAnswer::of(state))
+    management::unstored(&ClockAnswer::from(state))
 }
 
 /// What the clock shows, and whether it is believed.
@@ -150,7 +142,7 @@ pub fn run(settings: &dyn CommandSettings, args: &ClockArgs) -> Result<ExitCode,
         }
     } else {
         let state = runtime()?.block_on(at_rest(settings, today))?;
-        serde_json::to_value(ClockAnswer::of(state))?
+        serde_json::to_value(ClockAnswer::from(state))?
     };
     print(is_json, &answer, || describe(&answer))?;
     Ok(ExitCode::SUCCESS)

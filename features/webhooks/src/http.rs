@@ -67,45 +67,47 @@ query_parameters! {
     }
 }
 
-/// A webhook.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct WebhookAnswer {
-    /// The webhook's id.
-    id: String,
-    /// The project whose notifications are sent.
-    project_id: String,
-    /// Where they are sent.
-    url: String,
-    /// What it sends.
-    #[schema(schema_with = events)]
-    events: Vec<WebhookEvent>,
-    /// Whether it sends.
-    #[schema(schema_with = webhook_status)]
-    status: WebhookStatus,
-    /// When it was made.
-    created_at: Timestamp,
+answer! {
+    /// A webhook.
+    pub(crate) struct WebhookAnswer from |webhook: &Webhook| {
+        /// The webhook's id.
+        id: String = webhook.id.to_string(),
+        /// The project whose notifications are sent.
+        project_id: String = webhook.project.to_string(),
+        /// Where they are sent.
+        url: String = webhook.url.clone(),
+        /// What it sends.
+        #[schema(schema_with = events)]
+        events: Vec<WebhookEvent> = webhook.events.clone(),
+        /// Whether it sends.
+        #[schema(schema_with = webhook_status)]
+        status: WebhookStatus,
+        /// When it was made.
+        created_at: Timestamp,
+    }
 }
 
-/// A webhook that was made.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct NewWebhookAnswer {
-    /// The webhook's id.
-    id: String,
-    /// The project whose notifications are sent.
-    project_id: String,
-    /// Where they are sent.
-    url: String,
-    /// What is sent.
-    #[schema(schema_with = events)]
-    events: Vec<WebhookEvent>,
-    /// Whether it sends.
-    #[schema(schema_with = webhook_status)]
-    status: WebhookStatus,
-    /// When it was made.
-    created_at: Timestamp,
-    /// The secret that signs: shown this once. The header `headcount-signature: t=<seconds>,v1=<hex>` has the HMAC-SHA256 of `<t>.<body>`, with
-    /// the whole secret as key.
-    secret: String,
+answer! {
+    /// A webhook that was made.
+    pub(crate) struct NewWebhookAnswer from |webhook: &Webhook, secret: &Secret| {
+        /// The webhook's id.
+        id: String = webhook.id.to_string(),
+        /// The project whose notifications are sent.
+        project_id: String = webhook.project.to_string(),
+        /// Where they are sent.
+        url: String = webhook.url.clone(),
+        /// What is sent.
+        #[schema(schema_with = events)]
+        events: Vec<WebhookEvent> = webhook.events.clone(),
+        /// Whether it sends.
+        #[schema(schema_with = webhook_status)]
+        status: WebhookStatus,
+        /// When it was made.
+        created_at: Timestamp,
+        /// The secret that signs: shown this once. The header `headcount-signature: t=<seconds>,v1=<hex>` has the HMAC-SHA256 of `<t>.<body>`, with
+        /// the whole secret as key.
+        secret: String = secret.expose().to_owned(),
+    }
 }
 
 /// A part of the webhooks.
@@ -126,31 +128,32 @@ pub(crate) struct RotatedSecretAnswer {
     previous_valid_until: Timestamp,
 }
 
-/// What became of a notification.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct DeliveryAnswer {
-    /// The delivery's id: the same at each try, and after a replay.
-    id: String,
-    /// The position of the event.
-    position: u64,
-    /// The id of the event.
-    event_id: String,
-    /// How far it is.
-    #[schema(schema_with = delivery_status)]
-    status: DeliveryStatus,
-    /// How often it was tried.
-    attempts: u32,
-    /// The status of the last answer; null if there was none.
-    #[schema(required)]
-    last_status: Option<u16>,
-    /// Why there was none; null if there was one.
-    #[schema(required)]
-    last_error: Option<String>,
-    /// When the event was received.
-    created_at: Timestamp,
-    /// When the receiver took it; null if it did not.
-    #[schema(required)]
-    delivered_at: Option<Timestamp>,
+answer! {
+    /// What became of a notification.
+    pub(crate) struct DeliveryAnswer from |delivery: Delivery, id: String| {
+        /// The delivery's id: the same at each try, and after a replay.
+        id: String = id,
+        /// The position of the event.
+        position: u64,
+        /// The id of the event.
+        event_id: String,
+        /// How far it is.
+        #[schema(schema_with = delivery_status)]
+        status: DeliveryStatus,
+        /// How often it was tried.
+        attempts: u32,
+        /// The status of the last answer; null if there was none.
+        #[schema(required)]
+        last_status: Option<u16>,
+        /// Why there was none; null if there was one.
+        #[schema(required)]
+        last_error: Option<String>,
+        /// When the event was received.
+        created_at: Timestamp,
+        /// When the receiver took it; null if it did not.
+        #[schema(required)]
+        delivered_at: Option<Timestamp> = delivery.delivered_at.map(Into::into),
+    }
 }
 
 /// A part of the deliveries.
@@ -169,28 +172,6 @@ pub(crate) struct WebhookReplayAnswer {
     from_position: u64,
     /// The last position when the replay was asked for. Later notifications follow.
     to_position: u64,
-}
-
-impl From<Webhook> for WebhookAnswer {
-    fn from(webhook: Webhook) -> Self {
-        let Webhook { id, project, url, events, status, created_at, .. } = webhook;
-        Self { id: id.into(), project_id: project.to_string(), url, events, status, created_at: created_at.into() }
-    }
-}
-
-impl NewWebhookAnswer {
-    fn new(webhook: Webhook, secret: &Secret) -> Self {
-        let WebhookAnswer { id, project_id, url, events, status, created_at } = webhook.into();
-        Self { id, project_id, url, events, status, created_at, secret: secret.expose().to_owned() }
-    }
-}
-
-impl DeliveryAnswer {
-    fn of((id, delivery): (String, Delivery)) -> Self {
-        let Delivery { position, event_id, status, attempts, last_status, last_error, created_at, delivered_at, .. } = delivery;
-        let delivered_at = delivered_at.map(Timestamp::from);
-        Self { id, position, event_id, status, attempts, last_status, last_error, created_at: created_at.into(), delivered_at }
-    }
 }
 
 /// The id in the path.
@@ -222,12 +203,9 @@ path_parameters! {
 )]
 pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let WebhookParameters { limit, starting_after } = WebhookParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
-    let id = |Text(id): Text<64>| -> Result<WebhookId> {
-        id.parse().map_err(|error| ApiError::parameter("starting_after", format!("{error}")))
-    };
-    let query = WebhookQuery { limit: limit.rows(), starting_after: starting_after.map(id).transpose()? };
+    let query = WebhookQuery { limit: limit.rows(), starting_after: after(starting_after)? };
     let page = management::feature::<Webhooks>(&state)?.page(caller.organization(), &query)?;
-    let webhooks = page.webhooks.into_iter().map(Into::into).collect();
+    let webhooks = page.webhooks.iter().map(Into::into).collect();
     etag::json(&request, &WebhooksAnswer { webhooks, truncated: page.truncated })
 }
 
@@ -256,7 +234,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
     let new = NewWebhook { project, url, events };
     let make = move |webhooks: &Webhooks| webhooks.create(organization, new, author);
     let (webhook, secret) = on_feature(&state, make).await?;
-    Ok(management::created(&NewWebhookAnswer::new(webhook, &secret)))
+    Ok(management::created(&NewWebhookAnswer::new(&webhook, &secret)))
 }
 
 /// One webhook.
@@ -267,7 +245,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
 )]
 pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let id = only_id(&request)?;
-    etag::json(&request, &WebhookAnswer::from(management::feature::<Webhooks>(&state)?.get(caller.organization(), &id)?))
+    etag::json(&request, &WebhookAnswer::from(&management::feature::<Webhooks>(&state)?.get(caller.organization(), &id)?))
 }
 
 /// Changes a webhook: all fields of the body, or none.
@@ -282,7 +260,7 @@ pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller:
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
     let change = move |webhooks: &Webhooks| webhooks.change(organization, &id, patch, author);
     let webhook = on_feature(&state, change).await?;
-    Ok(HttpResponse::Ok().json(WebhookAnswer::from(webhook)))
+    Ok(HttpResponse::Ok().json(WebhookAnswer::from(&webhook)))
 }
 
 /// Removes a webhook, with its list of deliveries.
@@ -336,7 +314,7 @@ pub(crate) async fn deliveries(ApiCall { state, request, .. }: ApiCall, caller: 
     };
     let organization = caller.organization();
     let page = on_feature(&state, move |webhooks: &Webhooks| webhooks.deliveries(organization, &id, &query)).await?;
-    let deliveries = page.deliveries.into_iter().map(DeliveryAnswer::of).collect();
+    let deliveries = page.deliveries.into_iter().map(|(id, delivery)| DeliveryAnswer::new(delivery, id)).collect();
     etag::json(&request, &DeliveriesAnswer { deliveries, truncated: page.truncated })
 }
 

@@ -9,6 +9,7 @@ use headcount_api::extract::filters::{self, FilterShape};
 use headcount_domain::figures::{AttributedTo, ExplainQuestion, ExplainedFigure, Explanation};
 use headcount_domain::filter::Filter;
 use headcount_domain::intake::event::Position;
+use headcount_domain::intake::policy::Policy;
 use headcount_domain::names::NamedValues;
 use headcount_domain::queries::{Dimension, EntityLevel, TouchModel};
 use headcount_domain::time::Window;
@@ -142,30 +143,34 @@ impl ExplainBody {
     }
 }
 
-/// Why a figure is what it is.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ExplainAnswer {
-    /// The figure. It is the same on all pages.
-    result: Decimal,
-    /// The events that contribute, the latest first; of one instant, the last recorded one first.
-    rows: Vec<ContributingEvent>,
-    /// Chosen events that are not counted, in the same order.
-    not_counted: Vec<UncountedEvent>,
-    /// The cursor of the next page; null when both lists are done.
-    #[schema(required)]
-    next: Option<String>,
-    /// The last position of the project when the first page was asked for. Later events are on none of the pages.
-    position: Position,
-    /// The project's currency, in which money contributes. Absent if the token may not see money.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, value_type = String)]
-    currency: Option<String>,
-    /// The first day.
-    start_date: String,
-    /// The last day.
-    end_date: String,
-    /// The timezone of the days.
-    timezone: String,
+answer! {
+    /// Why a figure is what it is.
+    pub(crate) struct ExplainAnswer from |explanation: Explanation, asked: (u64, Window), policy: &Policy, has_money: bool| {
+        /// The figure. It is the same on all pages.
+        result: Decimal,
+        /// The events that contribute, the latest first; of one instant, the last recorded one first.
+        rows: Vec<ContributingEvent> =
+            explanation.rows.into_iter().map(|event| ContributingEvent::new(event, policy, has_money)).collect(),
+        /// Chosen events that are not counted, in the same order.
+        not_counted: Vec<UncountedEvent> =
+            explanation.not_counted.into_iter().map(|event| UncountedEvent::new(event, policy, has_money)).collect(),
+        /// The cursor of the next page; null when both lists are done.
+        #[schema(required)]
+        next: Option<String> =
+            explanation.next.map(|place| ExplainCursor { question: asked.0, window: asked.1, place }.to_text()),
+        /// The last position of the project when the first page was asked for. Later events are on none of the pages.
+        position: Position = explanation.until,
+        /// The project's currency, in which money contributes. Absent if the token may not see money.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(required = false, value_type = String)]
+        currency: Option<String> = has_money.then(|| policy.currency.to_string()),
+        /// The first day.
+        start_date: String = asked.1.start.to_string(),
+        /// The last day.
+        end_date: String = asked.1.end.to_string(),
+        /// The timezone of the days.
+        timezone: String = policy.timezone.name().to_owned(),
+    }
 }
 
 fn refused(error: ExplainError) -> ApiError {
@@ -237,26 +242,5 @@ pub(crate) async fn explain(ApiCall { state, request, payload }: ApiCall, caller
     let asked = ExplainQuestion { figure, attributed, window, predicate, limit: body.limit, place };
     let explanation = async { state.engine.scans.explain(project, asked).await.map_err(refused) };
     let explanation = while_client_waits(&request, explanation).await?;
-    tag.json(&shown(explanation, &question, (hash, window), has_money))
-}
-
-fn shown(
-    explanation: Explanation,
-    question: &ProjectQuestion<'_, ExplainBody>,
-    (hash, window): (u64, Window),
-    has_money: bool,
-) -> ExplainAnswer {
-    let policy = &question.subject.config.policy;
-    let Explanation { result, rows, not_counted, until, next } = explanation;
-    ExplainAnswer {
-        result: Decimal(result),
-        rows: rows.into_iter().map(|event| ContributingEvent::new(event, policy, has_money)).collect(),
-        not_counted: not_counted.into_iter().map(|event| UncountedEvent::new(event, policy, has_money)).collect(),
-        next: next.map(|place| ExplainCursor { question: hash, window, place }.to_text()),
-        position: until,
-        currency: has_money.then(|| policy.currency.to_string()),
-        start_date: window.start.to_string(),
-        end_date: window.end.to_string(),
-        timezone: policy.timezone.name().to_owned(),
-    }
+    tag.json(&ExplainAnswer::new(explanation, (hash, window), &question.subject.config.policy, has_money))
 }
