@@ -5,7 +5,7 @@
 
 use headcount_archive::error::ArchiveError;
 use headcount_common::SharedArchiveError;
-use headcount_domain::fault::{Fault, FaultKind};
+use headcount_domain::{Fault, FaultKind};
 use headcount_storage::codec::CodecError;
 use headcount_storage::external_ids::ExternalIdsError;
 use headcount_storage::log::{LogError, RemoteFailure};

@@ -7,8 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use headcount_common::ControlError;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, ProjectId};
 
 use crate::parts::EngineParts;
 use crate::position_map::PositionMap;

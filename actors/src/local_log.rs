@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use headcount_domain::intake::event::Position;
+use headcount_domain::Position;
 use headcount_storage::files;
 use headcount_storage::log::{LogHold, LogReader};
 use parking_lot::Mutex;

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use headcount_domain::intake::event::Position;
+use headcount_domain::Position;
 use parking_lot::RwLock;
 
 /// The progress of opening an engine.

@@ -7,9 +7,7 @@ use std::sync::Arc;
 use headcount_common::DocumentStores;
 use headcount_common::secrets::Signer;
 use headcount_control::Registry;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, Position, ProjectId};
 
 use crate::clock_guard::ClockGuard;
 use crate::questions::Questions;

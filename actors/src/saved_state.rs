@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use headcount_domain::fault::Fault;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Fault, Position};
 use headcount_storage::TableFile;
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions};
 use headcount_storage::keyspace::PartitionId;

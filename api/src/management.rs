@@ -10,7 +10,7 @@ use crate::respond::error::Result;
 use actix_web::http::header;
 use headcount_actors::{Engine, Feature};
 use headcount_control::{Author, Registry, RegistryError, Role};
-use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::{OrganizationId, ProjectId};
 
 use crate::blocking;
 use crate::endpoint::*;

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use actix_web::http::header::HeaderName;
-use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::{OrganizationId, ProjectId};
 
 use crate::app::AppState;
 use crate::extract::auth;

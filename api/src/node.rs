@@ -9,7 +9,7 @@ use actix_web::http::header::HeaderName;
 use actix_web::http::{Method, StatusCode};
 use headcount_actors::admission_gate::Gate;
 use headcount_common::nodes::{AskNodeError, MAX_REQUEST_BYTES};
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 
 use crate::endpoint::*;
 use crate::extract::body;

@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, ProjectId};
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use headcount_domain::intake::event::Position;
+use headcount_domain::Position;
 
 /// An error of the archive.
 #[derive(Debug, thiserror::Error)]

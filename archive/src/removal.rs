@@ -3,8 +3,7 @@
 //! A row may be removed once the project's base contains its effect, since no rebuild reads it any
 //! more.
 
-use headcount_domain::intake::event::Position;
-use headcount_domain::time::Day;
+use headcount_domain::{Day, Position};
 
 use crate::archive::Archive;
 use crate::error::ArchiveError;

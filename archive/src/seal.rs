@@ -4,10 +4,9 @@
 use std::borrow::BorrowMut;
 use std::path::PathBuf;
 
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
 use headcount_domain::intake::fields::MetadataPath;
-use headcount_domain::time::{Day, Instant, MS_PER_DAY, Month};
+use headcount_domain::time::{MS_PER_DAY, Month};
+use headcount_domain::{Day, Instant, Position, ProjectId};
 
 use crate::archive::Archive;
 use crate::error::{ArchiveError, Refusal};

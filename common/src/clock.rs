@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use headcount_domain::time::Instant;
+use headcount_domain::Instant;
 
 /// A source of time. Tests supply their own.
 pub trait Clock: Debug + Send + Sync + 'static {

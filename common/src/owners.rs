@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use headcount_storage::boot_time::boot_time;
 use parking_lot::RwLock;
 

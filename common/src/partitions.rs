@@ -1,6 +1,6 @@
 //! The fixed partitions of all projects.
 
-use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::{OrganizationId, ProjectId};
 
 /// Number of partitions. Fixed: the partition of a project must never change.
 pub const PARTITIONS: u16 = 64;

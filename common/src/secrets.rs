@@ -11,8 +11,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use headcount_domain::ids::KeyHasher;
-use headcount_domain::time::{Day, Instant};
+use headcount_domain::{Day, Instant, KeyHasher};
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
 use hmac::{Hmac, Mac as _};
 use parking_lot::RwLock;

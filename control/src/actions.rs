@@ -1,6 +1,6 @@
 //! Operations on the ledger of Actions.
 
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 
 use super::{ActionsPage, ActionsQuery, ORGANIZATION_NOT_FOUND, Registry, RegistryError, Result};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use headcount_common::ControlError;
-use headcount_domain::time::Instant;
+use headcount_domain::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

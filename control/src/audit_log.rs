@@ -1,7 +1,6 @@
 //! Operations on the audit log.
 
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId};
 
 use super::{AuditPage, AuditQuery, ORGANIZATION_NOT_FOUND, Registry, RegistryError, Result};
 

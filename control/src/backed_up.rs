@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use headcount_common::{ControlError, LocalControlLog};
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::intake::event::Position;
+use headcount_domain::{OrganizationId, Position, ProjectId};
 use headcount_storage::files::create_private_dir;
 
 use super::journal::JournalOptions;

@@ -1,7 +1,6 @@
 //! A browser session as it is stored: a browser that signed in to the page.
 
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId};
 use serde::{Deserialize, Serialize};
 
 use super::ids::{SessionId, TokenId};

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use headcount_common::SharedValues;
 use headcount_common::local::MemoryValues;
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId};
 
 use super::record::{ControlRecord, StoredSession};
 use super::secret::{self, SecretHash};

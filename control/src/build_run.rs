@@ -1,7 +1,6 @@
 //! A run that builds a company profile, as it is stored.
 
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId};
 use serde::{Deserialize, Serialize};
 
 use super::{Actor, Author, BuildRunId, CompanyProfileId};

@@ -1,7 +1,6 @@
 //! Operations on the runs that build company profiles.
 
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId};
 
 use super::build_run::MAX_BUILD_STARTS;
 use super::record::{ActionsPayment, ControlRecord};

@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dashmap::DashMap;
 use headcount_domain::hosts::HostList;
-use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::policy::{Policy, Rates};
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, ProjectId};
 use tokio::sync::watch;
 
 use super::secret::SecretHash;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use crate::Result;
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 use parking_lot::Mutex;
 
 use super::error::RegistryError;

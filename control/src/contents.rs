@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::{OrganizationId, ProjectId};
 use serde::{Deserialize, Serialize};
 
 use super::record::{StoredSession, StoredShare, StoredToken};

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use headcount_common::{ControlError, DocumentItem, DocumentSet};
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 
 use super::audit_entry::Audited;
 use super::record::ControlRecord;

@@ -75,8 +75,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use headcount_common::{ControlError, ControlLog};
-use headcount_domain::ids::ProjectId;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, ProjectId};
 use headcount_storage::log::LogFile;
 use parking_lot::{RwLock, RwLockReadGuard};
 use tokio::sync::watch;

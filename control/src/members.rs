@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId};
 
 use super::record::ControlRecord;
 use super::state::Tenant;

@@ -5,12 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
-use headcount_domain::intake::event::Position;
 use headcount_domain::intake::policy::{BotPolicy, Rates, SignalsPolicy};
 use headcount_domain::money::Currency;
 use headcount_domain::quota::Quotas;
-use headcount_domain::time::{Instant, Timezone};
+use headcount_domain::{Instant, OrganizationId, Position, ProjectId, RecordKey, Timezone};
 use serde::{Deserialize, Serialize};
 
 use super::{Capability, MemberId, Role, Scope, Secret, TokenId};

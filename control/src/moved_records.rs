@@ -9,9 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use headcount_common::ControlError;
-use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::policy::{BotPolicy, SignalsPolicy};
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId, ProjectId};
 
 use super::record::{self, ControlRecord, StoredSession, StoredShare, StoredToken};
 use super::secret::SecretHash;

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::policy::Rates;
 use headcount_domain::money::Currency;
-use headcount_domain::time::Timezone;
+use headcount_domain::{OrganizationId, ProjectId, Timezone};
 
 use super::record::ControlRecord;
 use super::secret::{SecretHash, random_u64};

@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::money::Currency;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId, ProjectId};
 
 use super::organizations::{currency_fixed, unused_project_id};
 use super::record::ControlRecord;

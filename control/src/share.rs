@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId, ProjectId};
 use serde::{Deserialize, Serialize};
 
 use super::secret::SecretHash;

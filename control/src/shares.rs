@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::{OrganizationId, ProjectId};
 
 use super::record::{ControlRecord, StoredShare};
 use super::secret::SecretHash;

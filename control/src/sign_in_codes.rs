@@ -5,8 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use headcount_common::{ControlError, DocumentsError, SharedValues};
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId};
 use headcount_storage::log::{LogError, RemoteFailure};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};

@@ -49,3 +49,8 @@ pub mod spelling;
 pub mod text;
 pub mod time;
 pub mod versions;
+
+pub use fault::{Fault, FaultKind};
+pub use ids::{KeyHasher, OrganizationId, ProjectId, RecordKey};
+pub use intake::event::{Event, Position};
+pub use time::{Day, Instant, Timezone, Window};

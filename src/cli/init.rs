@@ -9,8 +9,8 @@ use headcount_api::command::failure::Failure;
 use headcount_api::command::output::print;
 use headcount_common::clock::{Clock, SystemClock};
 use headcount_control::{Actor, ActorKind, Author, Initial, MAX_NAME_CHARACTERS, NewOrganization, Registry, RegistryError};
+use headcount_domain::Timezone;
 use headcount_domain::money::Currency;
-use headcount_domain::time::Timezone;
 use headcount_storage::format::Format;
 use headcount_storage::lock::DirLock;
 

@@ -11,7 +11,7 @@ use headcount_api::node::{ASK_PATH, NODE_TOKEN};
 use headcount_api::node_client::NodeClient;
 use headcount_common::{Owners, partition_of};
 use headcount_control::NewProject;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 
 use crate::http::tests::nodes::copy;
 use crate::server::{HttpConfig, RunningServer, Server};

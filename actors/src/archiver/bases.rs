@@ -2,9 +2,7 @@
 
 use headcount_archive::archive::Archive;
 use headcount_common::partition_of;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Fault, Position, ProjectId};
 
 use super::sources::Sources;
 use crate::checkpoint_writer::BaseSource;

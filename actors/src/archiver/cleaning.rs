@@ -7,8 +7,7 @@ use std::time::Instant as Stopwatch;
 
 use headcount_archive::base::BaseEntry;
 use headcount_common::{SharedArchiveError, partition_of};
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::{Fault, ProjectId};
 use headcount_storage::aside;
 use headcount_storage::store::Store;
 

@@ -2,7 +2,7 @@
 
 use headcount_archive::error::ArchiveError;
 use headcount_archive::manifest::MANIFEST_NAME;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 
 use super::sources::Sources;
 

@@ -16,9 +16,7 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_archive::archive::Archive;
 use headcount_common::partition_of;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Fault, Position, ProjectId};
 use headcount_storage::keyspace::{Key, PartitionId};
 use headcount_storage::store::Store;
 use headcount_storage::{aside, files};

@@ -12,7 +12,7 @@ use headcount_archive::error::ArchiveError;
 use headcount_archive::manifest::Manifest;
 use headcount_archive::source::ListedFile;
 use headcount_common::{PARTITIONS, SharedArchive};
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 
 use super::sources::EngineSources;
 use super::work::ArchiveWork;

@@ -10,8 +10,7 @@ use headcount_archive::file::{ArchiveFile, FileEntry};
 use headcount_archive::removal::{replace_file, rewrite_rows};
 use headcount_archive::row::Row;
 use headcount_domain::erasure::ErasedKeys;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::{KeyHasher, ProjectId};
+use headcount_domain::{Fault, KeyHasher, ProjectId};
 
 use super::sources::Sources;
 use crate::erasures::erase_row;

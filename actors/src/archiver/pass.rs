@@ -20,9 +20,7 @@ use headcount_archive::row::{Currencies, Row};
 use headcount_archive::seal::Sealer;
 use headcount_common::partition_of;
 use headcount_domain::floor::FloorMove;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::time::Day;
+use headcount_domain::{Day, Event, Position, ProjectId};
 use headcount_storage::external_ids::ExternalIdsView;
 
 use super::error::SealingError;

@@ -13,9 +13,7 @@ use headcount_archive::error::ArchiveError;
 use headcount_archive::file::FileEntry;
 use headcount_archive::removal::{OldFiles, remove_files, replace_file, rewrite_file};
 use headcount_common::partition_of;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::time::Day;
+use headcount_domain::{Day, Fault, ProjectId};
 
 use super::bases::replace_base;
 use super::merges::Merges;

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, ProjectId};
 use serde::{Deserialize, Serialize};
 
 use super::error::SealingError;

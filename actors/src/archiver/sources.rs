@@ -14,8 +14,7 @@ use headcount_archive::seal::{MAX_FILE_ROWS, SealOptions};
 use headcount_common::clock::Clock;
 use headcount_common::{SharedArchive, partition_of};
 use headcount_control::Registry;
-use headcount_domain::ids::{KeyHasher, ProjectId};
-use headcount_domain::intake::event::Position;
+use headcount_domain::{KeyHasher, Position, ProjectId};
 use headcount_storage::store::DiskStore;
 use tokio::sync::Semaphore;
 

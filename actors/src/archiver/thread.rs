@@ -12,8 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use headcount_common::{PARTITIONS, SharedArchive};
-use headcount_domain::fault::Fault;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Fault, Position};
 use headcount_storage::background::{self, Tempo};
 use parking_lot::Mutex;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use headcount_archive::error::{ArchiveError, Damage};
 use headcount_archive::manifest::{MANIFEST_NAME, Manifest};
 use headcount_common::local::{item_names, kind_dir};
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use headcount_storage::backup::{BackupError, BackupTarget, BackupWriter};
 use headcount_storage::files::{File, create_private_dir, hard_link, list, remove_dir_all};
 use headcount_storage::log::LogFile;

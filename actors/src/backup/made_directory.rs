@@ -4,7 +4,7 @@ use std::path::Path;
 
 use headcount_common::DOCUMENT_KINDS;
 use headcount_control::Registry;
-use headcount_domain::intake::event::Position;
+use headcount_domain::Position;
 use headcount_storage::backup::{BackupTarget, BackupWriter};
 use headcount_storage::format::Format;
 

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use headcount_archive::file::FileEntry;
 use headcount_archive::manifest::Manifest;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::time::Day;
+use headcount_domain::{Day, ProjectId};
 
 use super::collector::Collector;
 use super::staging::Staging;

@@ -6,8 +6,8 @@ use aho_corasick::{AhoCorasick, BuildError, MatchKind};
 use headcount_control::Erasure;
 use headcount_domain::erasure::address_keys;
 use headcount_domain::identity::SentKeys;
-use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId, RecordKey};
-use headcount_domain::intake::event::{Event, Position, SentIds};
+use headcount_domain::intake::event::SentIds;
+use headcount_domain::{Event, KeyHasher, OrganizationId, Position, ProjectId, RecordKey};
 
 /// The keyed hashes of erased ids and addresses, and texts.
 pub(crate) struct Needles {

@@ -13,9 +13,7 @@ use headcount_archive::file::{ArchiveFile, FileEntry, GroupReader};
 use headcount_archive::manifest::MANIFEST_NAME;
 use headcount_archive::source::Source;
 use headcount_domain::floor::FloorMove;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::time::{Day, Window};
+use headcount_domain::{Day, Event, Position, ProjectId, Window};
 use headcount_storage::background;
 use parking_lot::{ArcRwLockReadGuard, Mutex, MutexGuard, RawRwLock, RwLock, RwLockWriteGuard};
 

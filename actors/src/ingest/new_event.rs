@@ -1,8 +1,8 @@
 //! Events of the embedded API.
 
+use headcount_domain::Instant;
 use headcount_domain::intake::country::Country;
 use headcount_domain::intake::submission::{Invalid, Submission};
-use headcount_domain::time::Instant;
 use serde_json::value::RawValue;
 
 use super::prepared::Origin;

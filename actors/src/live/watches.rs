@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use parking_lot::Mutex;
 use tokio::sync::watch::{Receiver, Sender, channel};
 

@@ -19,8 +19,7 @@ use std::sync::Arc;
 
 use headcount_common::{PARTITIONS, partition_of, secrets};
 use headcount_control::{CONTROL_DIR, Registry, RegistryError};
-use headcount_domain::ids::{KeyHasher, ProjectId};
-use headcount_domain::intake::event::Position;
+use headcount_domain::{KeyHasher, Position, ProjectId};
 use headcount_storage::backup::Backup;
 use headcount_storage::codec::CodecError;
 use headcount_storage::files;

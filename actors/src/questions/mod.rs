@@ -19,8 +19,7 @@ use headcount_common::nodes::AskNode;
 use headcount_common::secrets::Secrets;
 use headcount_common::{NodeToken, Owners};
 use headcount_control::Registry;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
+use headcount_domain::{Fault, KeyHasher, OrganizationId, ProjectId};
 use headcount_storage::starts::Starts;
 
 use crate::erasures::Erasures;

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::hash::Hasher as _;
 
-use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
-use headcount_domain::intake::event::Position;
 use headcount_domain::queries::{Projects, Query, Travels};
+use headcount_domain::{KeyHasher, OrganizationId, Position, ProjectId};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Questions;

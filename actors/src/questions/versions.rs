@@ -1,9 +1,8 @@
 //! The versions of answers about a project.
 
 use headcount_common::partition_of;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
 use headcount_domain::versions::Depends;
+use headcount_domain::{Position, ProjectId};
 
 use super::Questions;
 use crate::shard::AskError;

@@ -3,8 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::{Fault, ProjectId};
 use headcount_storage::files::{create_private_dir, list, remove_dir_all};
 
 /// The directory of a verification, and the prefix of the directories of projects that are folded

@@ -10,9 +10,8 @@ use std::sync::atomic::AtomicBool;
 
 use headcount_common::nodes::{AskNodeError, MAX_PROJECTS};
 use headcount_domain::aggregate::GroupFigures;
-use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::queries::ActiveIdentity;
-use headcount_domain::time::Window;
+use headcount_domain::{OrganizationId, ProjectId, Window};
 use serde::{Deserialize, Serialize};
 
 use super::error::{Result, check};
@@ -178,8 +177,7 @@ impl Scans {
 
 #[cfg(test)]
 mod tests {
-    use headcount_domain::ids::RecordKey;
-    use headcount_domain::time::Day;
+    use headcount_domain::{Day, RecordKey};
 
     use super::*;
     use headcount_common::{nodes::NodeRequest, nodes::decode_answer, nodes::encode_answer};

@@ -5,10 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use headcount_domain::cache::table::KeyHashBuilder;
 use headcount_domain::identity::IdentityLink;
-use headcount_domain::ids::RecordKey;
-use headcount_domain::intake::event::Position;
 use headcount_domain::queries::UniqueUsers;
-use headcount_domain::time::{Day, Window};
+use headcount_domain::{Day, Position, RecordKey, Window};
 
 type KeyMap<V> = HashMap<RecordKey, V, KeyHashBuilder>;
 
@@ -172,7 +170,7 @@ impl ActiveUsers {
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
-    use headcount_domain::ids::KeyHasher;
+    use headcount_domain::KeyHasher;
 
     use super::*;
 

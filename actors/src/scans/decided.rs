@@ -6,9 +6,9 @@
 use std::io;
 
 use super::error::Result;
+use headcount_domain::RecordKey;
 use headcount_domain::aggregate::Grouping;
 use headcount_domain::filter::Predicate;
-use headcount_domain::ids::RecordKey;
 use headcount_domain::intake::fields::{Decider, Entry};
 
 use super::events::Scan;

@@ -7,11 +7,9 @@ use std::sync::atomic::AtomicBool;
 use headcount_archive::error::ArchiveError;
 use headcount_common::partition_of;
 use headcount_domain::facts::{Moment, SESSION_GAP_MS};
-use headcount_domain::ids::{KeyHasher, ProjectId, RecordKey};
-use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::intake::fields::Entry;
 use headcount_domain::queries::{Query, VisitedSession, VisitsQuery};
-use headcount_domain::time::{Day, Instant, Timezone, Window};
+use headcount_domain::{Day, Event, Instant, KeyHasher, Position, ProjectId, RecordKey, Timezone, Window};
 use headcount_storage::external_ids::ExternalIdsView;
 use tokio::runtime::Handle;
 

@@ -5,8 +5,7 @@ use std::rc::Rc;
 use headcount_archive::error::ArchiveError;
 use headcount_archive::file::TextColumn;
 use headcount_domain::identity::{IdentityLink, SentKeys};
-use headcount_domain::ids::{KeyHasher, RecordKey};
-use headcount_domain::time::Day;
+use headcount_domain::{Day, KeyHasher, RecordKey};
 
 use super::sealed_group::{Rows, SealedGroup};
 

@@ -1,6 +1,6 @@
 //! The figures that an answer is made of.
 
-use headcount_domain::intake::event::Position;
+use headcount_domain::Position;
 
 use super::active_users::ActiveUsers;
 use super::group_table::GroupTable;

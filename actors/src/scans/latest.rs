@@ -9,8 +9,7 @@ use super::error::Result;
 use headcount_archive::error::ArchiveError;
 use headcount_domain::facts::Moment;
 use headcount_domain::filter::Predicate;
-use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::time::{Day, Instant, Timezone, Window};
+use headcount_domain::{Day, Event, Instant, Position, Timezone, Window};
 
 use super::events::{Batch, Scan, TallyError};
 use super::page_events::PageEvents;

@@ -5,8 +5,7 @@ use std::ops::ControlFlow;
 
 use super::error::Result;
 use headcount_domain::identity::SentKeys;
-use headcount_domain::ids::{ProjectId, RecordKey};
-use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::{Event, Position, ProjectId, RecordKey};
 
 use super::events::{IDS_A_QUESTION, Scan};
 use super::shared::Scans;

@@ -5,10 +5,8 @@ use std::collections::HashMap;
 use super::error::Result;
 use headcount_archive::schema::METADATA;
 use headcount_domain::aggregate::{FieldRanking, MetadataFields, TypeCounts};
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::intake::fields::{ScalarType, visit_paths};
-use headcount_domain::time::Window;
+use headcount_domain::{Event, Position, ProjectId, Window};
 
 use super::events::{Scan, Tally, TallyError};
 use super::group_table::GroupTable;

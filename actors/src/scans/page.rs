@@ -7,11 +7,9 @@ use super::error::Result;
 use headcount_domain::facts::Moment;
 use headcount_domain::filter::Predicate;
 use headcount_domain::identity::{IdentityId, SentKeys};
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::intake::fields::Entry;
 use headcount_domain::queries::{EventVisit, VisitsQuery};
-use headcount_domain::time::{Day, Instant, Timezone, Window};
+use headcount_domain::{Day, Event, Instant, Position, ProjectId, Timezone, Window};
 
 use super::events::Scan;
 use super::latest::LatestQuestion;

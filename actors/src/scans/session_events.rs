@@ -14,10 +14,8 @@ use headcount_domain::acquisition::{Channel, DIRECT};
 use headcount_domain::aggregate::{GroupFigures, Grouping, Summand};
 use headcount_domain::filter::Predicate;
 use headcount_domain::identity::IdentityLink;
-use headcount_domain::ids::{KeyHasher, RecordKey};
-use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::intake::fields::{BuiltIn, Entry, Field, Scalar, SessionField};
-use headcount_domain::time::{Day, Window};
+use headcount_domain::{Day, Event, KeyHasher, Position, RecordKey, Window};
 
 use super::events::{Scan, Tally, TallyError};
 use super::group_ids::GroupIds;

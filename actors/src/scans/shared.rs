@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix::System;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 
 use super::error::{Result, check};
 use super::helpers::ScanHelpers;

@@ -10,10 +10,8 @@ use std::sync::atomic::AtomicBool;
 
 use headcount_domain::aggregate::GroupFigures;
 use headcount_domain::identity::SentKeys;
-use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
-use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::queries::{ActiveIdentity, IdentifiedQuery, IdentityOrder, IdentityRanking, Listed, TopIdentity};
-use headcount_domain::time::Window;
+use headcount_domain::{Event, OrganizationId, Position, ProjectId, RecordKey, Window};
 use tokio::runtime::Handle;
 
 use super::error::{Result, ScanError, check};

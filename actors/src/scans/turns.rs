@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 

@@ -7,10 +7,8 @@ use std::sync::atomic::AtomicBool;
 use headcount_archive::error::ArchiveError;
 use headcount_domain::filter::Predicate;
 use headcount_domain::identity::{IdentityLink, SentKeys};
-use headcount_domain::ids::{KeyHasher, RecordKey};
-use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::queries::UniqueUsers;
-use headcount_domain::time::{Day, Window};
+use headcount_domain::{Day, Event, KeyHasher, Position, RecordKey, Window};
 
 use super::active_users::ActiveUsers;
 use super::decided::{flags, visit_matching};

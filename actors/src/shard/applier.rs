@@ -4,10 +4,9 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use headcount_domain::fault::Fault;
 use headcount_domain::floor::FloorMove;
 use headcount_domain::identity::SentKeys;
-use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::{Event, Fault, Position};
 
 use super::partition::Partition;
 use super::work::Outcome;

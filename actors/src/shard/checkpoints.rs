@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_domain::fault::Fault;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Fault, Position};
 use headcount_storage::external_ids::{Frozen, Written};
 use headcount_storage::keyspace::PartitionId;
 use headcount_storage::log::LogMark;

@@ -5,15 +5,12 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use headcount_common::PARTITIONS;
-use headcount_domain::fault::Fault;
 use headcount_domain::floor::FloorMove;
 use headcount_domain::identity::SentKeys;
-use headcount_domain::ids::{ProjectId, external_ids_of};
-use headcount_domain::intake::event::Event;
-use headcount_domain::intake::event::Position;
+use headcount_domain::ids::external_ids_of;
 use headcount_domain::queries::{Query, Reader};
 use headcount_domain::quota::Quota;
-use headcount_domain::time::Day;
+use headcount_domain::{Day, Event, Fault, Position, ProjectId};
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsView, Freeze, Frozen, Merge, Purge, Written};
 use headcount_storage::keyspace::PartitionId;
 use headcount_storage::log::LogMark;

@@ -6,10 +6,8 @@ use std::sync::Arc;
 use std::time::Instant as Stopwatch;
 
 use headcount_common::partition_of;
-use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::identity::SentKeys;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Fault, FaultKind, Position, ProjectId};
 use headcount_storage::log::LogMark;
 
 use super::applier::Applier;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use headcount_control::OwnQuotas;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use headcount_domain::quota::{Mentions, Quota, Quotas, Reached};
 use parking_lot::{Mutex, RwLock};
 

@@ -9,10 +9,8 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::floor::FloorMove;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::{Event, Fault, FaultKind, Position, ProjectId};
 
 use super::health::Condition;
 use super::partition::Partition;

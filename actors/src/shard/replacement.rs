@@ -8,9 +8,7 @@
 use std::sync::Arc;
 
 use headcount_common::partition_of;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Fault, Position, ProjectId};
 use headcount_storage::keyspace::PartitionId;
 
 use super::partition::{Partition, Replacement};

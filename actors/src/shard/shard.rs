@@ -6,12 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_common::partition_of;
-use headcount_domain::fault::{Fault, FaultKind};
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::intake::event::Position;
 use headcount_domain::queries::Query;
 use headcount_domain::quota::Quota;
-use headcount_domain::time::Day;
+use headcount_domain::{Day, Fault, FaultKind, OrganizationId, Position, ProjectId};
 use headcount_storage::external_ids::{ExternalIdsView, Purge, Written};
 use headcount_storage::keyspace::PartitionId;
 use headcount_storage::store::Store;

@@ -5,8 +5,7 @@ use std::ops::ControlFlow;
 use headcount_archive::archive::Archive;
 use headcount_archive::error::{ArchiveError, Damage};
 use headcount_archive::manifest::MANIFEST_NAME;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::{Fault, ProjectId};
 use headcount_storage::UncheckedTables;
 use headcount_storage::store::{DiskStore, StoreError};
 

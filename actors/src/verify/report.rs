@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use headcount_common::partition_of;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, ProjectId};
 use headcount_storage::log::LogError;
 use serde::{Deserialize, Serialize};
 

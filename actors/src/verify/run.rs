@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use headcount_common::{SharedArchive, partition_of};
-use headcount_domain::fault::{Fault, FaultKind};
-use headcount_domain::ids::{KeyHasher, ProjectId};
+use headcount_domain::{Fault, FaultKind, KeyHasher, ProjectId};
 use headcount_storage::external_ids::ExternalIdsView;
 use headcount_storage::keyspace::PartitionId;
 use headcount_storage::store::{DiskStore, PartitionSnapshot};

@@ -15,7 +15,7 @@ pub mod settings;
 pub mod text;
 
 use clap::Subcommand;
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 
 use client::ServerFlags;
 use failure::Failure;

@@ -9,8 +9,7 @@ use headcount_control::{
     Actor, ActorKind, ApiToken, AuthError, Author, Authority, Capability, Limiter, Principal, ProjectConfig, Registry, Role,
     Scope, Share, ShareHolder, TokenHolder,
 };
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::time::{Instant, Timezone};
+use headcount_domain::{Instant, OrganizationId, ProjectId, Timezone};
 
 use crate::app::AppState;
 use crate::extract::cookie;

@@ -12,7 +12,7 @@ use actix_web::http::header;
 use actix_web::web::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use headcount_actors::admission_gate::{Holder, Permit};
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 
 use crate::app::AppState;
 use crate::extract::{encoding, standing};

@@ -7,7 +7,8 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use headcount_domain::time::{CohortInterval, Day, Instant, Timezone, Window};
+use headcount_domain::time::CohortInterval;
+use headcount_domain::{Day, Instant, Timezone, Window};
 use utoipa::openapi::path;
 
 use crate::app::AppState;

@@ -12,8 +12,8 @@ use headcount_actors::{AskError, OrganizationProjects};
 use headcount_control::Organization;
 use headcount_domain::money::Currency;
 use headcount_domain::queries::Query;
-use headcount_domain::time::{Timezone, Window};
 use headcount_domain::versions::Depends;
+use headcount_domain::{Timezone, Window};
 use serde::Serialize;
 
 use crate::app::AppState;

@@ -3,7 +3,7 @@
 
 use crate::respond::error::Result;
 use headcount_control::Authority;
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 
 use crate::app::AppState;
 use crate::request::HttpRequest;

@@ -2,7 +2,7 @@
 
 use headcount_actors::admission_gate::Holder;
 use headcount_common::{NOT_HERE, Owner, home_of, partition_of};
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 
 use super::travel::{Destination, OwnerNode};
 use crate::app::AppState;

@@ -14,9 +14,9 @@ use headcount_actors::{AskError, TrackError};
 use headcount_common::ControlError;
 use headcount_common::nodes::AskNodeError;
 use headcount_control::{AuthError, RegistryError};
-use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::intake::submission::Invalid;
 use headcount_domain::time::{BeforeFloor, WindowError};
+use headcount_domain::{Fault, FaultKind};
 use serde::Serialize;
 use utoipa::ToSchema;
 

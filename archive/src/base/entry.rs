@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use headcount_domain::intake::event::Position;
+use headcount_domain::Position;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// The prefix of the names of bases.

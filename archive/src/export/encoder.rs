@@ -1,7 +1,6 @@
 //! Encodes rows in a format of exports.
 
-use headcount_domain::ids::ProjectId;
-use headcount_domain::named_values;
+use headcount_domain::{ProjectId, named_values};
 
 use super::json::{Nulls, json_fields};
 use super::{ROW_VERSION, VERSION_FIELD, csv};

@@ -7,9 +7,7 @@ use std::sync::{Arc, OnceLock};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use bytes::{Buf, Bytes};
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
-use headcount_domain::time::Day;
+use headcount_domain::{Day, Position, ProjectId};
 use headcount_storage::files::File;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{

@@ -2,8 +2,7 @@
 
 use std::ops::{ControlFlow, RangeInclusive};
 
-use headcount_domain::intake::event::Position;
-use headcount_domain::time::Day;
+use headcount_domain::{Day, Position};
 
 use super::reader::{ArchiveFile, Batches, Columns, Selection};
 use crate::error::ArchiveError;

@@ -1,7 +1,7 @@
 //! Writes a Parquet file for an export: to memory, and without the columns that only the archive
 //! has.
 
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 
 use super::buffers::Buffers;
 use super::row_group::Encoder;

@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
 use headcount_domain::intake::fields::MetadataPath;
-use headcount_domain::time::{Day, Month};
+use headcount_domain::time::Month;
+use headcount_domain::{Day, Position, ProjectId};
 use headcount_storage::background;
 use headcount_storage::files::{self, File};
 use sha2::{Digest, Sha256};

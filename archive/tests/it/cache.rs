@@ -11,7 +11,7 @@ use headcount_archive::cache::cached_files;
 use headcount_archive::error::{ArchiveError, Damage};
 use headcount_archive::seal::SealOptions;
 use headcount_archive::source::{FileSource, ListedFile};
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 
 use crate::support::{PROJECT, rows, scratch, seal, series};
 

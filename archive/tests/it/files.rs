@@ -6,7 +6,7 @@ use headcount_archive::archive::Archive;
 use headcount_archive::error::{ArchiveError, Refusal};
 use headcount_archive::row::Row;
 use headcount_archive::seal::{SealOptions, Sealer};
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use headcount_domain::money::Amount;
 
 use crate::support::{PROJECT, contents, plausible, rows, scratch, seal, series};

@@ -13,8 +13,8 @@ use headcount_archive::archive::Archive;
 use headcount_archive::compact::{CompactOptions, merge_next};
 use headcount_archive::file::WriterOptions;
 use headcount_archive::seal::{SealOptions, month_of};
+use headcount_domain::Day;
 use headcount_domain::money::Amount;
-use headcount_domain::time::Day;
 use serde_json::Value;
 
 use crate::support::{MARCH, PROJECT, plausible, sample, scratch, seal, series};

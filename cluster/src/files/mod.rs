@@ -28,7 +28,7 @@ pub(crate) use states::{SharedStates, copy_dir, remove_copies, remove_copy};
 
 use headcount_archive::error::ArchiveError;
 use headcount_common::SharedArchiveError;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 
 /// What the shared files return.
 pub type Result<T, E = FilesError> = std::result::Result<T, E>;

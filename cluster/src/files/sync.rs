@@ -7,7 +7,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use headcount_archive::archive::Archive;
 use headcount_archive::catalog::CATALOG_NAME;
 use headcount_archive::manifest::MANIFEST_NAME;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
 
 use super::bucket::{Bucket, BucketError, FETCHED_PREFIX, sha256_of};

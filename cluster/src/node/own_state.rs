@@ -5,7 +5,7 @@
 //! of the lost ones. State from the lost messages must not be combined with the new messages.
 
 use headcount_actors::Engine;
-use headcount_domain::fault::Fault;
+use headcount_domain::Fault;
 use headcount_storage::log::{LogMark, Position};
 
 use super::shared::Shared;

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 
 /// A request to another node.
 #[derive(Clone)]

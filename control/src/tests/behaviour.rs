@@ -1,6 +1,6 @@
 //! The behaviour of the operations.
 
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use headcount_domain::intake::policy::{BotPolicy, Rates, SignalsPolicy};
 
 use super::*;

@@ -1,7 +1,7 @@
 //! Files of this version stay readable. A new version adds its own fixtures, and still reads these.
 
 use headcount_common::latest_record_version;
-use headcount_domain::ids::RecordKey;
+use headcount_domain::RecordKey;
 
 use super::super::record::{decode, encode};
 use super::super::{snapshot, state};

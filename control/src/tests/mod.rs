@@ -17,9 +17,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::money::{Currency, Rate};
-use headcount_domain::time::{Instant, Timezone};
+use headcount_domain::{Instant, OrganizationId, ProjectId, Timezone};
 use headcount_storage::log::{AppendEntry, Log, LogOptions};
 
 use crate::website::Website;

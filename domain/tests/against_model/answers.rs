@@ -11,7 +11,7 @@ use headcount_domain::queries::{
     RetentionQuery, company_by_domain, company_by_id, company_top_users, counts, group_metrics, profile, top_companies,
     top_groups,
 };
-use headcount_domain::time::{Day, Instant, Window};
+use headcount_domain::{Day, Instant, Window};
 use headcount_histories::Step;
 use headcount_model::{Json, Question};
 

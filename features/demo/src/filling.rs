@@ -7,7 +7,7 @@ use headcount_api::command::credentials::InitialCredentials;
 use headcount_api::command::failure::Failure;
 use headcount_api::command::settings::CommandSettings;
 use headcount_control::OrganizationPatch;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use headcount_domain::intake::policy::Rates;
 use headcount_domain::money::{Currency, Rate};
 

@@ -24,7 +24,7 @@ use headcount_api::command::output::print_line;
 use headcount_api::command::runtime::{runtime, stop_signal};
 use headcount_api::command::settings::CommandSettings;
 use headcount_api::open_files;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 
 use filling::Sample;
 use sample::Dice;

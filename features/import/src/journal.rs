@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use headcount_actors::{Engine, ImportMark};
 use headcount_api::command::failure::Failure;
 use headcount_api::command::runtime::since_epoch;
-use headcount_domain::fault::Fault;
+use headcount_domain::Fault;
 use headcount_storage::files::{PRIVATE_FILE, create_private_dir, write_atomically};
 use serde::{Deserialize, Serialize};
 

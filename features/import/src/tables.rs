@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use headcount_archive::export::{ExportFormat, RowEncoder, VERSION_FIELD, columns, restored};
 use headcount_archive::file::ExportFile;
 use headcount_archive::schema::{Access, METADATA};
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use serde_json::value::RawValue;
 
 use super::foreign::ForeignTable;

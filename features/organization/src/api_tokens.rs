@@ -12,8 +12,7 @@ use headcount_api::endpoint::*;
 use headcount_api::management::{self, role};
 use headcount_api::openapi::schemas;
 use headcount_control::{ApiToken, MemberId, NewToken, RateLimit, RateLimitPatch, Registry, Role, Scope, TokenId, TokenPatch};
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId, ProjectId};
 
 json_body! {
     /// A token to be made.

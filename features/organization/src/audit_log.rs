@@ -10,7 +10,7 @@ use headcount_api::endpoint::*;
 use headcount_api::management;
 use headcount_api::openapi::schemas;
 use headcount_control::{Actor, ActorKind, AuditAction, AuditEntry, AuditQuery, AuditTarget, FieldChange, TargetType};
-use headcount_domain::time::Timezone;
+use headcount_domain::Timezone;
 use serde_json::Value;
 use utoipa::openapi::schema::Object;
 

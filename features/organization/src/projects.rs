@@ -4,11 +4,10 @@ use headcount_api::endpoint::*;
 use headcount_api::management;
 use headcount_api::openapi::schemas;
 use headcount_control::{MAX_QUOTA, NewProject, OwnQuotas, Project, ProjectPatch, RateLimit, RateLimitPatch};
-use headcount_domain::ids::OrganizationId;
 use headcount_domain::intake::policy::{BotPolicy, SignalsPolicy};
 use headcount_domain::money::Currency;
 use headcount_domain::quota::Quotas;
-use headcount_domain::time::Day;
+use headcount_domain::{Day, OrganizationId};
 use serde_json::value::RawValue;
 use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, Schema, Type};
 

@@ -19,7 +19,7 @@ use headcount_api::{management, rate_limit};
 use headcount_control::{
     ApiToken, BrowserSession, Principal, Project, Registry, Role, Scope, Secret, ShareHolder, SignInError, TokenHolder,
 };
-use headcount_domain::time::{Day, Instant};
+use headcount_domain::{Day, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::sign_in_limit::SignInLimit;

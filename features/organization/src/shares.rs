@@ -8,7 +8,7 @@ use headcount_api::endpoint::*;
 use headcount_api::management;
 use headcount_api::page_policy::SHARE_PATH;
 use headcount_control::{ApiToken, NewShare, Role, Scope, Share, ShareId};
-use headcount_domain::time::Instant;
+use headcount_domain::Instant;
 
 json_body! {
     /// A share to be made.

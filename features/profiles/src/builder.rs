@@ -9,8 +9,7 @@ use headcount_actors::{EngineParts, Feature, FeatureFigure, InstallFeature, Move
 use headcount_common::local::{item_names, kind_dir};
 use headcount_common::{ControlError, PARTITIONS};
 use headcount_control::{Author, BuildError, BuildRun, BuildRunId, RegistryError};
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId, ProjectId};
 use headcount_storage::files::{create_private_dir, hard_link};
 use tokio::task::JoinSet;
 

@@ -6,8 +6,7 @@
 
 use headcount_common::ControlError;
 use headcount_control::{Author, BuildError, BuildRun, CompanyProfileId, NewBuild, PlannedChange, RegistryError, Website};
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId};
 
 use crate::profile::CompanyProfile;
 use crate::research::SiteFindings;

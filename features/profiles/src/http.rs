@@ -6,9 +6,9 @@ use headcount_api::endpoint::*;
 use headcount_api::management::{self, on_feature};
 use headcount_control::{BuildError, BuildRunId, Capability, CompanyProfileId, Website};
 use headcount_domain::company::normalise_domain;
-use headcount_domain::ids::{OrganizationId, PublicCompany};
+use headcount_domain::ids::PublicCompany;
 use headcount_domain::names::NamedValues;
-use headcount_domain::time::Timezone;
+use headcount_domain::{OrganizationId, Timezone};
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 use crate::builder::Profiles;

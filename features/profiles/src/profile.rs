@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use headcount_api::endpoint::json_body;
 use headcount_common::DocumentItem;
 use headcount_control::{CompanyProfileId, FieldChange, RegistryError, Website, field_changes};
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::named_values;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId, named_values};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use headcount_common::{ControlError, DocumentSet, Documents, follow_made};
 use headcount_control::{AuditAction, Author, CompanyProfileId, PlannedChange, Registry, RegistryError, TargetType};
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId};
 use parking_lot::{Mutex, RwLock};
 
 use crate::profile::{CompanyProfile, NewCompanyProfile, ProfileKind, ProfilePatch};

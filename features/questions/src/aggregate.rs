@@ -7,8 +7,8 @@ use headcount_domain::aggregate::{Aggregate, AggregateRow, Grouping, MAX_GROUPS}
 use headcount_domain::filter::Filter;
 use headcount_domain::intake::fields::{BuiltIn, Field, MetadataPath, Scalar};
 use headcount_domain::names::NamedValues;
-use headcount_domain::time::{Timezone, Window};
 use headcount_domain::versions::Depends;
+use headcount_domain::{Timezone, Window};
 use serde::Serializer;
 use serde_json::value::RawValue;
 use utoipa::openapi::Object;

@@ -191,10 +191,9 @@ fn company_id(request: &HttpRequest) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use headcount_domain::ids::OrganizationId;
     use headcount_domain::intake::policy::Rates;
     use headcount_domain::money::{Amount, Currency};
-    use headcount_domain::time::{Instant, Timezone};
+    use headcount_domain::{Instant, OrganizationId, Timezone};
 
     use super::*;
 

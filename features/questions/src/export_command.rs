@@ -13,8 +13,7 @@ use headcount_api::command::settings::CommandSettings;
 use headcount_archive::error::ArchiveError;
 use headcount_archive::export::{ExportFormat, RowEncoder};
 use headcount_archive::row::{Currencies, Row};
-use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::time::Window;
+use headcount_domain::{Event, Position, Window};
 
 use crate::raw_events::parameters::predicate;
 

@@ -86,7 +86,7 @@ pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller)
 
 #[cfg(test)]
 mod tests {
-    use headcount_domain::time::Instant;
+    use headcount_domain::Instant;
 
     use super::*;
 

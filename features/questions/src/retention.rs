@@ -1,8 +1,9 @@
 //! `GET /projects/{project_id}/analytics/retention`
 
 use headcount_api::endpoint::*;
+use headcount_domain::Timezone;
 use headcount_domain::queries::{Listed, RetentionCohort, RetentionQuery};
-use headcount_domain::time::{CohortInterval, Timezone};
+use headcount_domain::time::CohortInterval;
 
 query_parameters! {
     /// The cohorts to return.

@@ -5,7 +5,7 @@ use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::filter::Filter;
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
-use headcount_domain::time::{Day, Timezone, Window};
+use headcount_domain::{Day, Timezone, Window};
 
 json_body! {
     /// What unique users are asked for.

@@ -10,7 +10,7 @@ use headcount_api::command::runtime::runtime;
 use headcount_api::command::settings::CommandSettings;
 use headcount_api::endpoint::*;
 use headcount_api::management;
-use headcount_domain::time::Day;
+use headcount_domain::Day;
 use serde_json::{Value, json};
 
 json_body! {

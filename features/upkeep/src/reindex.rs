@@ -11,8 +11,7 @@ use headcount_api::command::settings::CommandSettings;
 use headcount_api::open_files;
 use headcount_common::clock::{Clock as _, SystemClock};
 use headcount_control::{Actor, ActorKind, Author, Registry};
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::time::Timezone;
+use headcount_domain::{OrganizationId, Timezone};
 use serde::Serialize;
 
 /// The flags of `reindex`.

@@ -10,7 +10,7 @@ use actix_web::web::Bytes;
 use futures_util::stream;
 use headcount_actors::verify::{DamagedFile, DifferingCell, UnverifiedPartition, VerifiedProject, VerifyError, VerifyReport};
 use headcount_api::endpoint::*;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use serde::Deserialize;
 use tokio::sync::oneshot::{self, Receiver};
 

@@ -6,8 +6,7 @@ use std::io;
 use headcount_actors::Feature as _;
 use headcount_common::{DocumentItem as _, DocumentsError, checked_json, follow_made};
 use headcount_control::{Author, PlannedChange, RegistryError, Secret, TargetType, WebhookId};
-use headcount_domain::ids::ProjectId;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, ProjectId};
 
 use crate::held::HeldWebhook;
 use crate::progress::{DeliveryProgress, most_deliveries};

@@ -8,9 +8,7 @@ use headcount_api::forward::{forward, way};
 use headcount_api::management::{self, on_feature};
 use headcount_api::openapi::schemas;
 use headcount_control::{Secret, WebhookId};
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
-use headcount_domain::time::Timezone;
+use headcount_domain::{Position, ProjectId, Timezone};
 use utoipa::openapi::schema::Object;
 
 use crate::progress::{Delivery, DeliveryQuery, DeliveryStatus};

@@ -8,9 +8,7 @@ use std::sync::atomic::AtomicBool;
 use headcount_actors::{EngineParts, Feature as _, InstallFeature};
 use headcount_common::{ControlError, DocumentSet, NOT_HERE, PARTITIONS, SharedValues, partition_of};
 use headcount_control::{AuditAction, AuditTarget, Author, RegistryError, Secret, TargetType, WebhookId};
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::intake::event::Position;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId, Position, ProjectId};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 

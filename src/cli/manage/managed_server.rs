@@ -8,7 +8,7 @@ use headcount_api::command::managed_server::ManagedServer;
 use headcount_api::command::runtime::runtime;
 use headcount_api::command::{CommonFlags, Rights};
 use headcount_api::open_files;
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 use tokio::runtime::Runtime;
 
 use crate::cli::serve::shut_down;

@@ -9,10 +9,9 @@ use headcount_api::endpoint::*;
 use headcount_api::management;
 use headcount_api::openapi::schemas;
 use headcount_control::PrivacyRequestId;
-use headcount_domain::ids::ProjectId;
 use headcount_domain::names::UnknownName;
 use headcount_domain::queries::LifetimeFigures;
-use headcount_domain::time::{Instant, Timezone};
+use headcount_domain::{Instant, ProjectId, Timezone};
 use serde_json::{Value, json};
 use utoipa::openapi::schema::Object;
 

@@ -5,11 +5,9 @@ use std::io;
 
 use headcount_domain::facts::Moment;
 use headcount_domain::figures::{AttributedTo, ExplainedFigure, MoneyOutcome, Reason};
-use headcount_domain::ids::RecordKey;
-use headcount_domain::intake::event::Position;
 use headcount_domain::money::Amount;
 use headcount_domain::queries::{Dimension, EarlierTouches, EarlierTouchesQuery, EntityLevel, NamedTouch, TouchModel};
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, Position, RecordKey};
 
 use super::super::error::{Result, check};
 use super::super::events::{IDS_A_QUESTION, Scan};

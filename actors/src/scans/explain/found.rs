@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use headcount_domain::RecordKey;
 use headcount_domain::facts::Moment;
 use headcount_domain::figures::{ExplainPlace, Reason};
-use headcount_domain::ids::RecordKey;
 use headcount_domain::money::Amount;
 
 /// An event that was found.

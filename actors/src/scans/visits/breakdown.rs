@@ -3,9 +3,10 @@
 use std::io;
 
 use super::super::error::Result;
+use headcount_domain::Window;
 use headcount_domain::figures::{Breakdown, BreakdownQuestion, RankedRows};
 use headcount_domain::queries::Unconverted;
-use headcount_domain::time::{Buckets, Interval, Window};
+use headcount_domain::time::{Buckets, Interval};
 
 use super::super::events::Scan;
 use super::carried::Carried;

@@ -4,8 +4,8 @@
 use std::io;
 
 use super::super::error::Result;
+use headcount_domain::RecordKey;
 use headcount_domain::filter::Filter;
-use headcount_domain::ids::RecordKey;
 use headcount_domain::intake::fields::{BuiltIn, Decider, Entry, Field, Scalar};
 
 use super::super::events::Scan;

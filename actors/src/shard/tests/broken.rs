@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use headcount_common::{PARTITIONS, partition_of};
-use headcount_domain::fault::FaultKind;
+use headcount_domain::FaultKind;
 
 use super::*;
 use crate::faulty_store::ReadFault;

@@ -1,8 +1,8 @@
 //! Records that raise the floor of a project.
 
 use headcount_common::partition_of;
+use headcount_domain::Fault;
 use headcount_domain::acquisition::Acquisition;
-use headcount_domain::fault::Fault;
 use headcount_domain::floor::FloorMove;
 use headcount_domain::intake::event::Money;
 use headcount_domain::money::{Amount, Currency};

@@ -5,11 +5,9 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_common::{PARTITIONS, partition_of};
-use headcount_domain::ids::{KeyHasher, ProjectId};
-use headcount_domain::intake::event::Position;
-use headcount_domain::intake::event::{Details, Event, SentIds};
+use headcount_domain::intake::event::{Details, SentIds};
 use headcount_domain::queries::UniqueUsersQuery;
-use headcount_domain::time::{Day, Instant, Window};
+use headcount_domain::{Day, Event, Instant, KeyHasher, Position, ProjectId, Window};
 use headcount_storage::external_ids::{ExternalIdsOptions, Freeze};
 use headcount_storage::format::Incarnation;
 use headcount_storage::log::{AppendEntry, Log, LogOptions, ReadLog};

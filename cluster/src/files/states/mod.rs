@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use headcount_actors::{CopiedState, SavedState, state_version};
-use headcount_domain::intake::event::Position;
+use headcount_domain::Position;
 use headcount_storage::TableFile;
 use headcount_storage::files;
 use parking_lot::Mutex;

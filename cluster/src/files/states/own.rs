@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::files::Result;
 use headcount_actors::SavedState;
-use headcount_domain::intake::event::Position;
+use headcount_domain::Position;
 use headcount_storage::TableFile;
 use tokio::time::timeout;
 

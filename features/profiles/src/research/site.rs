@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use headcount_control::BuildError;
-use headcount_domain::time::Instant as Moment;
+use headcount_domain::Instant as Moment;
 use headcount_outbound::url::{Origin, Url};
 use headcount_outbound::{Method, Outbound, OutboundError, OutboundRequest, OutboundResponse, UrlError};
 use serde::{Deserialize, Serialize};

@@ -8,11 +8,10 @@ use headcount_api::endpoint::*;
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_domain::figures::{AttributedTo, ExplainQuestion, ExplainedFigure, Explanation};
 use headcount_domain::filter::Filter;
-use headcount_domain::intake::event::Position;
 use headcount_domain::intake::policy::Policy;
 use headcount_domain::names::NamedValues;
 use headcount_domain::queries::{Dimension, EntityLevel, TouchModel};
-use headcount_domain::time::Window;
+use headcount_domain::{Position, Window};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::cursor::ExplainCursor;

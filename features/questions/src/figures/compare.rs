@@ -1,8 +1,8 @@
 //! The window that figures are compared with.
 
 use headcount_api::endpoint::*;
+use headcount_domain::Window;
 use headcount_domain::figures::ComparedWindows;
-use headcount_domain::time::Window;
 use utoipa::openapi::schema::{
     AdditionalProperties, KnownFormat, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
 };

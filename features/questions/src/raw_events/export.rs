@@ -13,8 +13,8 @@ use headcount_api::client_end::while_client_waits;
 use headcount_api::endpoint::*;
 use headcount_archive::export::{ExportFormat, RowEncoder};
 use headcount_archive::row::{Currencies, Row};
-use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::versions::Depends;
+use headcount_domain::{Event, Position};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::parameters::{Conditions, SentDates};
