@@ -5,9 +5,8 @@ use std::fmt;
 
 use headcount_api::endpoint::{ApiError, Fields, json_body};
 use headcount_api::openapi::schemas;
-use headcount_api::respond::error::Result;
 use headcount_common::DocumentItem;
-use headcount_control::{AuditAction, PlannedChange, RegistryError, Secret, WebhookId, field_changes};
+use headcount_control::{AuditAction, PlannedChange, RegistryError, Result, Secret, WebhookId, field_changes};
 use headcount_domain::{Instant, OrganizationId, Position, ProjectId, named_values};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -56,7 +55,7 @@ impl SigningSecret {
     }
 
     /// Generates a number for a secret.
-    pub(crate) fn random() -> Result<Self, RegistryError> {
+    pub(crate) fn random() -> Result<Self> {
         Ok(Self::of(&Secret::random(SECRET_PREFIX)?))
     }
 
@@ -165,7 +164,7 @@ impl Webhook {
 }
 
 /// Checks the kinds of events of a webhook.
-pub(crate) fn check_events(events: Option<Vec<WebhookEvent>>) -> Result<Option<Vec<WebhookEvent>>, RegistryError> {
+pub(crate) fn check_events(events: Option<Vec<WebhookEvent>>) -> Result<Option<Vec<WebhookEvent>>> {
     match events {
         Some(events) if events.is_empty() => Err(RegistryError::invalid("events", "must name at least one event")),
         Some(_) => Ok(Some(vec![WebhookEvent::Notification])),
@@ -174,7 +173,7 @@ pub(crate) fn check_events(events: Option<Vec<WebhookEvent>>) -> Result<Option<V
 }
 
 /// Checks a URL as far as possible without a connection. `check` knows the allowed hosts.
-pub(crate) fn check_url(url: &str, check: impl FnOnce(&str) -> Result<String, String>) -> Result<String, RegistryError> {
+pub(crate) fn check_url(url: &str, check: impl FnOnce(&str) -> Result<String, String>) -> Result<String> {
     if url.len() > MAX_URL_BYTES {
         return Err(RegistryError::invalid("url", format!("must have at most {MAX_URL_BYTES} bytes")));
     }
@@ -190,13 +189,13 @@ pub(crate) fn webhook_status() -> Object {
     schemas::named::<WebhookStatus>("`active`: it sends; `paused`: it waits, and later sends what came meanwhile.")
 }
 
-pub(crate) fn optional_events(fields: &Fields<'_>, name: &str) -> Result<Option<Vec<WebhookEvent>>> {
+pub(crate) fn optional_events(fields: &Fields<'_>, name: &str) -> Result<Option<Vec<WebhookEvent>>, ApiError> {
     let Some(names) = fields.optional::<Vec<String>>(name, "a list of strings")? else { return Ok(None) };
     let parse = |text: &String| text.parse().map_err(|error| ApiError::parameter(name, format!("{text:?} {error}")));
     names.iter().map(parse).collect::<Result<_, _>>().map(Some)
 }
 
-pub(crate) fn optional_status(fields: &Fields<'_>, name: &str) -> Result<Option<WebhookStatus>> {
+pub(crate) fn optional_status(fields: &Fields<'_>, name: &str) -> Result<Option<WebhookStatus>, ApiError> {
     let Some(text) = fields.optional::<String>(name, "a string")? else { return Ok(None) };
     text.parse().map(Some).map_err(|error| ApiError::parameter(name, format!("{text:?} {error}")))
 }
