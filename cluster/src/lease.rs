@@ -327,7 +327,8 @@ pub struct Lease {
     leases: Leases,
     key: String,
     record: Record,
-    epoch: u64,
+    /// The epoch, which is greater than the epochs of all former holders.
+    pub epoch: u64,
     revision: u64,
     until: Duration,
     /// Whether the outcomes of all changes are known.
@@ -335,11 +336,6 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Returns the epoch, which is greater than the epochs of all former holders.
-    pub fn epoch(&self) -> u64 {
-        self.epoch
-    }
-
     /// Returns a number that changes with each [`Leases::resume`]; 0 before the first one.
     pub fn resumed(&self) -> u64 {
         self.record.resumed.unwrap_or(0)

@@ -339,7 +339,7 @@ impl Cache {
 
 /// Returns a limiter: the former one, unless the limit changed.
 fn limiter(former: Option<Arc<Limiter>>, limit: RateLimit) -> Arc<Limiter> {
-    former.filter(|limiter| limiter.limit() == limit).unwrap_or_else(|| Arc::new(Limiter::new(limit)))
+    former.filter(|limiter| limiter.limit == limit).unwrap_or_else(|| Arc::new(Limiter::new(limit)))
 }
 
 /// All contents of a cache, sorted for comparison.
@@ -351,7 +351,7 @@ pub(super) type Listing =
 impl Cache {
     pub(super) fn listing(&self) -> Listing {
         let mut credentials: Vec<_> = self.credentials.iter().map(|e| (*e.key(), e.value().clone())).collect();
-        let limited = |key: &PublicKey| key.limiter.as_ref().map(|limiter| limiter.limit());
+        let limited = |key: &PublicKey| key.limiter.as_ref().map(|limiter| limiter.limit);
         let mut by_key: Vec<_> =
             self.by_key.iter().map(|e| (e.key().to_string(), ProjectConfig::clone(&e.project), limited(e.value()))).collect();
         let mut by_project: Vec<_> = self.by_project.iter().map(|e| (*e.key(), ProjectConfig::clone(e.value()))).collect();

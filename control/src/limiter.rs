@@ -18,7 +18,8 @@ const NS_PER_SECOND: u64 = 1_000_000_000;
 /// A token bucket. All times passed to it count from the same arbitrary origin; it starts full.
 #[derive(Debug)]
 pub struct Limiter {
-    limit: RateLimit,
+    /// The limit that the bucket enforces.
+    pub limit: RateLimit,
     /// The time to refill one token.
     token_ns: u64,
     /// The time to refill an empty bucket.
@@ -55,11 +56,6 @@ impl Limiter {
         let token_ns = NS_PER_SECOND.div_ceil(u64::from(limit.per_second.max(1)));
         let capacity_ns = token_ns.saturating_mul(u64::from(limit.burst().max(1)));
         Self { limit, token_ns, capacity_ns, full_at_ns: AtomicU64::new(0) }
-    }
-
-    /// Returns the limit that the bucket enforces.
-    pub fn limit(&self) -> RateLimit {
-        self.limit
     }
 
     /// Takes one token per event if at least one token is available.
@@ -191,7 +187,7 @@ mod tests {
             let now = Duration::from_secs(u64::from(u32::MAX));
             limiter.take(now, usize::MAX).unwrap();
             assert!(limiter.take(now, 1).unwrap_err().retry_after_seconds > 5_000);
-            assert_eq!(limiter.standing(Duration::MAX).remaining, u64::from(limiter.limit().burst()));
+            assert_eq!(limiter.standing(Duration::MAX).remaining, u64::from(limiter.limit.burst()));
         }
     }
 

@@ -7,7 +7,8 @@ use tokio::runtime::{Handle, Runtime};
 /// A [`threaded_runtime`] that does not wait for its tasks on drop, since the drop may happen in a
 /// task of another runtime.
 pub(crate) struct ThreadedRuntime {
-    handle: Handle,
+    /// The handle that spawns tasks.
+    pub(crate) handle: Handle,
     runtime: Option<Runtime>,
 }
 
@@ -16,11 +17,6 @@ impl ThreadedRuntime {
     pub(crate) fn start() -> Result<Self, Failure> {
         let runtime = threaded_runtime()?;
         Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
-    }
-
-    /// The handle that spawns tasks.
-    pub(crate) fn handle(&self) -> &Handle {
-        &self.handle
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn replace_base(
     let organization = sources.registry.policy(project).map(|config| config.policy.organization);
     let is_beginning = || organization.is_some_and(|organization| erasures.is_beginning(organization));
     let has_erased = || is_beginning() || erasures.is_stale(project) || erasures.begins(project) != begins;
-    let (is_first, first_bases) = (archive.manifest().base().is_none(), sources.sealed.first_bases());
+    let (is_first, first_bases) = (archive.manifest().base().is_none(), &sources.sealed.first_bases);
     // Checked first, since the base could not be listed.
     if !sources.files.may_have_bases()
         || has_erased()

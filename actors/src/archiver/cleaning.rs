@@ -51,7 +51,7 @@ impl Cleaning {
         }
         let (partition, files) = (partition_of(self.project), &sources.files);
         // Publishes after each turn, since uploading all files at once would take long.
-        files.publish(partition, sources.sealed.root(), &|| sources.is_stopping()).map_err(unpublished)?;
+        files.publish(partition, &sources.sealed.root, &|| sources.is_stopping()).map_err(unpublished)?;
         if !self.is_rewritten {
             return Ok(false);
         }

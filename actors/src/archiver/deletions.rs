@@ -179,16 +179,16 @@ impl Deletions {
 /// Removes the project's folder, then its line in the catalog. This order matters, since replacing
 /// the catalog takes space.
 fn remove_archive(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
-    Archive::remove(sources.sealed.root(), project).map_err(fault::of_archive)?;
+    Archive::remove(&sources.sealed.root, project).map_err(fault::of_archive)?;
     sources.done("archive of a deleted project removed");
     let catalog = sources.sealed.catalog();
     let without = catalog.without(project);
     if without != *catalog {
-        without.write(sources.sealed.root()).map_err(fault::of_archive)?;
+        without.write(&sources.sealed.root).map_err(fault::of_archive)?;
         sources.sealed.publish(without);
     }
     sources.sealed.set_damaged(project, BTreeSet::new());
-    let (partition, root) = (partition_of(project), sources.sealed.root());
+    let (partition, root) = (partition_of(project), &sources.sealed.root);
     let published = sources.files.publish(partition, root, &|| sources.is_stopping());
     match published.and_then(|()| sources.files.remove(partition, project)) {
         Ok(()) => Ok(true),

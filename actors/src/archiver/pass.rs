@@ -325,7 +325,7 @@ impl<'s> SealingPass<'s> {
                 Ok(None)
             }),
             None => {
-                let (root, source) = (self.sources.sealed.root(), self.sources.sealed.source());
+                let (root, source) = (&self.sources.sealed.root, self.sources.sealed.source());
                 let opened = Archive::open(root, project).map(|archive| archive.with_source(source));
                 match self.sources.sealed.note(project, MANIFEST_NAME, opened) {
                     Err(error) if error.is_damage() => Ok(None),

@@ -132,7 +132,7 @@ impl Retention {
             Ok(progress) => {
                 self.unchecked.pop();
                 if progress == RemovalProgress::Waits {
-                    self.waits_long |= sources.sealed.first_bases().are_held();
+                    self.waits_long |= sources.sealed.first_bases.are_held();
                     self.waiting.push(project);
                 }
             }

@@ -73,7 +73,8 @@ pub(crate) struct Archiver {
     asked: Arc<AtomicUsize>,
     stop: Arc<AtomicBool>,
     files: Arc<dyn SharedArchive>,
-    figures: Arc<ArchiveFigures>,
+    /// The figures.
+    pub(crate) figures: Arc<ArchiveFigures>,
     /// The archives of owned partitions.
     held: Mutex<BTreeMap<u16, AdoptedArchive>>,
 }
@@ -172,11 +173,6 @@ impl Archiver {
         let answer = requests.and_then(|requests| requests.send(request(reply)).ok()).and_then(|()| answer.recv().ok());
         self.asked.fetch_sub(1, Ordering::Relaxed);
         answer
-    }
-
-    /// The figures.
-    pub(crate) fn figures(&self) -> &ArchiveFigures {
-        &self.figures
     }
 
     /// Ends the thread soon. The file that it is writing is removed, and written again after the

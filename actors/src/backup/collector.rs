@@ -70,7 +70,7 @@ impl<'a> Collector<'a> {
     /// Returns the path at which the file `name` is read, after creating its directory.
     fn place(&mut self, name: &str) -> Result<PathBuf, BackupFailure> {
         let Some(staging) = self.staging else { return Ok(self.data_dir.join(name)) };
-        let path = staging.dir().join(name);
+        let path = staging.dir.join(name);
         if let Some(parent) = path.parent()
             && self.dirs.insert(parent.to_owned())
         {
@@ -177,7 +177,7 @@ impl<'a> Collector<'a> {
             // A file of the list was merged.
             self.files.truncate(before);
             if let Some(staging) = self.staging {
-                let staged = staging.dir().join(folder);
+                let staged = staging.dir.join(folder);
                 remove_dir_all(&staged).map_err(BackupFailure::io("remove", &staged))?;
                 self.dirs.retain(|dir| !dir.starts_with(&staged));
             }
@@ -192,7 +192,7 @@ impl<'a> Collector<'a> {
             return Ok(true);
         }
         // Reads the list that was taken, since the original may have been replaced.
-        let taken = self.staging.map_or(self.data_dir, Staging::dir).join(folder);
+        let taken = self.staging.map_or(self.data_dir, |staging| &staging.dir).join(folder);
         let manifest = Manifest::read(&taken, project)?;
         let base = manifest.iter().filter_map(Manifest::base).map(|base| (base.name(), base.bytes, &base.sha256));
         let files = manifest.iter().flat_map(Manifest::files).map(|file| (file.name.to_string(), file.bytes, &file.sha256));

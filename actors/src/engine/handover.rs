@@ -110,7 +110,7 @@ impl Engine {
         let source = self.inner.archiver.files().source(partition);
         let source = source.map(|source| Arc::new(LivingFiles::new(source, &self.inner.deleted)) as Arc<dyn FileSource>);
         let archive = Arc::new(archive.with_source(source));
-        archive.first_bases().hold(HELD_AT_FIRST);
+        archive.first_bases.hold(HELD_AT_FIRST);
         self.inner.archives.adopt(partition, Arc::clone(&archive));
         self.inner.archiver.release(partition);
         self.inner.archiver.adopt(partition, archive);

@@ -81,7 +81,7 @@ impl Engine {
                 ControlFlow::Break(())
             }
         };
-        log.reader().read(|_| Some(after), visit).map_err(fault::of_log)?;
+        log.reader.read(|_| Some(after), visit).map_err(fault::of_log)?;
         undecoded.map(|()| marks)
     }
 }

@@ -53,7 +53,7 @@ pub fn search_erased(config: &EngineConfig, texts: &[String], stop: &AtomicBool)
     let is_stopped = || stop.load(Ordering::Relaxed);
     let deleted = std::sync::Arc::new(DeletedProjects::new(registry.deletions()));
     let sealed = SealedEvents::open(&dir.join("archive"), deleted).map_err(fault::of_archive)?;
-    search_archive(sealed.root(), &sealed.catalog(), &needles, &mut found, &is_stopped)?;
+    search_archive(&sealed.root, &sealed.catalog(), &needles, &mut found, &is_stopped)?;
     {
         let options = LogOptions { prepare_ahead: false, ..config.log.clone() };
         let (log, _) = Log::open(dir.join("log"), options).map_err(fault::of_log)?;

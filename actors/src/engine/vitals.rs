@@ -70,7 +70,7 @@ impl Engine {
     #[must_use]
     pub fn vitals(&self) -> Vitals {
         let progress = &self.inner.admission.checkpoints;
-        let archive = self.inner.archiver.figures();
+        let archive = &self.inner.archiver.figures;
         Vitals {
             checkpoints_failing: progress.failing(),
             partitions_refusing: progress.full(),
@@ -84,7 +84,7 @@ impl Engine {
             clock_ahead: self.clock_ahead().unwrap_or_default(),
             floors_held: self.held_floors(),
             seal_lag: Duration::from_millis(archive.lag_ms.load(Ordering::Relaxed)),
-            scan_spilled_bytes: self.scans.scratch().written(),
+            scan_spilled_bytes: self.scans.scratch.written(),
             views: self.scans.view_figures(),
             projects_at_quota: self.inner.quotas.count(),
             quota_refusals: self.inner.quotas.refusals(),

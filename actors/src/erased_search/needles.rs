@@ -24,7 +24,8 @@ pub(crate) struct Needles {
     texts: Option<AhoCorasick>,
     /// The number of the text of each pattern, from 1 on.
     numbers: Vec<usize>,
-    longest: usize,
+    /// The length of the longest text.
+    pub(super) longest: usize,
 }
 
 /// The last positions of the erased events of a key that all projects of an organization share.
@@ -97,11 +98,6 @@ impl Needles {
     /// The number of erased ids and addresses.
     pub(crate) fn ids(&self) -> usize {
         self.users.len() + self.others.len() + self.emails.len()
-    }
-
-    /// The length of the longest text.
-    pub(super) fn longest(&self) -> usize {
-        self.longest
     }
 
     /// Returns a description if an event belongs to an erased identity, or names one.

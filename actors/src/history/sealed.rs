@@ -29,7 +29,8 @@ const EVENT_BYTES: usize = 200;
 /// The archive of all projects. Its readers and the sealing thread share it.
 #[derive(Debug)]
 pub(crate) struct SealedEvents {
-    root: PathBuf,
+    /// The directory of the archive.
+    pub(crate) root: PathBuf,
     shared: Mutex<Shared>,
     /// The files that were found damaged, and not intact since.
     damaged: Mutex<BTreeSet<(ProjectId, String)>>,
@@ -37,7 +38,8 @@ pub(crate) struct SealedEvents {
     /// Read-locked by replays: the bases and all events after them must not change from the start
     /// of a replay on.
     bases: Arc<RwLock<()>>,
-    first_bases: FirstBases,
+    /// Whether projects may get their first bases.
+    pub(crate) first_bases: FirstBases,
     /// The source of files that are not in `root`.
     source: Source,
 }
@@ -93,11 +95,6 @@ impl SealedEvents {
         self.source.clone()
     }
 
-    /// The directory of the archive.
-    pub(crate) fn root(&self) -> &Path {
-        &self.root
-    }
-
     /// Whether a project is being deleted.
     pub(crate) fn is_deleted(&self, project: ProjectId) -> bool {
         self.deleted.contains(project)
@@ -113,11 +110,6 @@ impl SealedEvents {
     /// if a replay needs them unchanged.
     pub(crate) fn change_bases(&self) -> Option<RwLockWriteGuard<'_, ()>> {
         self.bases.try_write()
-    }
-
-    /// Whether projects may get their first bases.
-    pub(crate) fn first_bases(&self) -> &FirstBases {
-        &self.first_bases
     }
 
     /// The current catalog.

@@ -127,7 +127,7 @@ impl Fold {
             deleted: &sources.deleted,
             record_bytes: sources.record_bytes,
         };
-        let computed = Recomputation::of(&[self.partition()], replay, &scratch.dir().join("0"))?;
+        let computed = Recomputation::of(&[self.partition()], replay, &scratch.dir.join("0"))?;
         let mut computed = Computed { fold: self, history, computed };
         computed.check()?;
         let until = computed.catch_up(until)?;

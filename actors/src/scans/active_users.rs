@@ -17,7 +17,7 @@ const BLOCK_DAYS: usize = u64::BITS as usize;
 pub(super) struct ActiveUsers {
     window: Window,
     /// The last event that is counted.
-    until: Position,
+    pub(super) until: Position,
     /// The user of each linked id.
     links: KeyMap<RecordKey>,
     /// The days of each identity, in blocks of [`BLOCK_DAYS`] from the start of the window.
@@ -42,11 +42,6 @@ impl ActiveUsers {
         let blocks = (0..window.len().div_ceil(BLOCK_DAYS)).map(|_| KeyMap::default()).collect();
         let unresolved = (!sees_all_links).then(HashSet::default);
         Self { window, until: 0, links: KeyMap::default(), blocks, by_day: vec![0; window.len()], total: 0, unresolved }
-    }
-
-    /// The position of the last event that was seen.
-    pub(super) fn until(&self) -> Position {
-        self.until
     }
 
     /// Records that all events up to a position were seen.

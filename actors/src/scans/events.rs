@@ -235,7 +235,7 @@ impl Scan<'_> {
             self.check_goes_on()?;
             read(&self.group(*columns))
         };
-        self.scans.turns.helpers().read_in_order(columns, &read, &mut |part| Ok(tally.group(part)?))
+        self.scans.turns.helpers.read_in_order(columns, &read, &mut |part| Ok(tally.group(part)?))
     }
 
     /// A row group, with the events of it that were set aside.

@@ -26,7 +26,8 @@ pub(super) type VisitGroup<'v> = dyn FnMut(&[u8], GroupFigures) -> Result<()> + 
 /// end.
 pub(super) struct GroupTable {
     groups: HashMap<Box<[u8]>, GroupFigures, RandomState>,
-    bytes: usize,
+    /// The bytes in memory.
+    pub(super) bytes: usize,
     /// Maximum number of bytes in memory.
     most: usize,
     spilled: RecordSorter,
@@ -53,11 +54,6 @@ impl GroupTable {
         self.bytes += bytes;
         self.groups.insert(key.into(), group);
         Ok(())
-    }
-
-    /// The bytes in memory.
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
     }
 
     /// Returns the first `limit` groups, or `None` if some groups are on disk, so that only

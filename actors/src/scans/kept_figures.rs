@@ -29,7 +29,7 @@ impl KeptFigures {
     pub(super) fn weight(&self) -> usize {
         match self {
             Self::None => 0,
-            Self::Groups(groups) => groups.table.bytes(),
+            Self::Groups(groups) => groups.table.bytes,
             Self::Users(users) => users.bytes(),
         }
     }
@@ -39,7 +39,7 @@ impl KeptFigures {
         match self {
             Self::None => 0,
             Self::Groups(groups) => groups.until,
-            Self::Users(users) => users.until(),
+            Self::Users(users) => users.until,
         }
     }
 }

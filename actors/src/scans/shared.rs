@@ -41,7 +41,8 @@ pub struct Scans {
     /// else wait for each other's turns.
     pub(super) node_turns: NodeScans,
     pub(super) exports: Gate,
-    pub(super) scratch: SpillDir,
+    /// Where temporary files of scans are.
+    pub(crate) scratch: SpillDir,
     pub(super) views: Arc<Views>,
     /// The memory of each table and sort of a scan, in bytes.
     pub(super) sort_bytes: usize,
@@ -90,11 +91,6 @@ impl Scans {
             max_active: settings.max_active,
             questions,
         }
-    }
-
-    /// Where temporary files of scans are.
-    pub(crate) fn scratch(&self) -> &SpillDir {
-        &self.scratch
     }
 
     /// Returns the figures about kept answers.

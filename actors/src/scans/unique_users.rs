@@ -42,7 +42,7 @@ pub(super) fn unique_users(
         KeptFigures::Users(users) => users,
         KeptFigures::None | KeptFigures::Groups(_) => Box::new(ActiveUsers::new(window, scan.meets_all_links())),
     };
-    let after = users.until();
+    let after = users.until;
     let mut tally = UsersTally { scan, window, predicate, sort_bytes, room, users, on_disk: None };
     let read = |group: &SealedGroup<'_>| ReadUsers::of(scan, window, predicate, group);
     let outcome = scan.tally(after, None, &read, &mut tally);

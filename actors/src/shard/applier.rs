@@ -42,7 +42,7 @@ impl Applier {
         (event, keys): (&Event, SentKeys),
         position: Position,
     ) -> Result<Option<Outcome>, Fault> {
-        if self.dead.contains(partition.number(), position) {
+        if self.dead.contains(partition.number, position) {
             partition.skip(position);
             return Ok(Some(Outcome::at(position)));
         }
@@ -56,8 +56,8 @@ impl Applier {
         match applied {
             Ok(outcome) => outcome.map(Some),
             Err(_) => {
-                tracing::error!(partition = partition.number(), position, "an event made its shard panic");
-                self.strike((partition.number(), position), event)?;
+                tracing::error!(partition = partition.number, position, "an event made its shard panic");
+                self.strike((partition.number, position), event)?;
                 Ok(None)
             }
         }

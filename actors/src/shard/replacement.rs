@@ -29,7 +29,7 @@ impl Shard {
     /// checkpoint that will have it.
     pub(crate) fn save_soon(&mut self, project: ProjectId) -> Result<u64, Fault> {
         self.want_checkpoints();
-        self.read(project, |partition| Ok(partition.serial + u64::from(partition.unsaved_from().is_some())))
+        self.read(project, |partition| Ok(partition.serial + u64::from(partition.unsaved_from.is_some())))
     }
 
     /// Whether a checkpoint of a project's partition is durable.

@@ -152,5 +152,5 @@ impl Shard {
 }
 
 fn wanted(partitions: &Partitions) -> Vec<Wanted> {
-    partitions.iter().map(|(number, partition)| Wanted::partition(*number, partition.applied())).collect()
+    partitions.iter().map(|(number, partition)| Wanted::partition(*number, partition.applied)).collect()
 }

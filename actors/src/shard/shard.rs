@@ -61,7 +61,8 @@ pub(crate) struct Shard {
     /// Exists while checkpoints are urgent.
     hurry: Option<Hurry>,
     requests: FairQueue<Option<OrganizationId>, Box<dyn ShardRequest>>,
-    pub(super) replayed: u64,
+    /// The number of events replayed from the log.
+    pub(crate) replayed: u64,
 }
 
 impl Shard {
@@ -92,11 +93,6 @@ impl Shard {
     /// The last position that each partition reflects.
     pub(crate) fn reflected(&self) -> impl Iterator<Item = (u16, Position)> {
         self.pipeline.partitions.iter().map(|(number, partition)| (*number, partition.reflected()))
-    }
-
-    /// The number of events replayed from the log.
-    pub(crate) fn replayed(&self) -> u64 {
-        self.replayed
     }
 
     /// Calls `wake` when a rebuild has events to apply. It must cause a call of [`Shard::advance`].
@@ -353,7 +349,7 @@ impl Shard {
     fn note_urgency(&mut self) {
         self.round_is_awaited &= self.wants_checkpoints || !self.checkpoints.checkpointer.is_idle();
         let is_held = self.pipeline.partitions.values().any(|partition| partition.replacement.is_some());
-        self.hurry = match self.round_is_awaited || is_held || self.evictor.is_pressing() {
+        self.hurry = match self.round_is_awaited || is_held || self.evictor.is_pressing {
             true => self.hurry.take().or_else(|| Some(self.checkpoints.writer.hurry())),
             false => None,
         };
@@ -366,7 +362,7 @@ impl Shard {
 
     /// Whether a checkpoint should begin early, for lack of memory.
     pub(crate) fn checkpoint_due(&self) -> bool {
-        self.wants_checkpoints || self.evictor.checkpoint_due()
+        self.wants_checkpoints || self.evictor.checkpoint_due
     }
 
     /// Requests checkpoints of everything soon.

@@ -47,7 +47,7 @@ pub(super) fn check_archive(
 
 /// The damaged files of a project, with their paths in its folder.
 fn damaged_files(sealed: &SealedEvents, project: ProjectId) -> Result<Vec<(String, Damage)>, Fault> {
-    let open = || Archive::existing(sealed.root(), project).map(|archive| archive.with_source(sealed.source()));
+    let open = || Archive::existing(&sealed.root, project).map(|archive| archive.with_source(sealed.source()));
     loop {
         let archive = match open() {
             Ok(archive) => archive,

@@ -252,7 +252,7 @@ impl VerifyRun<'_, '_> {
         let deleted = &sources.deleted;
         let replay =
             Replay { history, hasher: &sources.hasher, dead: &sources.dead, deleted, record_bytes: sources.record_bytes };
-        let dir = scratch.dir().join(numbers.first().map_or_else(String::new, u16::to_string));
+        let dir = scratch.dir.join(numbers.first().map_or_else(String::new, u16::to_string));
         let recomputation = Recomputation::of(&numbers, replay, &dir);
         self.check_stop()?;
         let mut recomputation = match recomputation {

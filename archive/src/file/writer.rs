@@ -121,7 +121,7 @@ impl FileWriter {
         let first = self.positions.map_or(row.position, |(first, _)| first);
         self.positions = Some((first, row.position));
         self.days = (self.days.0.min(row.event.day), self.days.1.max(row.event.day));
-        let is_full = self.buffers.rows() >= ROW_GROUP_ROWS || self.buffers.bytes() >= self.options.row_group_bytes;
+        let is_full = self.buffers.rows() >= ROW_GROUP_ROWS || self.buffers.bytes >= self.options.row_group_bytes;
         if is_full { self.end_row_group() } else { Ok(()) }
     }
 

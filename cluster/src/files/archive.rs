@@ -43,8 +43,9 @@ pub struct SharedFiles {
     runtime: Handle,
     connection: Connection,
     bucket: Bucket,
-    pointers: Pointers,
-    states: SharedStates,
+    pub(super) pointers: Pointers,
+    /// The published saved states of the partitions.
+    pub(crate) states: SharedStates,
     /// How long the log keeps events after they are in the bucket.
     log_kept: Duration,
     /// The archives by partition. Each is locked during its publication.
@@ -185,15 +186,6 @@ impl SharedFiles {
             Some(list) => timeout(READABLE_WITHIN, bucket.get(&list.name)).await.is_ok_and(|read| read.is_ok()),
             None => true,
         }
-    }
-
-    /// The published saved states of the partitions.
-    pub(crate) fn states(&self) -> &SharedStates {
-        &self.states
-    }
-
-    pub(super) fn pointers(&self) -> &Pointers {
-        &self.pointers
     }
 
     pub(super) fn of(&self, partition: u16) -> Option<Arc<Mutex<PartitionFiles>>> {

@@ -51,7 +51,7 @@ impl SharedFiles {
             .collect();
         if !self.is_named(partition, is_stopping).await? {
             let reason = "the brokers name another list of the archive than was published, or none".to_owned();
-            damaged.push(DamagedObject { address: self.pointers().address_of(partition), reason });
+            damaged.push(DamagedObject { address: self.pointers.address_of(partition), reason });
         }
         Ok(damaged)
     }
@@ -62,7 +62,7 @@ impl SharedFiles {
             if look > 0 {
                 tokio::time::sleep(PAUSE).await;
             }
-            let named = self.pointers().named(partition).await?;
+            let named = self.pointers.named(partition).await?;
             // Read after asking the brokers: the next attempt sees a publication in between.
             let (_, _, list) = self.published_objects(partition, is_stopping)?;
             if named == list {

@@ -45,7 +45,8 @@ pub struct StreamCommit<T> {
     tasks: Mutex<HashMap<u16, CommitTask>>,
     /// The number of messages sent again for partitions that were released.
     earlier_retries: AtomicU64,
-    audit: AuditTiming,
+    /// The times of audits.
+    pub(crate) audit: AuditTiming,
 }
 
 /// The task of a partition.
@@ -99,11 +100,6 @@ impl<T: Send + 'static> StreamCommit<T> {
     #[must_use]
     pub fn audited(self, audit: AuditTiming) -> Self {
         Self { audit, ..self }
-    }
-
-    /// The times of audits.
-    pub(crate) fn audit(&self) -> AuditTiming {
-        self.audit
     }
 
     /// Records the submissions of a partition from now on. The partition must be new to it. Does

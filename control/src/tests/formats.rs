@@ -137,5 +137,5 @@ fn a_control_log_is_opened_and_continued() {
     drop(registry);
     let registry = open(dir.path()).unwrap();
     assert_eq!(everything(&registry), before);
-    assert_eq!(registry.public_key(&key).unwrap().limiter.unwrap().limit(), RateLimit { per_second: 3, burst: None });
+    assert_eq!(registry.public_key(&key).unwrap().limiter.unwrap().limit, RateLimit { per_second: 3, burst: None });
 }

@@ -64,7 +64,8 @@ pub struct Buckets {
     /// For each day of the window, the number of its first bucket, and its first instant if buckets
     /// are hours.
     days: Vec<(usize, Instant)>,
-    count: usize,
+    /// The number of buckets.
+    pub count: usize,
 }
 
 impl Interval {
@@ -124,11 +125,6 @@ impl Buckets {
             days.push((count - 1, Instant(0)));
         }
         Self { window, timezone, interval, days, count }
-    }
-
-    /// The number of buckets.
-    pub fn count(&self) -> usize {
-        self.count
     }
 
     /// Returns the number of the bucket of an instant on `day`; `None` outside of the window.
@@ -210,7 +206,7 @@ mod tests {
             ("2011-12-30", "Pacific/Apia", 0),
         ] {
             let hourly = buckets(Interval::Hour, date, date, zone);
-            assert_eq!((hourly.count(), hourly.list().len()), (hours, hours), "{date} {zone}");
+            assert_eq!((hourly.count, hourly.list().len()), (hours, hours), "{date} {zone}");
             let zone = Timezone::parse(zone).unwrap();
             for (number, bucket) in hourly.list().iter().enumerate() {
                 let BucketStart::Instant(at) = bucket.start else { panic!("an hour") };

@@ -48,7 +48,7 @@ const COMPACT_AT: usize = 4096;
 /// The figures and days that one event touched.
 #[derive(Debug, Default)]
 pub struct Touched {
-    days: Vec<(FigureKind, Day)>,
+    pub(super) days: Vec<(FigureKind, Day)>,
     /// The figures that are touched on all days.
     whole: [bool; FigureKind::COUNT],
 }
@@ -74,10 +74,6 @@ impl Touched {
     /// Removes the days before `first`.
     pub(crate) fn retain_from(&mut self, first: Day) {
         self.days.retain(|(_, day)| *day >= first);
-    }
-
-    pub(super) fn days(&self) -> &[(FigureKind, Day)] {
-        &self.days
     }
 
     pub(super) fn whole(&self) -> impl Iterator<Item = FigureKind> {

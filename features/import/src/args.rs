@@ -192,7 +192,7 @@ impl ImportArgs {
         // A server recognizes a repeated event only by its `external_id`.
         let until = if to_server { u64::MAX } else { journal.map_or(0, Journal::sent_until) };
         let prefix = (until > from.offset).then(|| match journal {
-            Some(journal) => Ok(journal.prefix().to_owned()),
+            Some(journal) => Ok(journal.prefix.to_owned()),
             None => self.prefix(project),
         });
         let tags = prefix.transpose()?.map(|prefix| Tags { prefix, until });

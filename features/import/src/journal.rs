@@ -95,7 +95,8 @@ pub(crate) enum JournalError {
 pub(crate) struct Journal {
     path: PathBuf,
     import: Line,
-    prefix: String,
+    /// The prefix of the `external_id`s that this import assigns.
+    pub(crate) prefix: String,
     number: u64,
     reached: Reached,
     /// The parts that the file lacks.
@@ -198,11 +199,6 @@ impl Journal {
             }
             _ => Err(JournalError::Damaged { path }),
         }
-    }
-
-    /// The prefix of the `external_id`s that this import assigns.
-    pub(crate) fn prefix(&self) -> &str {
-        &self.prefix
     }
 
     /// Returns the place up to which everything was read.
@@ -413,10 +409,10 @@ mod tests {
         first.sending(place(50)).unwrap();
         first.read(Place::START, place(50));
         first.sending(place(100)).unwrap();
-        let prefix = first.prefix().to_owned();
+        let prefix = first.prefix.to_owned();
         drop(first);
         let later = journal(dir.path());
-        assert_eq!((later.progress().unwrap(), later.sent_until(), later.prefix()), (place(50), 100, &*prefix));
+        assert_eq!((later.progress().unwrap(), later.sent_until(), &*later.prefix), (place(50), 100, &*prefix));
         assert!(!later.seen().reaches_beyond(0));
     }
 

@@ -93,7 +93,7 @@ impl LineSource for ParquetRows {
         let Some(row) = self.file.next() else { return Ok(false) };
         self.encoder.push(&row.map_err(io::Error::other)?).map_err(io::Error::other)?;
         out.extend(self.encoder.take(1).unwrap_or_default());
-        self.progress.read_bytes.store(self.file.read_bytes(), Ordering::Relaxed);
+        self.progress.read_bytes.store(self.file.read_bytes, Ordering::Relaxed);
         Ok(true)
     }
 }

@@ -286,7 +286,7 @@ pub fn run(settings: &dyn CommandSettings, args: &BackupArgs) -> Result<ExitCode
     } else {
         BackupSnapshot::of_directory(settings.data_dir(), SystemClock.now())?.write(&mut folder)?
     };
-    let summary = BackupSummary::of(args.dir.clone(), &manifest, is_incremental.then(|| folder.linked_bytes()));
+    let summary = BackupSummary::of(args.dir.clone(), &manifest, is_incremental.then_some(folder.linked_bytes));
     print(args.json, &summary, || summary.describe("backed up to"))?;
     Ok(ExitCode::SUCCESS)
 }

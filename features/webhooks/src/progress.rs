@@ -134,7 +134,7 @@ impl DeliveryProgress {
             attempts: 0,
             last_status: None,
             last_error: None,
-            created_at: notification.received(),
+            created_at: notification.received,
             delivered_at: None,
             tried_since: now,
             next_at: now,

@@ -33,7 +33,7 @@ pub(crate) fn delivery_id(webhook: &WebhookId, position: Position) -> String {
 pub(crate) struct Notification {
     shown: LiveNotification,
     /// The time when it was received.
-    received: Instant,
+    pub(crate) received: Instant,
 }
 
 #[derive(Serialize)]
@@ -75,10 +75,6 @@ impl Notification {
 
     pub(crate) fn event_id(&self) -> &str {
         &self.shown.event_id
-    }
-
-    pub(crate) fn received(&self) -> Instant {
-        self.received
     }
 
     /// Returns the body for a webhook. It depends only on the event, so that each try has the same

@@ -86,7 +86,7 @@ impl Table {
     /// read.
     pub(super) fn open(space: &TableSpace, id: u64) -> Result<Self> {
         let file = space.file(id);
-        let damaged = |what: &str| TableError::damaged(format!("{what} of {}", file.name()));
+        let damaged = |what: &str| TableError::damaged(format!("{what} of {}", &file.name));
         let len = match file.len() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(damaged("the file")),
             len => len.map_err(TableError::io("open a table"))?,
@@ -117,7 +117,7 @@ impl Table {
 
     /// The name of its file.
     pub(super) fn name(&self) -> &str {
-        self.file.name()
+        &self.file.name
     }
 
     /// The number of keys, including deleted ones.
@@ -169,7 +169,7 @@ impl Table {
 
     /// Reads the pairs of a block and checks them.
     fn read_block<'b>(&self, number: usize, buffers: &'b mut BlockBuffers) -> Result<&'b [u8]> {
-        let handle = self.index.handles().get(number).ok_or_else(|| self.damaged_block(number))?;
+        let handle = self.index.handles.get(number).ok_or_else(|| self.damaged_block(number))?;
         let BlockBuffers { stored, raw, of } = buffers;
         let this = Some((self.serial, number));
         let is_there = std::mem::replace(of, this) == this;
@@ -197,12 +197,12 @@ impl Table {
     }
 
     fn damaged_block(&self, number: usize) -> TableError {
-        TableError::damaged(format!("block {number} of {}", self.file.name()))
+        TableError::damaged(format!("block {number} of {}", &self.file.name))
     }
 
     /// Reads and checks everything. Returns `false` if `pace` stops it.
     pub(super) fn verify(&self, pace: &mut Pace<'_>) -> Result<bool> {
-        let damaged = |what| TableError::damaged(format!("{what} of {}", self.file.name()));
+        let damaged = |what| TableError::damaged(format!("{what} of {}", &self.file.name));
         let mut head = [0; MAGIC.len()];
         self.file.read_exact_at(&mut head, 0).map_err(TableError::read("read a table"))?;
         if head != MAGIC {
@@ -211,7 +211,7 @@ impl Table {
         // Within a block the cursor checks the order.
         let (mut count, mut last) = (0, Vec::new());
         let (mut blocks, mut cursor) = (BlockStream::new(self, 0), BlockCursor::new(self.encoding));
-        for handle in self.index.handles() {
+        for handle in &self.index.handles {
             if pace(u64::from(handle.stored)).is_break() {
                 return Ok(false);
             }
@@ -263,7 +263,7 @@ impl<'t> BlockStream<'t> {
 
     /// Loads the next block; returns `false` at the end.
     fn next(&mut self, block: &mut BlockCursor) -> Result<bool> {
-        let Some(handle) = self.table.index.handles().get(self.next) else { return Ok(false) };
+        let Some(handle) = self.table.index.handles.get(self.next) else { return Ok(false) };
         if handle.end() > self.from + self.ahead.len() as u64 {
             self.fetch(handle)?;
         }
@@ -275,7 +275,7 @@ impl<'t> BlockStream<'t> {
 
     /// Reads the block of `handle`, which is the next one, and whole blocks after it.
     fn fetch(&mut self, handle: &BlockHandle) -> Result<()> {
-        let ends = self.table.index.handles().iter().skip(self.next + 1).map(BlockHandle::end);
+        let ends = self.table.index.handles.iter().skip(self.next + 1).map(BlockHandle::end);
         let end = ends.take_while(|end| *end <= handle.at + self.read_ahead).last().unwrap_or(handle.end());
         self.from = handle.at;
         self.ahead.resize((end - handle.at) as usize, 0);

@@ -24,7 +24,8 @@ pub(crate) type TableList = Arc<Vec<Arc<Table>>>;
 /// The tables of one owner.
 #[derive(Debug)]
 pub(crate) struct TableSet {
-    space: Arc<TableSpace>,
+    /// The directory of the tables.
+    pub(crate) space: Arc<TableSpace>,
     members: RwLock<Members>,
     merging: Mutex<MergeState>,
     merge_ended: Condvar,
@@ -93,11 +94,6 @@ impl TableSet {
             waiting: AtomicUsize::new(0),
             damage: Mutex::default(),
         }
-    }
-
-    /// The directory of the tables.
-    pub(crate) fn space(&self) -> &TableSpace {
-        &self.space
     }
 
     /// The current tables.

@@ -44,7 +44,7 @@ pub(crate) struct TableSpace {
 impl TableSpace {
     /// A name of the set for log lines: the beginning of the paths of its tables.
     pub(super) fn describe(&self) -> String {
-        self.dir.path().join(&self.stem).display().to_string()
+        self.dir.path.join(&self.stem).display().to_string()
     }
 
     fn file_name(&self, id: u64) -> String {
@@ -58,7 +58,7 @@ impl TableSpace {
 
     /// The path of a table.
     pub(crate) fn path_of(&self, id: u64) -> PathBuf {
-        self.dir.path().join(self.file_name(id))
+        self.dir.path.join(self.file_name(id))
     }
 
     pub(super) fn file(&self, id: u64) -> CachedFile {

@@ -148,7 +148,7 @@ impl Engine {
         }
         let owners = known_owners((self, request.organization), &ids, &ids.owners(), course)?;
         let sort_bytes = MemoryShares::of(self.inner.config.memory_bytes).scan_sort;
-        let mut collector = SubjectCollector::new(Arc::clone(&ids), self.hasher(), self.scans.scratch(), sort_bytes);
+        let mut collector = SubjectCollector::new(Arc::clone(&ids), self.hasher(), &self.scans.scratch, sort_bytes);
         for (number, owner) in (0..).zip(&owners) {
             owner.emails.iter().try_for_each(|(email, at)| collector.add_email(number, email, *at))?;
         }

@@ -69,7 +69,7 @@ fn shown(subject: &PrivacySubject) -> serde_json::Value {
 
 impl Making<'_> {
     fn sorter(&self) -> RecordSorter {
-        RecordSorter::new(self.engine.scans.scratch(), self.sort_bytes / 4)
+        RecordSorter::new(&self.engine.scans.scratch, self.sort_bytes / 4)
     }
 
     /// Writes the artifact. Returns it, and the number of identities.
@@ -91,7 +91,7 @@ impl Making<'_> {
         let parts = [anonymous_ids, emails, traits].map(Numbered::new);
         let [anonymous_ids, emails, traits] = parts;
         let parts = IdentityParts { anonymous_ids, emails, traits };
-        let identities = write_identities(&owners, &public_ids, parts, self.engine.scans.scratch())?;
+        let identities = write_identities(&owners, &public_ids, parts, &self.engine.scans.scratch)?;
         write!(out, "{{\"format\":\"{FORMAT}\",\n\"subject\":{},\n\"identity\":", shown(subject))?;
         let (bytes, identity_count) = (identities.list.len(), identities.count);
         let mut list = identities.list.finish()?;
@@ -104,7 +104,7 @@ impl Making<'_> {
         out.write_all(b"],\n\"events\":[")?;
         let mut parts = Parts {
             sessions: SessionMaker::new(self.sorter()),
-            orders: SpilledText::new(self.engine.scans.scratch())?,
+            orders: SpilledText::new(&self.engine.scans.scratch)?,
             order_count: 0,
             companies: KeyCounts::new(self.sorter()),
             groups: KeyCounts::new(self.sorter()),

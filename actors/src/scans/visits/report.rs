@@ -25,7 +25,7 @@ pub(in super::super) fn report(scan: &Scan<'_>, question: &ReportQuestion, sort_
         details: None,
     };
     let mut counts = SeriesCounts {
-        windows: asked.windows.each_ref().map(|buckets| CountedSeries::new(buckets.as_ref().map_or(0, Buckets::count))),
+        windows: asked.windows.each_ref().map(|buckets| CountedSeries::new(buckets.as_ref().map_or(0, |buckets| buckets.count))),
         unconverted: Unconverted::new(),
     };
     visit(scan, &asked, sort_bytes, &mut counts)?;

@@ -219,7 +219,7 @@ fn a_checkpoint_does_not_count_before_its_external_ids_are_durable() {
     rig.round();
     assert_eq!(rig.saved(project), 20);
     rig.restart();
-    assert_eq!((rig.shard.replayed(), rig.users(project), rig.users(other)), (0, 20, 5));
+    assert_eq!((rig.shard.replayed, rig.users(project), rig.users(other)), (0, 20, 5));
     rig.send(project, users(project, 0..20));
     assert_eq!(rig.users(project), 20);
 }
@@ -263,7 +263,7 @@ fn a_stuck_partition_leaves_the_others_their_checkpoints_and_memory() {
     assert!(rig.progress().accepts(partition_of(stuck)));
     rig.round();
     rig.restart();
-    assert_eq!((rig.shard.replayed(), rig.users(stuck), rig.users(other)), (0, sent, 15_000));
+    assert_eq!((rig.shard.replayed, rig.users(stuck), rig.users(other)), (0, sent, 15_000));
 }
 
 #[test]
@@ -307,7 +307,7 @@ fn external_ids_are_counted_once_however_often_they_are_written() {
     rig.round();
     assert_eq!(rig.meta(project).external_ids, 70);
     rig.restart();
-    assert_eq!((rig.shard.replayed(), rig.users(project)), (0, 70));
+    assert_eq!((rig.shard.replayed, rig.users(project)), (0, 70));
     let runs = std::fs::read_dir(rig.dir.path().join("state/fingerprints").join(partition.to_string())).unwrap();
     let runs = runs.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|kind| kind == "run")).count();
     assert!(runs <= 3, "{runs} runs");
@@ -377,7 +377,7 @@ fn a_start_waits_for_checkpoints_before_it_runs_out_of_memory() {
     let (shard, memory) = open(&rig.dir, rig.log.reader(), &rig.store, NEVER, MEMORY);
     (rig.shard, rig.memory) = (shard, memory);
     assert!(rig.memory.resident() <= MEMORY, "an idle shard keeps what it opened with: {:?}", rig.memory);
-    assert_eq!((rig.shard.replayed(), rig.users(project)), (8_000, 8_000));
+    assert_eq!((rig.shard.replayed, rig.users(project)), (8_000, 8_000));
 }
 
 #[test]

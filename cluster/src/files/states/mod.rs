@@ -106,7 +106,7 @@ impl SharedStates {
             tracing::warn!(partition, %error, "the published state is not of this log; what it reflects is replayed");
             return None;
         }
-        let fetched = timeout(FETCHED_WITHIN, fetch(state.bucket(), list, dir)).await;
+        let fetched = timeout(FETCHED_WITHIN, fetch(&state.bucket, list, dir)).await;
         match fetched.unwrap_or_else(|_| Err(BucketError::Unavailable("it takes too long".to_owned()))) {
             Ok(copied) => Some(copied),
             Err(error) => {

@@ -29,7 +29,7 @@ enum Kind {
 /// The published state of a partition that this node owns.
 #[derive(Debug)]
 pub(super) struct OwnState {
-    bucket: Bucket,
+    pub(super) bucket: Bucket,
     pointer: OwnPointer,
     published: Option<StateList>,
     /// When a state was last published, or when the node took the partition over.
@@ -58,10 +58,6 @@ impl OwnState {
         };
         let (written, unnamed) = (HashMap::new(), Unnamed::new("state"));
         Self { bucket, pointer, published, published_at: Instant::now(), written, unnamed, withdrawals: 0 }
-    }
-
-    pub(super) fn bucket(&self) -> &Bucket {
-        &self.bucket
     }
 
     pub(super) fn published(&self) -> Option<&StateList> {
