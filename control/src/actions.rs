@@ -2,7 +2,7 @@
 
 use headcount_domain::OrganizationId;
 
-use super::{ActionsPage, ActionsQuery, ORGANIZATION_NOT_FOUND, Registry, RegistryError, Result};
+use super::{ActionsPage, ActionsQuery, Registry, RegistryError, Result};
 
 impl Registry {
     /// Returns entries of the ledger of an organization, newest first, and its balance at the same
@@ -12,8 +12,7 @@ impl Registry {
     /// Returns [`RegistryError::NotFound`]; [`RegistryError::Invalid`] `starting_after` if that
     /// entry doesn't exist.
     pub fn actions(&self, organization: OrganizationId, query: &ActionsQuery) -> Result<ActionsPage> {
-        let state = self.state();
-        let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+        let tenant = self.tenant(organization)?;
         let mut entries = tenant.actions.iter().rev();
         if let Some(id) = &query.starting_after
             && !entries.any(|entry| entry.id == *id)

@@ -2,7 +2,7 @@
 
 use headcount_domain::{Instant, OrganizationId};
 
-use super::{AuditPage, AuditQuery, ORGANIZATION_NOT_FOUND, Registry, RegistryError, Result};
+use super::{AuditPage, AuditQuery, Registry, RegistryError, Result};
 
 impl Registry {
     /// Sets the time by which the age of entries is measured.
@@ -23,7 +23,7 @@ impl Registry {
     /// [`RegistryError::Storage`].
     pub fn audit_log(&self, organization: OrganizationId, query: &AuditQuery, now: Instant) -> Result<AuditPage> {
         self.change(None, |change| {
-            change.state().tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+            drop(self.tenant(organization)?);
             let page = change.journal.audit_page(organization, query, now)?;
             page.ok_or_else(|| RegistryError::invalid("starting_after", "must be the id of an entry of the audit log"))
         })

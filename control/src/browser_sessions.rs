@@ -11,8 +11,8 @@ use super::record::{ControlRecord, StoredSession};
 use super::secret::{self, SecretHash};
 use super::sign_in_codes::{CodeTarget, SIGN_IN_CODE_SECONDS, SignInCodes};
 use super::{
-    ActorKind, ApiToken, AuthError, BrowserSession, ORGANIZATION_NOT_FOUND, Principal, Registry, RegistryError, Result,
-    SESSION_PREFIX, SHARE_PREFIX, SIGN_IN_CODE_PREFIX, Secret, SessionId, ShareHolder, SignInError, TokenId,
+    ActorKind, ApiToken, AuthError, BrowserSession, Principal, Registry, RegistryError, Result, SESSION_PREFIX, SHARE_PREFIX,
+    SIGN_IN_CODE_PREFIX, Secret, SessionId, ShareHolder, SignInError, TokenId,
 };
 
 impl Registry {
@@ -159,8 +159,7 @@ impl Registry {
     /// [`RegistryError::Storage`] if there is no randomness, or the code can't be shared.
     pub fn create_sign_in_code(&self, organization: OrganizationId, token: &TokenId, now: Instant) -> Result<(Secret, Instant)> {
         {
-            let state = self.state();
-            let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+            let tenant = self.tenant(organization)?;
             tenant.tokens.get(token).ok_or(RegistryError::NotFound { what: "API token" })?;
         }
         let code = Secret::random(SIGN_IN_CODE_PREFIX)?;

@@ -6,7 +6,7 @@ use super::build_run::MAX_BUILD_STARTS;
 use super::record::{ActionsPayment, ControlRecord};
 use super::{
     ActionEntry, ActionReason, Author, BuildError, BuildOutcome, BuildRun, BuildRunId, Change, CompanyProfileId, MAX_BUILD_RUNS,
-    NewBuild, ORGANIZATION_NOT_FOUND, Organization, Registry, RegistryError, Result,
+    NewBuild, Organization, Registry, RegistryError, Result,
 };
 
 const NOT_FOUND: RegistryError = RegistryError::NotFound { what: "build run" };
@@ -23,8 +23,8 @@ impl Registry {
         let NewBuild { organization, website, profile, price } = new;
         self.change(Some(author), |change| {
             {
-                let state = change.state();
-                let runs = &state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?.builds;
+                let tenant = self.tenant(organization)?;
+                let runs = &tenant.builds;
                 if let Some(run) = runs.values().find(|run| run.outcome.is_none() && run.profile == profile) {
                     if run.website.place() == website.place() {
                         return Ok(run.clone());
@@ -119,8 +119,7 @@ impl Registry {
     }
 
     fn build(&self, organization: OrganizationId, id: &BuildRunId) -> Result<BuildRun> {
-        let state = self.state();
-        let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+        let tenant = self.tenant(organization)?;
         tenant.builds.get(id).cloned().ok_or(NOT_FOUND)
     }
 }

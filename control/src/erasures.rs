@@ -60,8 +60,7 @@ impl Registry {
     pub fn add_erasure(&self, erasure: Erasure, made_for: Option<&MadeFor>) -> Result<Erasure> {
         self.change(made_for.map(|made_for| &made_for.author), |change| {
             let last = {
-                let state = change.state();
-                let tenant = state.tenants.get(&erasure.organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+                let tenant = self.tenant(erasure.organization)?;
                 tenant.erasures.last_key_value().map_or(0, |(number, _)| *number)
             };
             let erasure = Erasure { number: last + 1, ..erasure.clone() };
@@ -93,8 +92,7 @@ impl Registry {
     pub fn note_privacy_request(&self, organization: OrganizationId, made_for: &MadeFor) -> Result<()> {
         self.change(Some(&made_for.author), |change| {
             // An entry of the audit log needs a control record. This one changes nothing.
-            let unchanged =
-                Organization::clone(&change.state().tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?.organization);
+            let unchanged = Organization::clone(&self.tenant(organization)?.organization);
             change.commit_for(ControlRecord::OrganizationChanged(unchanged), Some(made_for))
         })
     }

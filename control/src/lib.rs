@@ -75,9 +75,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use headcount_common::{ControlError, ControlLog};
-use headcount_domain::{Instant, ProjectId};
+use headcount_domain::{Instant, OrganizationId, ProjectId};
 use headcount_storage::log::LogFile;
-use parking_lot::{RwLock, RwLockReadGuard};
+use parking_lot::{MappedRwLockReadGuard, RwLock, RwLockReadGuard};
 use tokio::sync::watch;
 
 pub use action_entry::{ActionEntry, ActionsPage, ActionsQuery, MAX_ACTION_ENTRIES, MAX_ACTIONS};
@@ -122,7 +122,7 @@ use journal::{Journal, JournalOptions};
 use record::ControlRecord;
 use secret::SecretHash;
 use sign_in_codes::SignInCodes;
-use state::State;
+use state::{State, Tenant};
 
 /// The directory of the control data in a data directory.
 pub const CONTROL_DIR: &str = "control";
@@ -296,6 +296,12 @@ impl Registry {
         // Applying a record doesn't panic; if it did, the state would still follow the log record
         // by record.
         self.state.read()
+    }
+
+    /// Returns an organization with all that belongs to it. Changes wait until the guard is
+    /// dropped.
+    fn tenant(&self, organization: OrganizationId) -> Result<MappedRwLockReadGuard<'_, Tenant>> {
+        RwLockReadGuard::try_map(self.state(), |state| state.tenants.get(&organization)).map_err(|_| ORGANIZATION_NOT_FOUND)
     }
 
     /// Makes a change. `attempt` checks the state, and commits or returns without a commit. It

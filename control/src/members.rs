@@ -6,9 +6,7 @@ use headcount_domain::{Instant, OrganizationId};
 
 use super::record::ControlRecord;
 use super::state::Tenant;
-use super::{
-    ApiToken, Author, Member, MemberId, MemberPatch, NewMember, ORGANIZATION_NOT_FOUND, Registry, RegistryError, Result, validate,
-};
+use super::{ApiToken, Author, Member, MemberId, MemberPatch, NewMember, Registry, RegistryError, Result, validate};
 
 const MEMBER_NOT_FOUND: RegistryError = RegistryError::NotFound { what: "member" };
 
@@ -18,8 +16,7 @@ impl Registry {
     /// # Errors
     /// Returns [`RegistryError::NotFound`] if there is no such organization.
     pub fn members(&self, organization: OrganizationId) -> Result<Vec<Arc<Member>>> {
-        let state = self.state();
-        let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+        let tenant = self.tenant(organization)?;
         let mut members: Vec<_> = tenant.members.values().cloned().collect();
         members.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
         Ok(members)
@@ -53,10 +50,9 @@ impl Registry {
                 created_at: author.at,
             };
             {
-                let state = change.state();
-                let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+                let tenant = self.tenant(organization)?;
                 validate::room(tenant.members.len(), validate::MAX_MEMBERS, "members")?;
-                check_email(tenant, &member)?;
+                check_email(&tenant, &member)?;
             }
             let id = member.id.clone();
             change.commit(ControlRecord::MemberCreated(member), &author)?;
@@ -93,11 +89,10 @@ impl Registry {
                 return Ok(current);
             }
             {
-                let state = change.state();
-                let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
-                check_email(tenant, &changed)?;
+                let tenant = self.tenant(organization)?;
+                check_email(&tenant, &changed)?;
                 let is_lowered = |token: &ApiToken| token.member.as_ref() == Some(id) && changed.role > token.role;
-                check_owner_is_left(tenant, author.at, is_lowered)?;
+                check_owner_is_left(&tenant, author.at, is_lowered)?;
             }
             change.commit(ControlRecord::MemberChanged(changed), &author)?;
             self.member(organization, id)
@@ -114,9 +109,8 @@ impl Registry {
         self.change(Some(&author), |change| {
             self.member(organization, id)?;
             {
-                let state = change.state();
-                let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
-                check_owner_is_left(tenant, author.at, |token| token.member.as_ref() == Some(id))?;
+                let tenant = self.tenant(organization)?;
+                check_owner_is_left(&tenant, author.at, |token| token.member.as_ref() == Some(id))?;
             }
             change.commit(ControlRecord::MemberRemoved { organization, member: id.clone() }, &author)
         })

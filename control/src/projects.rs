@@ -65,8 +65,7 @@ impl Registry {
     /// # Errors
     /// Returns [`RegistryError::NotFound`] if there is no such organization.
     pub fn projects(&self, organization: OrganizationId) -> Result<Vec<Arc<Project>>> {
-        let state = self.state();
-        let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+        let tenant = self.tenant(organization)?;
         let mut projects: Vec<_> = tenant.projects.values().cloned().collect();
         projects.sort_by_key(|project| (project.created_at, project.id));
         Ok(projects)

@@ -7,8 +7,8 @@ use headcount_domain::{OrganizationId, ProjectId};
 use super::record::{ControlRecord, StoredShare};
 use super::secret::SecretHash;
 use super::{
-    Author, MAX_EMBED_ORIGINS, MAX_SHARES, MAX_SHARES_OF_PROJECT, NewShare, ORGANIZATION_NOT_FOUND, PROJECT_NOT_FOUND, Registry,
-    RegistryError, Result, SHARE_PREFIX, Secret, Share, ShareId, validate,
+    Author, MAX_EMBED_ORIGINS, MAX_SHARES, MAX_SHARES_OF_PROJECT, NewShare, PROJECT_NOT_FOUND, Registry, RegistryError, Result,
+    SHARE_PREFIX, Secret, Share, ShareId, validate,
 };
 
 const SHARE_NOT_FOUND: RegistryError = RegistryError::NotFound { what: "share" };
@@ -31,8 +31,7 @@ impl Registry {
         let author = by.into();
         self.change(Some(&author), |change| {
             {
-                let state = change.state();
-                let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+                let tenant = self.tenant(organization)?;
                 tenant.projects.get(&project).ok_or(PROJECT_NOT_FOUND)?;
                 validate::room(tenant.shares.len(), MAX_SHARES, "shares of the organization")?;
                 let of_project = tenant.shares.values().filter(|(share, _)| share.project == project).count();
@@ -61,8 +60,7 @@ impl Registry {
     /// # Errors
     /// Returns [`RegistryError::NotFound`] without such a project.
     pub fn shares(&self, organization: OrganizationId, project: ProjectId) -> Result<Vec<Arc<Share>>> {
-        let state = self.state();
-        let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+        let tenant = self.tenant(organization)?;
         tenant.projects.get(&project).ok_or(PROJECT_NOT_FOUND)?;
         let of_project = tenant.shares.values().filter(|(share, _)| share.project == project);
         let mut shares: Vec<_> = of_project.map(|(share, _)| Arc::clone(share)).collect();

@@ -8,8 +8,8 @@ use super::members::check_owner_is_left;
 use super::record::{ControlRecord, StoredToken};
 use super::secret::SecretHash;
 use super::{
-    ActorKind, ApiToken, Author, NewToken, ORGANIZATION_NOT_FOUND, ROOT_TOKEN_PREFIX, Registry, RegistryError, Result, Role,
-    Scope, Secret, TOKEN_PREFIX, TokenId, TokenPatch, validate,
+    ActorKind, ApiToken, Author, NewToken, ROOT_TOKEN_PREFIX, Registry, RegistryError, Result, Role, Scope, Secret, TOKEN_PREFIX,
+    TokenId, TokenPatch, validate,
 };
 
 const TOKEN_NOT_FOUND: RegistryError = RegistryError::NotFound { what: "API token" };
@@ -26,8 +26,7 @@ impl Registry {
         let author = by.into();
         self.change(Some(&author), |change| {
             {
-                let state = change.state();
-                let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+                let tenant = self.tenant(organization)?;
                 validate::room(tenant.tokens.len(), validate::MAX_TOKENS, "API tokens")?;
                 if new.project.is_some_and(|project| !tenant.projects.contains_key(&project)) {
                     return Err(RegistryError::invalid("project_id", "must be a project of the organization"));
@@ -51,8 +50,8 @@ impl Registry {
     /// [`RegistryError::Storage`] if there is no randomness.
     pub fn temporary_token(&self, organization: OrganizationId, now: Instant) -> Result<Secret> {
         // No change of the organization may come between the check and the cache.
-        self.change(None, |change| {
-            change.state().tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+        self.change(None, |_change| {
+            drop(self.tenant(organization)?);
             let new = NewToken {
                 name: "command line".into(),
                 role: Role::Owner,
@@ -82,8 +81,7 @@ impl Registry {
     /// # Errors
     /// Returns [`RegistryError::NotFound`] if there is no such organization.
     pub fn tokens(&self, organization: OrganizationId) -> Result<Vec<Arc<ApiToken>>> {
-        let state = self.state();
-        let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+        let tenant = self.tenant(organization)?;
         let mut tokens: Vec<_> = tenant.tokens.values().map(|(token, _)| Arc::clone(token)).collect();
         tokens.sort_by(|a, b| (a.created_at, &a.token_id).cmp(&(b.created_at, &b.token_id)));
         Ok(tokens)
@@ -134,12 +132,11 @@ impl Registry {
         let author = by.into();
         self.change(Some(&author), |change| {
             {
-                let state = change.state();
-                let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+                let tenant = self.tenant(organization)?;
                 if !tenant.tokens.contains_key(token_id) {
                     return Err(TOKEN_NOT_FOUND);
                 }
-                check_owner_is_left(tenant, author.at, |token| token.token_id == *token_id)?;
+                check_owner_is_left(&tenant, author.at, |token| token.token_id == *token_id)?;
             }
             change.commit(ControlRecord::TokenRevoked { organization, token_id: token_id.clone() }, &author)
         })
