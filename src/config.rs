@@ -16,8 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::http::header::HeaderName;
-use headcount_api::command::client::ServerPlace;
-use headcount_api::command::flags::parse_duration as duration;
+use headcount_api::command::{ServerPlace, parse_duration as duration};
 use headcount_api::node_client::NodeClient;
 use ipnet::IpNet;
 use serde::Serialize;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use headcount_actors::{Common, Engine, OpenError};
-use headcount_api::command::failure::Failure;
+use headcount_api::command::Failure;
 use headcount_cluster::files::{Bucket, SharedFiles};
 use headcount_cluster::lease::Holder;
 use headcount_cluster::node::{self, MemberLog, Node, NodeError, NodeParts, NodeTiming};

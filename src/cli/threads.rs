@@ -1,7 +1,7 @@
 //! Multi-threaded runtimes for connections to brokers.
 
-use headcount_api::command::failure::Failure;
-pub(crate) use headcount_api::command::runtime::threaded_runtime;
+use headcount_api::command::Failure;
+pub(crate) use headcount_api::command::threaded_runtime;
 use tokio::runtime::{Handle, Runtime};
 
 /// A [`threaded_runtime`] that does not wait for its tasks on drop, since the drop may happen in a

@@ -2,9 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use headcount_api::command::client::ServerFlags;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::runtime::since_epoch;
+use headcount_api::command::{Failure, ServerFlags, since_epoch};
 use headcount_domain::ProjectId;
 use headcount_domain::intake::policy::BotPolicy;
 

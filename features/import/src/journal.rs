@@ -18,8 +18,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use headcount_actors::{Engine, ImportMark};
-use headcount_api::command::failure::Failure;
-use headcount_api::command::runtime::since_epoch;
+use headcount_api::command::{Failure, since_epoch};
 use headcount_domain::Fault;
 use headcount_storage::files::{PRIVATE_FILE, create_private_dir, write_atomically};
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::pin::Pin;
 use std::time::Duration;
 
-use headcount_api::command::failure::Failure;
+use headcount_api::command::Failure;
 use headcount_domain::ProjectId;
 
 use super::args::ImportArgs;

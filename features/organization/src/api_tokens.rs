@@ -4,10 +4,7 @@
 //! own and no scope that it hasn't itself, and revokes no owner's token. An owner's token may give
 //! and revoke everything.
 
-use headcount_api::command::ManagementCommand;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::managed_server::ManagedServer;
-use headcount_api::command::request::{Body, Reply, all};
+use headcount_api::command::{Body, Failure, ManagedServer, ManagementCommand, Reply, all};
 use headcount_api::endpoint::*;
 use headcount_api::management::{self, role};
 use headcount_api::openapi::schemas;

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use headcount_api::command::failure::Failure;
-use headcount_api::command::managed_server::ManagedServer;
-use headcount_api::command::request::{Reply, asking};
-use headcount_api::command::{CommonFlags, ManagementCommand};
+use headcount_api::command::{CommonFlags, Failure, ManagedServer, ManagementCommand, Reply, asking};
 use headcount_api::endpoint::*;
 use headcount_api::management;
 use headcount_api::openapi::schemas;

@@ -1,9 +1,6 @@
 //! `/members`, and `headcount member`.
 
-use headcount_api::command::ManagementCommand;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::managed_server::ManagedServer;
-use headcount_api::command::request::{Body, Reply};
+use headcount_api::command::{Body, Failure, ManagedServer, ManagementCommand, Reply};
 use headcount_api::endpoint::*;
 use headcount_api::management::{self, optional_role, role};
 use headcount_api::openapi::schemas;

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use headcount_api::command::failure::Failure;
-use headcount_api::command::managed_server::ManagedServer;
-use headcount_api::command::request::{Body, Reply};
-use headcount_api::command::{ManagementCommand, Rights};
+use headcount_api::command::{Body, Failure, ManagedServer, ManagementCommand, Reply, Rights};
 use headcount_api::endpoint::*;
 use headcount_api::management;
 use headcount_api::openapi::schemas;

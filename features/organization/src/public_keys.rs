@@ -1,10 +1,7 @@
 //! `/projects/{project_id}/keys`: public keys, their rotation and their rate limits. Several are
 //! valid at once.
 
-use headcount_api::command::ManagementCommand;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::managed_server::ManagedServer;
-use headcount_api::command::request::{Body, Reply};
+use headcount_api::command::{Body, Failure, ManagedServer, ManagementCommand, Reply};
 use headcount_api::endpoint::*;
 use headcount_api::management;
 use headcount_api::openapi::schemas;

@@ -6,11 +6,7 @@ use std::sync::Arc;
 
 use actix_web::http::header::{self, HeaderValue};
 use headcount_actors::Engine;
-use headcount_api::command::client::{Client, ServerFlags, is_held};
-use headcount_api::command::credentials::describe_sign_in;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::output::print;
-use headcount_api::command::settings::CommandSettings;
+use headcount_api::command::{Client, CommandSettings, Failure, ServerFlags, describe_sign_in, is_held, print};
 use headcount_api::endpoint::*;
 use headcount_api::extract::auth::Credential;
 use headcount_api::extract::cookie;

@@ -1,9 +1,6 @@
 //! `/projects/{project_id}/shares`: links that show the figures of a project to whoever has them.
 
-use headcount_api::command::ManagementCommand;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::managed_server::ManagedServer;
-use headcount_api::command::request::{Body, Reply};
+use headcount_api::command::{Body, Failure, ManagedServer, ManagementCommand, Reply};
 use headcount_api::endpoint::*;
 use headcount_api::management;
 use headcount_api::page_policy::SHARE_PATH;

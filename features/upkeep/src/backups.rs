@@ -13,10 +13,7 @@ use headcount_actors::{AskError, SealError, Sealed};
 #[cfg(feature = "cluster")]
 use headcount_actors::{Engine, NodesBackupError};
 use headcount_api::blocking;
-use headcount_api::command::client::{Client, OperatorFlags, is_held};
-use headcount_api::command::failure::Failure;
-use headcount_api::command::output::print;
-use headcount_api::command::settings::CommandSettings;
+use headcount_api::command::{Client, CommandSettings, Failure, OperatorFlags, is_held, print};
 use headcount_api::endpoint::*;
 use headcount_common::clock::{Clock, SystemClock};
 use headcount_storage::backup::{Backup, BackupFolder, BackupManifest, TarTarget, unpack};

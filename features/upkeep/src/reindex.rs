@@ -3,11 +3,7 @@
 use std::process::ExitCode;
 
 use headcount_actors::{Reindexed, reindex};
-use headcount_api::command::client::is_held;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::output::print;
-use headcount_api::command::runtime::runtime;
-use headcount_api::command::settings::CommandSettings;
+use headcount_api::command::{CommandSettings, Failure, is_held, print, runtime};
 use headcount_api::open_files;
 use headcount_common::clock::{Clock as _, SystemClock};
 use headcount_control::{Actor, ActorKind, Author, Registry};

@@ -10,8 +10,7 @@ mod privacy;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::{CommonFlags, ManageArgs, ManagementCommand};
+use headcount_api::command::{CommonFlags, Failure, ManageArgs, ManagementCommand};
 
 use crate::config::Settings;
 pub(crate) use privacy::PrivacyCommand;
