@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_archive::row::Row;
+use headcount_archive::Row;
 use headcount_common::partition_of;
 use headcount_control::{Erasure, ErasureStage, Registry};
 use headcount_domain::erasure::{AfterErasure, ErasedKeys};

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use headcount_archive::source::{FileSource, ListedFile};
+use headcount_archive::{FileSource, ListedFile};
 use headcount_domain::ProjectId;
 use headcount_storage::files;
 

@@ -11,12 +11,9 @@ use std::error::Error;
 use std::io::BufRead;
 use std::time::Instant as Clock;
 
-use headcount_archive::archive::Archive;
-use headcount_archive::compact::{CompactOptions, merge_next};
-use headcount_archive::error::ArchiveError;
-use headcount_archive::file::{Columns, Selection};
-use headcount_archive::row::{Currencies, Row};
-use headcount_archive::seal::{SealOptions, Sealer};
+use headcount_archive::{
+    Archive, ArchiveError, Columns, CompactOptions, Currencies, Row, SealOptions, Sealer, Selection, merge_next,
+};
 use headcount_domain::hosts::HostList;
 use headcount_domain::intake::admission::{Client, Sender, Verdict, admit};
 use headcount_domain::intake::client_address::ClientAddress;

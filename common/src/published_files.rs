@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use headcount_archive::source::{FileSource, ListedFile};
+use headcount_archive::{FileSource, ListedFile};
 use headcount_domain::{Position, ProjectId};
 use headcount_storage::log::LogTrimmer;
 

@@ -1,6 +1,6 @@
 //! Writes the saved state of a project as its base, and lists it in place of the former one.
 
-use headcount_archive::archive::Archive;
+use headcount_archive::Archive;
 use headcount_common::partition_of;
 use headcount_domain::{Fault, Position, ProjectId};
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::Instant as Stopwatch;
 
-use headcount_archive::base::BaseEntry;
+use headcount_archive::BaseEntry;
 use headcount_common::{SharedArchiveError, partition_of};
 use headcount_domain::{Fault, ProjectId};
 use headcount_storage::aside;

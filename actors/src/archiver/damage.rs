@@ -1,7 +1,6 @@
 //! Searches the archive for damaged files.
 
-use headcount_archive::error::ArchiveError;
-use headcount_archive::manifest::MANIFEST_NAME;
+use headcount_archive::{ArchiveError, MANIFEST_NAME};
 use headcount_domain::ProjectId;
 
 use super::sources::Sources;

@@ -14,7 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_archive::archive::Archive;
+use headcount_archive::Archive;
 use headcount_common::partition_of;
 use headcount_domain::{Fault, Position, ProjectId};
 use headcount_storage::keyspace::{Key, PartitionId};

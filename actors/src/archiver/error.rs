@@ -1,6 +1,6 @@
 //! The errors of sealing.
 
-use headcount_archive::error::ArchiveError;
+use headcount_archive::ArchiveError;
 use headcount_common::SharedArchiveError;
 use headcount_domain::{Fault, Position, ProjectId};
 use headcount_storage::external_ids::ExternalIdsError;

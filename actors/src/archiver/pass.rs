@@ -12,12 +12,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
-use headcount_archive::archive::Archive;
-use headcount_archive::catalog::Catalog;
-use headcount_archive::error::ArchiveError;
-use headcount_archive::manifest::MANIFEST_NAME;
-use headcount_archive::row::{Currencies, Row};
-use headcount_archive::seal::Sealer;
+use headcount_archive::{Archive, ArchiveError, Catalog, Currencies, MANIFEST_NAME, Row, Sealer};
 use headcount_common::partition_of;
 use headcount_domain::floor::FloorMove;
 use headcount_domain::{Day, Event, Position, ProjectId};

@@ -8,10 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_archive::archive::Archive;
-use headcount_archive::error::ArchiveError;
-use headcount_archive::file::FileEntry;
-use headcount_archive::removal::{OldFiles, remove_files, replace_file, rewrite_file};
+use headcount_archive::{Archive, ArchiveError, FileEntry, OldFiles, remove_files, replace_file, rewrite_file};
 use headcount_common::partition_of;
 use headcount_domain::{Day, Fault, ProjectId};
 

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use headcount_archive::error::{ArchiveError, Damage};
-use headcount_archive::manifest::{MANIFEST_NAME, Manifest};
+use headcount_archive::{ArchiveError, Damage, MANIFEST_NAME, Manifest};
 use headcount_common::local::{item_names, kind_dir};
 use headcount_domain::ProjectId;
 use headcount_storage::backup::{BackupError, BackupTarget, BackupWriter};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use headcount_archive::error::ArchiveError;
+use headcount_archive::ArchiveError;
 use headcount_control::RegistryError;
 use headcount_domain::OrganizationId;
 use headcount_storage::backup::BackupError;

@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use headcount_archive::file::FileEntry;
-use headcount_archive::manifest::Manifest;
+use headcount_archive::{FileEntry, Manifest};
 use headcount_domain::{Day, ProjectId};
 
 use super::collector::Collector;

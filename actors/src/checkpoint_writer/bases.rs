@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use headcount_archive::base::{BaseEntry, BaseHeader, BaseName, BaseWriter};
-use headcount_archive::error::ArchiveError;
+use headcount_archive::{ArchiveError, BaseEntry, BaseHeader, BaseName, BaseWriter};
 use headcount_domain::ids::external_ids_of;
 use headcount_domain::{Fault, KeyHasher, Position, ProjectId};
 use headcount_storage::external_ids::{ExternalIdsError, ExternalIdsView};

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use headcount_archive::base::BaseReader;
-use headcount_archive::error::ArchiveError;
+use headcount_archive::{ArchiveError, BaseReader};
 use headcount_common::partition_of;
 use headcount_domain::erasure::ErasedKeys;
 use headcount_domain::{Position, ProjectId};

@@ -1,6 +1,6 @@
 //! The errors of reading recorded events.
 
-use headcount_archive::error::ArchiveError;
+use headcount_archive::ArchiveError;
 use headcount_domain::{Position, ProjectId};
 use headcount_storage::codec::CodecError;
 use headcount_storage::log::LogError;

@@ -14,9 +14,7 @@ mod sealed;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use headcount_archive::base::BaseReader;
-use headcount_archive::error::ArchiveError;
-use headcount_archive::file::GroupReader;
+use headcount_archive::{ArchiveError, BaseReader, GroupReader};
 use headcount_domain::erasure::ErasedKeys;
 use headcount_domain::floor::FloorMove;
 use headcount_domain::{Day, Event, Position, ProjectId, Window};

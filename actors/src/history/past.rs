@@ -3,8 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use headcount_archive::catalog::Catalog;
-use headcount_archive::error::ArchiveError;
+use headcount_archive::{ArchiveError, Catalog};
 use headcount_common::partition_of;
 use headcount_domain::{Position, ProjectId};
 use headcount_storage::log::LogMark;

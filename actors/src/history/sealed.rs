@@ -6,12 +6,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use headcount_archive::archive::Archive;
-use headcount_archive::catalog::Catalog;
-use headcount_archive::error::{ArchiveError, Damage};
-use headcount_archive::file::{ArchiveFile, FileEntry, GroupReader};
-use headcount_archive::manifest::MANIFEST_NAME;
-use headcount_archive::source::Source;
+use headcount_archive::{Archive, ArchiveError, ArchiveFile, Catalog, Damage, FileEntry, GroupReader, MANIFEST_NAME, Source};
 use headcount_domain::floor::FloorMove;
 use headcount_domain::{Day, Event, Position, ProjectId, Window};
 use headcount_storage::background;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use headcount_archive::error::ArchiveError;
+use headcount_archive::ArchiveError;
 use headcount_common::secrets::SecretsError;
 use headcount_control::RegistryError;
 use headcount_domain::ProjectId;

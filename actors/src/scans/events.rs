@@ -4,7 +4,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 
-use headcount_archive::error::ArchiveError;
+use headcount_archive::ArchiveError;
 use headcount_common::partition_of;
 use headcount_domain::facts::{Moment, SESSION_GAP_MS};
 use headcount_domain::intake::fields::Entry;

@@ -2,8 +2,7 @@
 
 use std::rc::Rc;
 
-use headcount_archive::error::ArchiveError;
-use headcount_archive::file::TextColumn;
+use headcount_archive::{ArchiveError, TextColumn};
 use headcount_domain::identity::{IdentityLink, SentKeys};
 use headcount_domain::{Day, KeyHasher, RecordKey};
 

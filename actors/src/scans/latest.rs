@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 use std::ops::ControlFlow;
 
 use super::error::Result;
-use headcount_archive::error::ArchiveError;
+use headcount_archive::ArchiveError;
 use headcount_domain::facts::Moment;
 use headcount_domain::filter::Predicate;
 use headcount_domain::{Day, Event, Instant, Position, Timezone, Window};

@@ -5,9 +5,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use headcount_archive::error::ArchiveError;
-use headcount_archive::file::TextColumn;
 use headcount_archive::schema::{METADATA, METADATA_PREFIX};
+use headcount_archive::{ArchiveError, TextColumn};
 use headcount_domain::figures::CountedMoney;
 use headcount_domain::filter::Predicate;
 use headcount_domain::intake::fields::{BuiltIn, EventText, Field, MetadataPath, Scalar, SessionField};

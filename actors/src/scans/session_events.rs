@@ -7,9 +7,8 @@ use std::io;
 use std::rc::Rc;
 
 use super::error::Result;
-use headcount_archive::error::ArchiveError;
-use headcount_archive::file::TextColumn;
 use headcount_archive::schema::INTERACTIVE;
+use headcount_archive::{ArchiveError, TextColumn};
 use headcount_domain::acquisition::{Channel, DIRECT};
 use headcount_domain::aggregate::{GroupFigures, Grouping, Summand};
 use headcount_domain::filter::Predicate;

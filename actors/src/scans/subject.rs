@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant as Stopwatch};
 
 use super::error::Result;
-use headcount_archive::error::ArchiveError;
+use headcount_archive::ArchiveError;
 use headcount_domain::identity::SentKeys;
 use headcount_domain::intake::event::EVENT_VERSION;
 use headcount_domain::{Event, Position, ProjectId, RecordKey};

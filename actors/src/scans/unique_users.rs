@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::AtomicBool;
 
-use headcount_archive::error::ArchiveError;
+use headcount_archive::ArchiveError;
 use headcount_domain::filter::Predicate;
 use headcount_domain::identity::{IdentityLink, SentKeys};
 use headcount_domain::queries::UniqueUsers;

@@ -2,9 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use headcount_archive::archive::Archive;
-use headcount_archive::error::{ArchiveError, Damage};
-use headcount_archive::manifest::MANIFEST_NAME;
+use headcount_archive::{Archive, ArchiveError, Damage, MANIFEST_NAME};
 use headcount_domain::{Fault, ProjectId};
 use headcount_storage::UncheckedTables;
 use headcount_storage::store::{DiskStore, StoreError};

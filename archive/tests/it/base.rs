@@ -1,7 +1,6 @@
 //! Bases: what was written comes back, and what is damaged is noticed.
 
-use headcount_archive::base::{BaseEntry, BaseHeader, BaseItem, BaseName, BaseReader, BaseWriter};
-use headcount_archive::error::{ArchiveError, Damage};
+use headcount_archive::{ArchiveError, BaseEntry, BaseHeader, BaseItem, BaseName, BaseReader, BaseWriter, Damage};
 use headcount_domain::ProjectId;
 
 const PROJECT: ProjectId = ProjectId(5);

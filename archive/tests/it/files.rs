@@ -2,10 +2,7 @@
 
 use std::fs;
 
-use headcount_archive::archive::Archive;
-use headcount_archive::error::{ArchiveError, Refusal};
-use headcount_archive::row::Row;
-use headcount_archive::seal::{SealOptions, Sealer};
+use headcount_archive::{Archive, ArchiveError, Refusal, Row, SealOptions, Sealer};
 use headcount_domain::ProjectId;
 use headcount_domain::money::Amount;
 

@@ -3,9 +3,7 @@
 use std::path::Path;
 
 use compact_str::CompactString;
-use headcount_archive::archive::Archive;
-use headcount_archive::row::{Currencies, Row};
-use headcount_archive::seal::{SealOptions, Sealer};
+use headcount_archive::{Archive, Currencies, Row, SealOptions, Sealer};
 use headcount_domain::acquisition::{Acquisition, Channel};
 use headcount_domain::agent::{Agent, Device};
 use headcount_domain::company::CompanyKey;

@@ -7,10 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use headcount_archive::catalog::{CATALOG_NAME, Catalog};
-use headcount_archive::error::{ArchiveError, Damage};
-use headcount_archive::manifest::MANIFEST_NAME;
-use headcount_archive::source::{FileSource, ListedFile};
+use headcount_archive::{ArchiveError, CATALOG_NAME, Catalog, Damage, FileSource, ListedFile, MANIFEST_NAME};
 use headcount_common::{DamagedObject, SharedArchive, SharedArchiveError};
 use headcount_domain::{Position, ProjectId};
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};

@@ -26,7 +26,7 @@ pub use list::ListError;
 pub use states::StateTiming;
 pub(crate) use states::{SharedStates, copy_dir, remove_copies, remove_copy};
 
-use headcount_archive::error::ArchiveError;
+use headcount_archive::ArchiveError;
 use headcount_common::SharedArchiveError;
 use headcount_domain::ProjectId;
 

@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use headcount_archive::archive::Archive;
-use headcount_archive::catalog::CATALOG_NAME;
-use headcount_archive::manifest::MANIFEST_NAME;
+use headcount_archive::{Archive, CATALOG_NAME, MANIFEST_NAME};
 use headcount_domain::ProjectId;
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
 

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use headcount_archive::ExportFile;
 use headcount_archive::export::{ExportFormat, RowEncoder, VERSION_FIELD, columns, restored};
-use headcount_archive::file::ExportFile;
 use headcount_archive::schema::{Access, METADATA};
 use headcount_domain::ProjectId;
 use serde_json::value::RawValue;

@@ -6,9 +6,8 @@ use std::process::ExitCode;
 
 use headcount_actors::{Engine, ExportSink};
 use headcount_api::command::{Client, CommandSettings, Failure, SavedOutput, ServerFlags, is_held, pick, runtime, stop_signal};
-use headcount_archive::error::ArchiveError;
 use headcount_archive::export::{ExportFormat, RowEncoder};
-use headcount_archive::row::{Currencies, Row};
+use headcount_archive::{ArchiveError, Currencies, Row};
 use headcount_domain::{Event, Position, Window};
 
 use crate::raw_events::parameters::predicate;

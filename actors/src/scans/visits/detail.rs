@@ -3,8 +3,7 @@
 
 use std::rc::Rc;
 
-use headcount_archive::error::ArchiveError;
-use headcount_archive::file::TextColumn;
+use headcount_archive::{ArchiveError, TextColumn};
 use headcount_domain::acquisition::DIRECT;
 use headcount_domain::facts::Moment;
 use headcount_domain::figures::AttributedTo;

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::super::error::Result;
-use headcount_archive::error::ArchiveError;
+use headcount_archive::ArchiveError;
 use headcount_archive::schema::INTERACTIVE;
 use headcount_domain::aggregate::GroupKey;
 use headcount_domain::figures::CountedMoney;

@@ -12,7 +12,7 @@ use headcount_actors::{AskError, ExportSink};
 use headcount_api::client_end::while_client_waits;
 use headcount_api::endpoint::*;
 use headcount_archive::export::{ExportFormat, RowEncoder};
-use headcount_archive::row::{Currencies, Row};
+use headcount_archive::{Currencies, Row};
 use headcount_domain::versions::Depends;
 use headcount_domain::{Event, Position};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
