@@ -1,8 +1,7 @@
 //! The encoding of the log's records: writes the current version, reads every version.
 
-use headcount_domain::Event;
-use headcount_domain::floor::FloorMove;
 use headcount_domain::intake::event::EVENT_VERSION;
+use headcount_domain::{Event, FloorMove};
 use headcount_storage::codec::{self, CodecError};
 
 use crate::import_mark::ImportMark;
@@ -111,8 +110,7 @@ mod tests {
     use headcount_domain::company::CompanyKey;
     use headcount_domain::intake::country::Country;
     use headcount_domain::intake::event::{Details, Money, SentIds};
-    use headcount_domain::money::{Amount, Currency};
-    use headcount_domain::{Day, Instant, ProjectId};
+    use headcount_domain::{Amount, Currency, Day, Instant, ProjectId};
 
     use super::*;
 

@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use headcount_control::Erasure;
 use headcount_domain::erasure::address_keys;
-use headcount_domain::identity::SentKeys;
-use headcount_domain::{Event, KeyHasher, OrganizationId, ProjectId, RecordKey};
+use headcount_domain::{Event, KeyHasher, OrganizationId, ProjectId, RecordKey, SentKeys};
 
 /// The keys whose events are not recorded.
 #[derive(Debug, Default)]

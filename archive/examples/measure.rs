@@ -19,9 +19,8 @@ use headcount_domain::intake::admission::{Client, Sender, Verdict, admit};
 use headcount_domain::intake::client_address::ClientAddress;
 use headcount_domain::intake::policy::{BotPolicy, Policy, Rates, SignalsPolicy};
 use headcount_domain::intake::submission::Submission;
-use headcount_domain::money::Currency;
 use headcount_domain::time::Month;
-use headcount_domain::{Instant, OrganizationId, ProjectId, Timezone, agent};
+use headcount_domain::{Currency, Instant, OrganizationId, ProjectId, Timezone, agent};
 use serde::Deserialize;
 
 const PROJECT: ProjectId = ProjectId(1);

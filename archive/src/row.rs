@@ -1,7 +1,6 @@
 //! The rows of the archive.
 
-use headcount_domain::money::Currency;
-use headcount_domain::{Event, Position};
+use headcount_domain::{Currency, Event, Position};
 
 /// The currencies to which an event's money was converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

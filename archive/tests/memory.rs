@@ -5,9 +5,8 @@
 
 use headcount_archive::{Archive, ArchiveError, CompactOptions, Currencies, Row, SealOptions, Sealer, merge_next};
 use headcount_domain::intake::event::{Details, SentIds};
-use headcount_domain::money::Currency;
 use headcount_domain::time::Month;
-use headcount_domain::{Day, Event, Instant, Position, ProjectId};
+use headcount_domain::{Currency, Day, Event, Instant, Position, ProjectId};
 
 const PROJECT: ProjectId = ProjectId(1);
 const CURRENCIES: Currencies = Currencies { project: Currency::USD, organization: Currency::USD };

@@ -10,8 +10,7 @@ use headcount_domain::hosts::HostList;
 use headcount_domain::intake::admission::{Client, Sender, Verdict, admit};
 use headcount_domain::intake::policy::{BotPolicy, Policy, Rates, SignalsPolicy};
 use headcount_domain::intake::submission::Submission;
-use headcount_domain::money::Currency;
-use headcount_domain::{Event, Instant, OrganizationId, ProjectId, Timezone};
+use headcount_domain::{Currency, Event, Instant, OrganizationId, ProjectId, Timezone};
 
 /// Returns the policy of a typical project.
 #[must_use]

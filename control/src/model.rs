@@ -6,9 +6,7 @@
 use std::collections::BTreeMap;
 
 use headcount_domain::intake::policy::{BotPolicy, Rates, SignalsPolicy};
-use headcount_domain::money::Currency;
-use headcount_domain::quota::Quotas;
-use headcount_domain::{Instant, OrganizationId, Position, ProjectId, RecordKey, Timezone};
+use headcount_domain::{Currency, Instant, OrganizationId, Position, ProjectId, Quotas, RecordKey, Timezone};
 use serde::{Deserialize, Serialize};
 
 use super::{Capability, MemberId, Role, Scope, Secret, TokenId};

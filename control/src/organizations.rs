@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use headcount_domain::intake::policy::Rates;
-use headcount_domain::money::Currency;
-use headcount_domain::{OrganizationId, ProjectId, Timezone};
+use headcount_domain::{Currency, OrganizationId, ProjectId, Timezone};
 
 use super::record::ControlRecord;
 use super::secret::{SecretHash, random_u64};

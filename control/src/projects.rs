@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use headcount_domain::money::Currency;
-use headcount_domain::{Instant, OrganizationId, ProjectId};
+use headcount_domain::{Currency, Instant, OrganizationId, ProjectId};
 
 use super::organizations::{currency_fixed, unused_project_id};
 use super::record::ControlRecord;

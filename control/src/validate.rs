@@ -1,9 +1,8 @@
 //! Validation of names, origins, rates and lists. Only values that pass are stored.
 
-use headcount_domain::Instant;
 use headcount_domain::hosts::{is_registry_suffix, listed};
 use headcount_domain::intake::policy::Rates;
-use headcount_domain::money::{Currency, Rate};
+use headcount_domain::{Currency, Instant, Rate};
 
 use super::{Capability, OwnQuotas, RateLimit, RateLimitPatch, RegistryError, Result, Scope};
 

@@ -14,8 +14,7 @@ use std::ops::ControlFlow;
 
 use headcount_archive::{Archive, ArchiveError, Catalog, Currencies, MANIFEST_NAME, Row, Sealer};
 use headcount_common::partition_of;
-use headcount_domain::floor::FloorMove;
-use headcount_domain::{Day, Event, Position, ProjectId};
+use headcount_domain::{Day, Event, FloorMove, Position, ProjectId};
 use headcount_storage::external_ids::ExternalIdsView;
 
 use super::error::SealingError;

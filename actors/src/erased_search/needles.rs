@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use aho_corasick::{AhoCorasick, BuildError, MatchKind};
 use headcount_control::Erasure;
 use headcount_domain::erasure::address_keys;
-use headcount_domain::identity::SentKeys;
 use headcount_domain::intake::event::SentIds;
-use headcount_domain::{Event, KeyHasher, OrganizationId, Position, ProjectId, RecordKey};
+use headcount_domain::{Event, KeyHasher, OrganizationId, Position, ProjectId, RecordKey, SentKeys};
 
 /// The keyed hashes of erased ids and addresses, and texts.
 pub(crate) struct Needles {

@@ -16,8 +16,7 @@ use std::sync::Arc;
 
 use headcount_archive::{ArchiveError, BaseReader, GroupReader};
 use headcount_domain::erasure::ErasedKeys;
-use headcount_domain::floor::FloorMove;
-use headcount_domain::{Day, Event, Position, ProjectId, Window};
+use headcount_domain::{Day, Event, FloorMove, Position, ProjectId, Window};
 use headcount_storage::log::LogMark;
 
 pub(crate) use archives::PartitionArchives;

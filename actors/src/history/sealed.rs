@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use headcount_archive::{Archive, ArchiveError, ArchiveFile, Catalog, Damage, FileEntry, GroupReader, MANIFEST_NAME, Source};
-use headcount_domain::floor::FloorMove;
-use headcount_domain::{Day, Event, Position, ProjectId, Window};
+use headcount_domain::{Day, Event, FloorMove, Position, ProjectId, Window};
 use headcount_storage::background;
 use parking_lot::{ArcRwLockReadGuard, Mutex, MutexGuard, RawRwLock, RwLock, RwLockWriteGuard};
 

@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use headcount_common::partition_of;
-use headcount_domain::ProjectId;
-use headcount_domain::floor::FloorMove;
+use headcount_domain::{FloorMove, ProjectId};
 use headcount_storage::codec::CodecError;
 use headcount_storage::log::Commit;
 use parking_lot::Mutex;

@@ -1,8 +1,7 @@
 //! The versions and floors of projects on all nodes.
 
 use headcount_common::answers_version;
-use headcount_domain::versions::Depends;
-use headcount_domain::{Day, OrganizationId, Position, ProjectId};
+use headcount_domain::{Day, Depends, OrganizationId, Position, ProjectId};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 

@@ -1,8 +1,7 @@
 //! The versions of answers about a project.
 
 use headcount_common::partition_of;
-use headcount_domain::versions::Depends;
-use headcount_domain::{Position, ProjectId};
+use headcount_domain::{Depends, Position, ProjectId};
 
 use super::Questions;
 use crate::shard::AskError;

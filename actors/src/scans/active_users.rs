@@ -4,9 +4,8 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use headcount_domain::cache::table::KeyHashBuilder;
-use headcount_domain::identity::IdentityLink;
 use headcount_domain::queries::UniqueUsers;
-use headcount_domain::{Day, Position, RecordKey, Window};
+use headcount_domain::{Day, IdentityLink, Position, RecordKey, Window};
 
 type KeyMap<V> = HashMap<RecordKey, V, KeyHashBuilder>;
 

@@ -4,9 +4,8 @@ use std::io;
 
 use super::error::Result;
 use headcount_domain::aggregate::{Aggregate, GroupFigures, GroupKey, Grouping, Summand};
-use headcount_domain::filter::Predicate;
 use headcount_domain::intake::fields::{Field, Scalar};
-use headcount_domain::{Event, Position, Window};
+use headcount_domain::{Event, Position, Predicate, Window};
 
 use super::decided::{flags, visit_matching};
 use super::events::{Scan, Tally, TallyError};

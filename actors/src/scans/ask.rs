@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use headcount_common::partition_of;
 use headcount_domain::aggregate::{Aggregate, Grouping};
 use headcount_domain::figures::{Breakdown, BreakdownQuestion, Report, ReportQuestion};
-use headcount_domain::filter::Predicate;
 use headcount_domain::intake::fields::{BuiltIn, Field};
 use headcount_domain::queries::UniqueUsers;
-use headcount_domain::{Position, ProjectId, Timezone, Window};
+use headcount_domain::{Position, Predicate, ProjectId, Timezone, Window};
 use tokio::sync::oneshot;
 
 use super::aggregate::{AggregateQuestion, aggregate};

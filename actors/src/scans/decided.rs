@@ -6,10 +6,9 @@
 use std::io;
 
 use super::error::Result;
-use headcount_domain::RecordKey;
 use headcount_domain::aggregate::Grouping;
-use headcount_domain::filter::Predicate;
 use headcount_domain::intake::fields::{Decider, Entry};
+use headcount_domain::{Predicate, RecordKey};
 
 use super::events::Scan;
 use super::session_buffer::SessionBuffer;

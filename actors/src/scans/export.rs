@@ -2,8 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use headcount_domain::filter::Predicate;
-use headcount_domain::{Event, Position, ProjectId, Window};
+use headcount_domain::{Event, Position, Predicate, ProjectId, Window};
 
 use super::events::Scan;
 use super::matching::Matching;

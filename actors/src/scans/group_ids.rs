@@ -3,8 +3,7 @@
 use std::rc::Rc;
 
 use headcount_archive::{ArchiveError, TextColumn};
-use headcount_domain::identity::{IdentityLink, SentKeys};
-use headcount_domain::{Day, KeyHasher, RecordKey};
+use headcount_domain::{Day, IdentityLink, KeyHasher, RecordKey, SentKeys};
 
 use super::sealed_group::{Rows, SealedGroup};
 

@@ -7,9 +7,8 @@
 use std::io;
 
 use super::error::Result;
-use headcount_domain::identity::{IdentityLink, SentKeys, SortedLinks};
 use headcount_domain::queries::LinkedQuery;
-use headcount_domain::{Event, KeyHasher, Position, RecordKey};
+use headcount_domain::{Event, IdentityLink, KeyHasher, Position, RecordKey, SentKeys, SortedLinks};
 
 use super::events::{IDS_A_QUESTION, Scan};
 use super::external_sort::Sorter;

@@ -8,8 +8,7 @@ use std::ops::ControlFlow;
 use super::error::Result;
 use headcount_archive::ArchiveError;
 use headcount_domain::facts::Moment;
-use headcount_domain::filter::Predicate;
-use headcount_domain::{Day, Event, Instant, Position, Timezone, Window};
+use headcount_domain::{Day, Event, Instant, Position, Predicate, Timezone, Window};
 
 use super::events::{Batch, Scan, TallyError};
 use super::page_events::PageEvents;

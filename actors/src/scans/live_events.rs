@@ -4,8 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
 use super::error::Result;
-use headcount_domain::identity::SentKeys;
-use headcount_domain::{Event, Position, ProjectId, RecordKey};
+use headcount_domain::{Event, Position, ProjectId, RecordKey, SentKeys};
 
 use super::events::{IDS_A_QUESTION, Scan};
 use super::shared::Scans;

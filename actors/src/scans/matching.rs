@@ -3,9 +3,8 @@
 use std::io;
 
 use super::error::Result;
-use headcount_domain::filter::Predicate;
 use headcount_domain::intake::fields::Entry;
-use headcount_domain::{Event, Position, Window};
+use headcount_domain::{Event, Position, Predicate, Window};
 
 use super::decided::{flags, visit_matching};
 use super::events::Scan;

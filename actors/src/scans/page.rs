@@ -5,11 +5,9 @@ use std::ops::ControlFlow;
 
 use super::error::Result;
 use headcount_domain::facts::Moment;
-use headcount_domain::filter::Predicate;
-use headcount_domain::identity::{IdentityId, SentKeys};
 use headcount_domain::intake::fields::Entry;
 use headcount_domain::queries::{EventVisit, VisitsQuery};
-use headcount_domain::{Day, Event, Instant, Position, ProjectId, Timezone, Window};
+use headcount_domain::{Day, Event, IdentityId, Instant, Position, Predicate, ProjectId, SentKeys, Timezone, Window};
 
 use super::events::Scan;
 use super::latest::LatestQuestion;

@@ -11,10 +11,8 @@ use headcount_archive::schema::INTERACTIVE;
 use headcount_archive::{ArchiveError, TextColumn};
 use headcount_domain::acquisition::{Channel, DIRECT};
 use headcount_domain::aggregate::{GroupFigures, Grouping, Summand};
-use headcount_domain::filter::Predicate;
-use headcount_domain::identity::IdentityLink;
 use headcount_domain::intake::fields::{BuiltIn, Entry, Field, Scalar, SessionField};
-use headcount_domain::{Day, Event, KeyHasher, Position, RecordKey, Window};
+use headcount_domain::{Day, Event, IdentityLink, KeyHasher, Position, Predicate, RecordKey, Window};
 
 use super::events::{Scan, Tally, TallyError};
 use super::group_ids::GroupIds;

@@ -8,9 +8,8 @@
 use std::io;
 
 use headcount_domain::facts::SESSION_GAP_MS;
-use headcount_domain::identity::{IdentityLink, SentKeys};
 use headcount_domain::intake::fields::Entry;
-use headcount_domain::{Event, Position, RecordKey};
+use headcount_domain::{Event, IdentityLink, Position, RecordKey, SentKeys};
 
 use super::carried::CarriedCodes;
 use super::error::{Result, check};

@@ -9,9 +9,8 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use super::error::Result;
 use headcount_archive::ArchiveError;
-use headcount_domain::identity::SentKeys;
 use headcount_domain::intake::event::EVENT_VERSION;
-use headcount_domain::{Event, Position, ProjectId, RecordKey};
+use headcount_domain::{Event, Position, ProjectId, RecordKey, SentKeys};
 use headcount_storage::codec;
 
 use super::events::{Batch, Scan, TallyError};

@@ -9,9 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use headcount_domain::aggregate::GroupFigures;
-use headcount_domain::identity::SentKeys;
 use headcount_domain::queries::{ActiveIdentity, IdentifiedQuery, IdentityOrder, IdentityRanking, Listed, TopIdentity};
-use headcount_domain::{Event, OrganizationId, Position, ProjectId, RecordKey, Window};
+use headcount_domain::{Event, OrganizationId, Position, ProjectId, RecordKey, SentKeys, Window};
 use tokio::runtime::Handle;
 
 use super::error::{Result, ScanError, check};

@@ -5,10 +5,8 @@ use std::io;
 use std::sync::atomic::AtomicBool;
 
 use headcount_archive::ArchiveError;
-use headcount_domain::filter::Predicate;
-use headcount_domain::identity::{IdentityLink, SentKeys};
 use headcount_domain::queries::UniqueUsers;
-use headcount_domain::{Day, Event, KeyHasher, Position, RecordKey, Window};
+use headcount_domain::{Day, Event, IdentityLink, KeyHasher, Position, Predicate, RecordKey, SentKeys, Window};
 
 use super::active_users::ActiveUsers;
 use super::decided::{flags, visit_matching};

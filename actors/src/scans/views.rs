@@ -267,8 +267,7 @@ pub(super) fn start_views(most: usize, system: &System, registry: &Arc<Registry>
 
 #[cfg(test)]
 mod tests {
-    use headcount_domain::filter::Predicate;
-    use headcount_domain::{Day, Window};
+    use headcount_domain::{Day, Predicate, Window};
 
     use super::*;
 

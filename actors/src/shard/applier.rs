@@ -4,9 +4,7 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use headcount_domain::floor::FloorMove;
-use headcount_domain::identity::SentKeys;
-use headcount_domain::{Event, Fault, Position};
+use headcount_domain::{Event, Fault, FloorMove, Position, SentKeys};
 
 use super::partition::Partition;
 use super::work::Outcome;

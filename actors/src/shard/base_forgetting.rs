@@ -5,8 +5,7 @@
 
 use headcount_domain::erasure::ErasedKeys;
 use headcount_domain::fold::Forgetting;
-use headcount_domain::project::Project;
-use headcount_domain::{Fault, ProjectId};
+use headcount_domain::{Fault, Project, ProjectId};
 use headcount_storage::keyspace::PartitionId;
 use headcount_storage::store::{OpenCheckpoint, Store};
 

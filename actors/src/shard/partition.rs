@@ -5,12 +5,9 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use headcount_common::PARTITIONS;
-use headcount_domain::floor::FloorMove;
-use headcount_domain::identity::SentKeys;
 use headcount_domain::ids::external_ids_of;
 use headcount_domain::queries::{Query, Reader};
-use headcount_domain::quota::Quota;
-use headcount_domain::{Day, Event, Fault, Position, ProjectId};
+use headcount_domain::{Day, Event, Fault, FloorMove, Position, ProjectId, Quota, SentKeys};
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsView, Freeze, Frozen, Merge, Purge, Written};
 use headcount_storage::keyspace::PartitionId;
 use headcount_storage::log::LogMark;

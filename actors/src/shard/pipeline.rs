@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::time::Instant as Stopwatch;
 
 use headcount_common::partition_of;
-use headcount_domain::identity::SentKeys;
-use headcount_domain::{Fault, FaultKind, Position, ProjectId};
+use headcount_domain::{Fault, FaultKind, Position, ProjectId, SentKeys};
 use headcount_storage::log::LogMark;
 
 use super::applier::Applier;

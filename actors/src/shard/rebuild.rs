@@ -9,8 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_domain::floor::FloorMove;
-use headcount_domain::{Event, Fault, FaultKind, Position, ProjectId};
+use headcount_domain::{Event, Fault, FaultKind, FloorMove, Position, ProjectId};
 
 use super::health::Condition;
 use super::partition::Partition;

@@ -3,8 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use headcount_domain::identity::SentKeys;
-use headcount_domain::{Fault, FaultKind};
+use headcount_domain::{Fault, FaultKind, SentKeys};
 
 use super::applier::Applier;
 use super::partition::{Partition, Partitions};

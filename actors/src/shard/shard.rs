@@ -7,8 +7,7 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_common::partition_of;
 use headcount_domain::queries::Query;
-use headcount_domain::quota::Quota;
-use headcount_domain::{Day, Fault, FaultKind, OrganizationId, Position, ProjectId};
+use headcount_domain::{Day, Fault, FaultKind, OrganizationId, Position, ProjectId, Quota};
 use headcount_storage::external_ids::{ExternalIdsView, Purge, Written};
 use headcount_storage::keyspace::PartitionId;
 use headcount_storage::store::Store;

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use headcount_domain::filter::{Filter, MAX_FILTERS, MAX_VALUES, Operator, Predicate};
 use headcount_domain::intake::submission::Invalid;
-use headcount_domain::names::NamedValues;
+use headcount_domain::{Filter, MAX_FILTERS, MAX_VALUES, NamedValues, Operator, Predicate};
 use serde_json::value::RawValue;
 use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Type};
 

@@ -1,10 +1,9 @@
 //! The types of query parameters. Each reads, checks and documents itself.
 
 use headcount_domain::intake::admission::is_group_type;
-use headcount_domain::names::{NamedValues, UnknownName};
 use headcount_domain::text::cut_chars;
 use headcount_domain::time::CohortInterval;
-use headcount_domain::{Day, Window};
+use headcount_domain::{Day, NamedValues, UnknownName, Window};
 use std::fmt::Display;
 use std::str::FromStr;
 use utoipa::IntoParams;

@@ -10,10 +10,8 @@ use actix_web::dev::Payload;
 use actix_web::web::Bytes;
 use headcount_actors::{AskError, OrganizationProjects};
 use headcount_control::Organization;
-use headcount_domain::money::Currency;
 use headcount_domain::queries::Query;
-use headcount_domain::versions::Depends;
-use headcount_domain::{Timezone, Window};
+use headcount_domain::{Currency, Depends, Timezone, Window};
 use serde::Serialize;
 
 use crate::app::AppState;

@@ -5,7 +5,7 @@
 //! were parsed.
 
 use headcount_control::{Scope, Share};
-use headcount_domain::filter::Filter;
+use headcount_domain::Filter;
 use headcount_domain::intake::fields::{BuiltIn, Field};
 
 use crate::respond::code::ErrorCode;

@@ -6,8 +6,7 @@
 
 use std::borrow::Cow;
 
-use headcount_domain::Instant;
-use headcount_domain::money::Amount;
+use headcount_domain::{Amount, Instant};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use utoipa::openapi::RefOr;

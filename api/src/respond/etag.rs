@@ -7,8 +7,7 @@ use actix_web::HttpResponse;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::web::Bytes;
 use headcount_common::answers_version;
-use headcount_domain::money::Currency;
-use headcount_domain::{Day, Timezone};
+use headcount_domain::{Currency, Day, Timezone};
 use serde::Serialize;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 

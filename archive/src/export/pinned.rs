@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use headcount_domain::intake::submission::Invalid;
-use headcount_domain::money::Amount;
-use headcount_domain::{Day, Instant, ProjectId};
+use headcount_domain::{Amount, Day, Instant, ProjectId};
 use memchr::memchr;
 use memchr::memmem::Finder;
 use serde::Deserialize;

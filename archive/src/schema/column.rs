@@ -1,7 +1,6 @@
 //! The parts of a column: its name, its type, and access to its values.
 
-use headcount_domain::money::Amount;
-use headcount_domain::{Day, Instant};
+use headcount_domain::{Amount, Day, Instant};
 
 use super::draft::Draft;
 use crate::row::Row;

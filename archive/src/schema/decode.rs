@@ -4,8 +4,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Decimal128Type, Int64Type, TimestampMillisecondType};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
-use headcount_domain::money::Amount;
-use headcount_domain::{Day, Instant, ProjectId};
+use headcount_domain::{Amount, Day, Instant, ProjectId};
 
 use super::column::{Access, Column};
 use super::draft::Draft;

@@ -5,8 +5,7 @@ use headcount_domain::acquisition::{Acquisition, Channel};
 use headcount_domain::agent::{Agent, Device};
 use headcount_domain::company::CompanyKey;
 use headcount_domain::intake::event::{Details, Money, SentIds};
-use headcount_domain::money::{Amount, Currency};
-use headcount_domain::{Day, Event, Instant, Position, ProjectId};
+use headcount_domain::{Amount, Currency, Day, Event, Instant, Position, ProjectId};
 
 use crate::row::{Currencies, Row};
 

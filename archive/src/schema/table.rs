@@ -1,12 +1,11 @@
 //! The table of columns.
 
-use headcount_domain::Instant;
 use headcount_domain::acquisition::{Acquisition, Channel};
 use headcount_domain::agent::{Agent, Device};
 use headcount_domain::company::CompanyKey;
 use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Money;
-use headcount_domain::money::{Amount, Currency};
+use headcount_domain::{Amount, Currency, Instant};
 
 use super::column::{Access, Column};
 use super::draft::Draft;

@@ -3,8 +3,7 @@
 use std::fs;
 
 use headcount_archive::{Archive, ArchiveError, Refusal, Row, SealOptions, Sealer};
-use headcount_domain::ProjectId;
-use headcount_domain::money::Amount;
+use headcount_domain::{Amount, ProjectId};
 
 use crate::support::{PROJECT, contents, plausible, rows, scratch, seal, series};
 

@@ -10,8 +10,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use headcount_archive::{Archive, CompactOptions, SealOptions, WriterOptions, merge_next, month_of};
-use headcount_domain::Day;
-use headcount_domain::money::Amount;
+use headcount_domain::{Amount, Day};
 use serde_json::Value;
 
 use crate::support::{MARCH, PROJECT, plausible, sample, scratch, seal, series};

@@ -17,8 +17,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use headcount_domain::money::{Currency, Rate};
-use headcount_domain::{Instant, OrganizationId, ProjectId, Timezone};
+use headcount_domain::{Currency, Instant, OrganizationId, ProjectId, Rate, Timezone};
 use headcount_storage::log::{AppendEntry, Log, LogOptions};
 
 use crate::website::Website;

@@ -7,8 +7,7 @@ use headcount_domain::queries::{
     TouchModel, TrafficQuery, UniqueUsersQuery,
 };
 use headcount_domain::time::{CohortInterval, Interval};
-use headcount_domain::versions::{Depends, FigureKind};
-use headcount_domain::{Day, Event, Instant, Timezone, Window};
+use headcount_domain::{Day, Depends, Event, FigureKind, Instant, Timezone, Window};
 use headcount_histories::{History, Rng, Size, Step, Subject, model_of, sender_of};
 use headcount_model::{Json, Model, Question};
 

@@ -3,8 +3,7 @@
 use headcount_domain::acquisition::{Acquisition, Channel};
 use headcount_domain::company::CompanyKey;
 use headcount_domain::intake::event::{Details, Money, SentIds};
-use headcount_domain::money::{Amount, Currency};
-use headcount_domain::{Day, Event, Instant, ProjectId};
+use headcount_domain::{Amount, Currency, Day, Event, Instant, ProjectId};
 
 /// What is sent.
 pub(crate) struct Shape {

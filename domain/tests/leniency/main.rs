@@ -19,8 +19,7 @@ use headcount_domain::intake::policy::{BotPolicy, Policy, SignalsPolicy};
 use headcount_domain::intake::segment::{Batch, Call, Envelope, Mapped, Message};
 use headcount_domain::intake::submission::{Invalid, Submission};
 use headcount_domain::intake::warning::Warning;
-use headcount_domain::money::Currency;
-use headcount_domain::{Event, Instant, OrganizationId, ProjectId, Timezone};
+use headcount_domain::{Currency, Event, Instant, OrganizationId, ProjectId, Timezone};
 use serde_json::value::RawValue;
 
 /// 2026-11-20T15:00:00Z

@@ -5,9 +5,8 @@ use std::path::Path;
 use headcount_actors::Engine;
 use headcount_api::command::{CommandSettings, Failure, InitialCredentials};
 use headcount_control::OrganizationPatch;
-use headcount_domain::ProjectId;
 use headcount_domain::intake::policy::Rates;
-use headcount_domain::money::{Currency, Rate};
+use headcount_domain::{Currency, ProjectId, Rate};
 
 use super::sample;
 

@@ -2,8 +2,7 @@
 
 use headcount_api::endpoint::*;
 use headcount_control::{ActionEntry, ActionReason, ActionsQuery};
-use headcount_domain::Timezone;
-use headcount_domain::names::NamedValues;
+use headcount_domain::{NamedValues, Timezone};
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 query_parameters! {

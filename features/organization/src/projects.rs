@@ -5,9 +5,7 @@ use headcount_api::management;
 use headcount_api::openapi::schemas;
 use headcount_control::{MAX_QUOTA, NewProject, OwnQuotas, Project, ProjectPatch, RateLimit, RateLimitPatch};
 use headcount_domain::intake::policy::{BotPolicy, SignalsPolicy};
-use headcount_domain::money::Currency;
-use headcount_domain::quota::Quotas;
-use headcount_domain::{Day, OrganizationId};
+use headcount_domain::{Currency, Day, OrganizationId, Quotas};
 use serde_json::value::RawValue;
 use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, Schema, Type};
 

@@ -7,8 +7,7 @@ use headcount_api::management::{self, on_feature};
 use headcount_control::{BuildError, BuildRunId, Capability, CompanyProfileId, Website};
 use headcount_domain::company::normalise_domain;
 use headcount_domain::ids::PublicCompany;
-use headcount_domain::names::NamedValues;
-use headcount_domain::{OrganizationId, Timezone};
+use headcount_domain::{NamedValues, OrganizationId, Timezone};
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 use crate::builder::Profiles;

@@ -192,8 +192,7 @@ fn company_id(request: &HttpRequest) -> &str {
 #[cfg(test)]
 mod tests {
     use headcount_domain::intake::policy::Rates;
-    use headcount_domain::money::{Amount, Currency};
-    use headcount_domain::{Instant, OrganizationId, Timezone};
+    use headcount_domain::{Amount, Currency, Instant, OrganizationId, Timezone};
 
     use super::*;
 

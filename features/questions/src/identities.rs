@@ -239,8 +239,7 @@ pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller)
 
 #[cfg(test)]
 mod tests {
-    use headcount_domain::Instant;
-    use headcount_domain::money::Amount;
+    use headcount_domain::{Amount, Instant};
 
     use super::*;
 

@@ -14,8 +14,7 @@ use actix_web::web::Bytes;
 use headcount_actors::{Engine, LiveEnd, LiveFigures, LiveFrame, LiveMinute, LiveNotification, LiveState, LiveWatch};
 use headcount_api::endpoint::*;
 use headcount_api::extract::auth::Credential;
-use headcount_domain::ProjectId;
-use headcount_domain::money::Currency;
+use headcount_domain::{Currency, ProjectId};
 use tokio::sync::watch;
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Type};
 

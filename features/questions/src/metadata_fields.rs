@@ -1,8 +1,8 @@
 //! `GET /projects/{project_id}/analytics/fields`
 
 use headcount_api::endpoint::*;
+use headcount_domain::Depends;
 use headcount_domain::aggregate::{MetadataField, MetadataFields};
-use headcount_domain::versions::Depends;
 
 use super::raw_events::parameters::SentDates;
 

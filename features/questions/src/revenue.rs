@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use headcount_api::endpoint::*;
-use headcount_domain::Day;
 use headcount_domain::intake::policy::Policy;
-use headcount_domain::money::Amount;
 use headcount_domain::queries::{
     AttributedRevenue, AttributionQuery, Cohort, CohortsQuery, Dimension, EntityLevel, LtvCohorts, RevenueMetrics,
     RevenueMetricsQuery, RevenueSeries, RevenueSeriesQuery, TouchModel, TouchRevenue, Unconverted,
 };
+use headcount_domain::{Amount, Day};
 
 /// Money in a currency that had no rate when it was recorded.
 #[derive(Debug, Serialize, ToSchema)]

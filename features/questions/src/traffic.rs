@@ -2,9 +2,8 @@
 
 use headcount_api::endpoint::*;
 use headcount_domain::cells::count_of;
-use headcount_domain::money::ratio_of_counts;
 use headcount_domain::queries::{Traffic, TrafficQuery, TrafficRow};
-use headcount_domain::{Timezone, Window};
+use headcount_domain::{Timezone, Window, ratio_of_counts};
 
 use crate::raw_events::parameters::SentDates;
 

@@ -3,9 +3,8 @@
 use headcount_api::endpoint::*;
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::share_rules::named_by_filters;
-use headcount_domain::filter::Filter;
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
-use headcount_domain::{Day, Timezone, Window};
+use headcount_domain::{Day, Filter, Timezone, Window};
 
 json_body! {
     /// What unique users are asked for.

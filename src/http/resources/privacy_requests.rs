@@ -9,9 +9,8 @@ use headcount_api::endpoint::*;
 use headcount_api::management;
 use headcount_api::openapi::schemas;
 use headcount_control::PrivacyRequestId;
-use headcount_domain::names::UnknownName;
 use headcount_domain::queries::LifetimeFigures;
-use headcount_domain::{Instant, ProjectId, Timezone};
+use headcount_domain::{Instant, ProjectId, Timezone, UnknownName};
 use serde_json::{Value, json};
 use utoipa::openapi::schema::Object;
 

@@ -5,9 +5,8 @@ use std::io;
 
 use headcount_domain::facts::Moment;
 use headcount_domain::figures::{AttributedTo, ExplainedFigure, MoneyOutcome, Reason};
-use headcount_domain::money::Amount;
 use headcount_domain::queries::{Dimension, EarlierTouches, EarlierTouchesQuery, EntityLevel, NamedTouch, TouchModel};
-use headcount_domain::{Instant, Position, RecordKey};
+use headcount_domain::{Amount, Instant, Position, RecordKey};
 
 use super::super::error::{Result, check};
 use super::super::events::{IDS_A_QUESTION, Scan};

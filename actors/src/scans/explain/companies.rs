@@ -4,9 +4,8 @@
 use std::io;
 
 use headcount_domain::company::CompanyKey;
-use headcount_domain::identity::IdentityLink;
 use headcount_domain::queries::{AssociationsQuery, CompanyLinksQuery};
-use headcount_domain::{Event, KeyHasher, Position, RecordKey};
+use headcount_domain::{Event, IdentityLink, KeyHasher, Position, RecordKey};
 
 use super::super::error::{Result, check};
 use super::super::events::{IDS_A_QUESTION, Scan, Tally, TallyError};

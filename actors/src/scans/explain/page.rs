@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use headcount_common::partition_of;
 use headcount_domain::facts::Moment;
 use headcount_domain::figures::{ExplainPlace, ExplainQuestion, ExplainedEvent, Explanation};
-use headcount_domain::identity::{IdentityId, SentKeys};
 use headcount_domain::queries::VisitsQuery;
 use headcount_domain::time::{Buckets, Interval};
-use headcount_domain::{Instant, Position, ProjectId, RecordKey};
+use headcount_domain::{IdentityId, Instant, Position, ProjectId, RecordKey, SentKeys};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::super::error::{Result, check};

@@ -7,12 +7,10 @@ use headcount_archive::ArchiveError;
 use headcount_archive::schema::INTERACTIVE;
 use headcount_domain::aggregate::GroupKey;
 use headcount_domain::figures::CountedMoney;
-use headcount_domain::filter::{Filter, Predicate};
-use headcount_domain::identity::IdentityLink;
 use headcount_domain::intake::event::is_pageview;
 use headcount_domain::intake::fields::{BuiltIn, Decider, Field, Scalar, SessionField};
 use headcount_domain::time::Buckets;
-use headcount_domain::{Day, Event, Instant, KeyHasher, Position, RecordKey};
+use headcount_domain::{Day, Event, Filter, IdentityLink, Instant, KeyHasher, Position, Predicate, RecordKey};
 
 use super::super::events::{Scan, Tally, TallyError};
 use super::super::group_ids::GroupIds;

@@ -4,9 +4,8 @@
 use std::io;
 
 use super::super::error::Result;
-use headcount_domain::RecordKey;
-use headcount_domain::filter::Filter;
 use headcount_domain::intake::fields::{BuiltIn, Decider, Entry, Field, Scalar};
+use headcount_domain::{Filter, RecordKey};
 
 use super::super::events::Scan;
 use super::super::session_buffer::SessionBuffer;

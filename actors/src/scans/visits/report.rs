@@ -3,11 +3,10 @@
 use std::io;
 
 use super::super::error::Result;
-use headcount_domain::Window;
 use headcount_domain::figures::{CountedMoney, EventFigures, Report, ReportQuestion, Series};
-use headcount_domain::money::Amount;
 use headcount_domain::queries::Unconverted;
 use headcount_domain::time::Buckets;
+use headcount_domain::{Amount, Window};
 
 use super::super::events::Scan;
 use super::carried::Carried;

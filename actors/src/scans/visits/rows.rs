@@ -5,9 +5,9 @@ use std::collections::hash_map::RandomState;
 use std::io;
 use std::sync::atomic::AtomicBool;
 
+use headcount_domain::Amount;
 use headcount_domain::aggregate::GroupKey;
 use headcount_domain::figures::EventFigures;
-use headcount_domain::money::Amount;
 
 use super::super::error::{Result, check};
 use super::super::record_sort::RecordSorter;

@@ -1,12 +1,10 @@
 //! Records that raise the floor of a project.
 
 use headcount_common::partition_of;
-use headcount_domain::Fault;
 use headcount_domain::acquisition::Acquisition;
-use headcount_domain::floor::FloorMove;
 use headcount_domain::intake::event::Money;
-use headcount_domain::money::{Amount, Currency};
 use headcount_domain::queries::{AttributionQuery, Dimension, EntityLevel, TouchModel};
+use headcount_domain::{Amount, Currency, Fault, FloorMove};
 
 use super::*;
 

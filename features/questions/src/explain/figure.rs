@@ -7,11 +7,9 @@ use headcount_api::client_end::while_client_waits;
 use headcount_api::endpoint::*;
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_domain::figures::{AttributedTo, ExplainQuestion, ExplainedFigure, Explanation};
-use headcount_domain::filter::Filter;
 use headcount_domain::intake::policy::Policy;
-use headcount_domain::names::NamedValues;
 use headcount_domain::queries::{Dimension, EntityLevel, TouchModel};
-use headcount_domain::{Position, Window};
+use headcount_domain::{Filter, NamedValues, Position, Window};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::cursor::ExplainCursor;

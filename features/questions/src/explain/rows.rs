@@ -1,12 +1,11 @@
 //! The names in questions and explanations, and the rows of explanations.
 
 use headcount_api::endpoint::*;
-use headcount_domain::Position;
 use headcount_domain::figures::{ExplainedEvent, ExplainedFigure, Reason};
 use headcount_domain::ids::event_id;
 use headcount_domain::intake::policy::Policy;
-use headcount_domain::names::NamedValues;
 use headcount_domain::queries::{Dimension, EntityLevel, TouchModel};
+use headcount_domain::{NamedValues, Position};
 use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};

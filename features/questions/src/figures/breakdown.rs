@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use headcount_api::endpoint::*;
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::share_rules::named_by_filters;
-use headcount_domain::Window;
 use headcount_domain::figures::{Breakdown, BreakdownQuestion, BreakdownRow, ComparedWindows, EventFigures, OrderBy, Search};
-use headcount_domain::filter::Filter;
 use headcount_domain::intake::fields::Field;
 use headcount_domain::intake::policy::Policy;
-use headcount_domain::names::NamedValues;
+use headcount_domain::{Filter, NamedValues, Window};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use super::compare::{Compare, CompareShape};

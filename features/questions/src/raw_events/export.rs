@@ -13,8 +13,7 @@ use headcount_api::client_end::while_client_waits;
 use headcount_api::endpoint::*;
 use headcount_archive::export::{ExportFormat, RowEncoder};
 use headcount_archive::{Currencies, Row};
-use headcount_domain::versions::Depends;
-use headcount_domain::{Event, Position};
+use headcount_domain::{Depends, Event, Position};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::parameters::{Conditions, SentDates};

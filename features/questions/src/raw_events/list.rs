@@ -5,8 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use headcount_actors::{AskError, EventsPage, PageOrder, PageQuestion};
 use headcount_api::endpoint::*;
 use headcount_domain::facts::Moment;
-use headcount_domain::versions::Depends;
-use headcount_domain::{Day, Instant, Position, ProjectId, Window};
+use headcount_domain::{Day, Depends, Instant, Position, ProjectId, Window};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::parameters::{AfterPosition, Conditions, SentCursor, SentDates};

@@ -3,8 +3,7 @@
 use headcount_api::endpoint::*;
 use headcount_api::extract::filters;
 use headcount_api::extract::query::{Parameter, QueryString};
-use headcount_domain::Position;
-use headcount_domain::filter::Predicate;
+use headcount_domain::{Position, Predicate};
 use utoipa::openapi::Required;
 use utoipa::openapi::path::Parameter as Documented;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
