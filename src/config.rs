@@ -16,8 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::http::header::HeaderName;
-use headcount_api::command::client::ServerPlace;
-use headcount_api::command::flags::parse_duration as duration;
+use headcount_api::command::{ServerPlace, parse_duration as duration};
 use headcount_api::node_client::NodeClient;
 use headcount_api::node_tls::{NodeTls, NodeTlsError};
 use ipnet::IpNet;
@@ -252,7 +251,6 @@ impl Settings {
     }
 
     /// Returns warnings about probable mistakes.
-    #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -326,7 +324,6 @@ impl Settings {
     }
 
     /// Returns the effective values and their sources, by name.
-    #[must_use]
     pub fn in_force(&self) -> Vec<(&'static str, InForce<'_>)> {
         let line = |entry| {
             let Entry { key, text, source }: &Entry = entry;
@@ -336,7 +333,6 @@ impl Settings {
     }
 
     /// Returns whether a setting has its default.
-    #[must_use]
     pub fn is_default(&self, name: &str) -> bool {
         self.entries.iter().any(|entry| entry.key.name == name && entry.source == Source::Default)
     }
@@ -352,7 +348,6 @@ impl Settings {
     }
 
     /// The configuration of a command's engine.
-    #[must_use]
     pub fn engine(&self) -> EngineConfig {
         let mut config = EngineConfig::new(&self.data_dir);
         config.shards = self.shards.unwrap_or(config.shards);
@@ -373,7 +368,6 @@ impl Settings {
 
     /// The credentials for the brokers.
     #[cfg(feature = "cluster")]
-    #[must_use]
     pub fn broker_credentials(&self) -> Credentials {
         self.nats_creds.clone().map_or(Credentials::None, Credentials::File)
     }
@@ -388,7 +382,6 @@ impl Settings {
     }
 
     /// The configuration of the HTTP server.
-    #[must_use]
     pub fn http(&self) -> HttpConfig {
         HttpConfig {
             listen: self.listen.clone(),

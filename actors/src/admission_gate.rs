@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use dashmap::{DashMap, Entry};
-use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::{OrganizationId, ProjectId};
 
 use crate::erasures::Epoch;
 
@@ -49,7 +49,6 @@ pub enum Holder {
 
 impl Holder {
     /// The holder that an address belongs to.
-    #[must_use]
     pub fn of_address(address: IpAddr) -> Self {
         Self::Network(match address.to_canonical() {
             IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
@@ -187,14 +186,12 @@ pub struct Permit {
 
 impl Gate {
     /// Creates a gate with a pool of `limit`.
-    #[must_use]
     pub fn new(limit: usize) -> Self {
         Self::with(limit, 0)
     }
 
     /// Creates a gate for bytes of request bodies. A sender may always have one body of the largest
     /// size.
-    #[must_use]
     pub fn of_bodies(limit_bytes: usize) -> Self {
         Self::with(limit_bytes, LARGEST_BODY_BYTES.min(limit_bytes / 2))
     }
@@ -234,19 +231,16 @@ impl Gate {
     }
 
     /// Whether a holder has taken any amount.
-    #[must_use]
     pub(crate) fn has(&self, holder: Holder) -> bool {
         self.pool.held.contains_key(&Account::Of(holder))
     }
 
     /// The amount taken.
-    #[must_use]
     pub fn used(&self) -> usize {
         self.pool.used.load(Ordering::Relaxed)
     }
 
     /// The size of the pool.
-    #[must_use]
     pub fn limit(&self) -> usize {
         self.pool.limit
     }

@@ -17,7 +17,8 @@ use std::time::Instant as Stopwatch;
 
 use headcount_common::checked_json;
 use headcount_common::clock::Clock;
-use headcount_domain::time::{Day, Instant, MS_PER_DAY, Timezone};
+use headcount_domain::time::MS_PER_DAY;
+use headcount_domain::{Day, Instant, Timezone};
 use headcount_storage::files::{PRIVATE_FILE, create_private_dir, read_if_there, rename, write_atomically};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};

@@ -2,8 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, ProjectId};
 use headcount_storage::codec::CodecError;
 
 use crate::event_codec::{Events, LogRecord, encode};

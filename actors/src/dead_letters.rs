@@ -19,9 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use headcount_common::{SharedLetters, SharedLettersError, partition_of};
 use headcount_domain::erasure::AfterErasure;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Event;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Event, Position, ProjectId};
 use headcount_storage::files::{self, PRIVATE_FILE};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};

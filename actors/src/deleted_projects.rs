@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use headcount_common::partition_of;
 use headcount_control::{Registry, RegistryError};
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use parking_lot::{Mutex, RwLock};
 
 use crate::local_remains::LocalRemains;
@@ -148,7 +148,7 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use headcount_domain::time::Instant;
+    use headcount_domain::Instant;
     use headcount_storage::files::switch::Switch;
 
     use super::*;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 use parking_lot::{Condvar, Mutex};
 
 /// How many requests may wait for their turn in an organization. Each occupies a thread.

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_archive::row::Row;
+use headcount_archive::Row;
 use headcount_common::partition_of;
 use headcount_control::{Erasure, ErasureStage, Registry};
 use headcount_domain::erasure::{AfterErasure, ErasedKeys};
-use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
-use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::{Event, KeyHasher, OrganizationId, Position, ProjectId};
 use parking_lot::{Mutex, RwLock};
 
 use crate::erasure_turns::{ErasureTurn, ErasureTurns};

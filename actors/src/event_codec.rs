@@ -1,7 +1,7 @@
 //! The encoding of the log's records: writes the current version, reads every version.
 
-use headcount_domain::floor::FloorMove;
-use headcount_domain::intake::event::{EVENT_VERSION, Event};
+use headcount_domain::intake::event::EVENT_VERSION;
+use headcount_domain::{Event, FloorMove};
 use headcount_storage::codec::{self, CodecError};
 
 use crate::import_mark::ImportMark;
@@ -108,11 +108,9 @@ mod tests {
     use headcount_domain::acquisition::{Acquisition, Channel};
     use headcount_domain::agent::{Agent, Device};
     use headcount_domain::company::CompanyKey;
-    use headcount_domain::ids::ProjectId;
     use headcount_domain::intake::country::Country;
     use headcount_domain::intake::event::{Details, Money, SentIds};
-    use headcount_domain::money::{Amount, Currency};
-    use headcount_domain::time::{Day, Instant};
+    use headcount_domain::{Amount, Currency, Day, Instant, ProjectId};
 
     use super::*;
 

@@ -3,9 +3,9 @@
 //!
 //! Every `match` is exhaustive, so that a new error does not compile without a kind.
 
-use headcount_archive::error::ArchiveError;
+use headcount_archive::ArchiveError;
 use headcount_common::SharedArchiveError;
-use headcount_domain::fault::{Fault, FaultKind};
+use headcount_domain::{Fault, FaultKind};
 use headcount_storage::codec::CodecError;
 use headcount_storage::external_ids::ExternalIdsError;
 use headcount_storage::log::{LogError, RemoteFailure};

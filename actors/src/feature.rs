@@ -8,8 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use headcount_common::ControlError;
 use headcount_control::{Erasure, RegistryError};
-use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
-use headcount_domain::intake::event::Position;
+use headcount_domain::{OrganizationId, Position, ProjectId, RecordKey};
 
 use crate::parts::EngineParts;
 use crate::position_map::PositionMap;

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_domain::ids::{OrganizationId, RecordKey};
+use headcount_domain::{OrganizationId, RecordKey};
 use parking_lot::Mutex;
 
 /// How long an attempt counts.

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use headcount_common::checked_json;
-use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::admission::DropReason;
-use headcount_domain::time::{Day, Instant, MS_PER_DAY, Timezone, Window};
+use headcount_domain::time::MS_PER_DAY;
+use headcount_domain::{Day, Instant, ProjectId, Timezone, Window};
 use headcount_storage::files::{PRIVATE_FILE, create_private_dir, list, read_if_there, remove_file, rename, write_atomically};
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
@@ -70,7 +70,6 @@ impl DropCounts {
     }
 
     /// Whether nothing was counted.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -5,8 +5,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use headcount_archive::source::{FileSource, ListedFile};
-use headcount_domain::ids::ProjectId;
+use headcount_archive::{FileSource, ListedFile};
+use headcount_domain::ProjectId;
 use headcount_storage::files;
 
 use crate::deleted_projects::DeletedProjects;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use headcount_domain::intake::event::Position;
+use headcount_domain::Position;
 use headcount_storage::files;
 use headcount_storage::log::{LogHold, LogReader};
 use parking_lot::Mutex;
@@ -13,7 +13,7 @@ const JOURNALS: &str = "imports";
 
 /// Reads the log, and keeps the part with marks that import journals lack.
 pub(crate) struct LocalLog {
-    reader: LogReader,
+    pub(crate) reader: LogReader,
     kept: Mutex<Option<LogHold>>,
 }
 
@@ -23,10 +23,6 @@ impl LocalLog {
     pub(crate) fn new(reader: LogReader, data_dir: &Path) -> Self {
         let kept = lacking_after(&data_dir.join(JOURNALS)).map(|position| reader.hold_after(position));
         Self { reader, kept: Mutex::new(kept) }
-    }
-
-    pub(crate) fn reader(&self) -> &LogReader {
-        &self.reader
     }
 
     /// Keeps the events after `position`, replacing the former position; `None` keeps nothing.

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use headcount_common::{ControlError, checked_json, partition_of};
 use headcount_control::{ErasureStage, Registry, RegistryError, RemovedAfter};
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use headcount_storage::files::{self, PRIVATE_FILE};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -203,7 +203,7 @@ fn applied(registry: &Registry) -> AppliedRemovals {
 mod pairs {
     use std::collections::BTreeMap;
 
-    use headcount_domain::ids::ProjectId;
+    use headcount_domain::ProjectId;
     use serde::{Deserialize as _, Deserializer, Serializer};
 
     pub(super) fn serialize<S: Serializer>(map: &BTreeMap<ProjectId, u64>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -221,7 +221,7 @@ fn failed(doing: &'static str, path: &Path, source: io::Error) -> RegistryError 
 
 #[cfg(test)]
 mod tests {
-    use headcount_domain::time::Instant;
+    use headcount_domain::Instant;
 
     use super::*;
     use headcount_control::{Erasure, ErasureEnd, NewProject};

@@ -30,7 +30,6 @@ pub const MIN_MEMORY_BYTES: usize = 64 << 20;
 
 impl MemoryShares {
     /// Divides `budget` bytes.
-    #[must_use]
     pub fn of(budget: usize) -> Self {
         let budget = budget.max(MIN_MEMORY_BYTES);
         let store_cache = (budget / 128).clamp(1 << 20, 8 << 20);

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use headcount_domain::intake::event::Position;
+use headcount_domain::Position;
 use parking_lot::RwLock;
 
 /// The progress of opening an engine.
@@ -18,7 +18,6 @@ pub struct Progress {
 impl Progress {
     /// Returns the position up to which every shard has replayed the log, and the log's last
     /// position; `None` before the replay.
-    #[must_use]
     pub fn replayed(&self) -> Option<(Position, Position)> {
         let end = *self.end.get()?;
         let shards = self.shards.read();

@@ -7,9 +7,7 @@ use std::sync::Arc;
 use headcount_common::secrets::Signer;
 use headcount_common::{DocumentStores, Owners};
 use headcount_control::Registry;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, Position, ProjectId};
 
 use crate::clock_guard::ClockGuard;
 use crate::questions::Questions;
@@ -31,13 +29,11 @@ pub struct EngineParts {
 
 impl EngineParts {
     /// The data directory.
-    #[must_use]
     pub fn data_dir(&self) -> &Path {
         &self.data_dir
     }
 
     /// The registry, for owners of a part of it.
-    #[must_use]
     pub fn shared_registry(&self) -> Arc<Registry> {
         Arc::clone(&self.questions.registry)
     }
@@ -49,32 +45,27 @@ impl EngineParts {
     }
 
     /// The known time, as of which data may be removed.
-    #[must_use]
     pub fn known_now(&self) -> Instant {
         self.clock_guard.now()
     }
 
     /// Whether the engine is about to stop.
-    #[must_use]
     pub fn is_closing(&self) -> bool {
         self.scans.is_closing()
     }
 
     /// The position of the last event in the log of a partition.
-    #[must_use]
     pub fn last_position(&self, partition: u16) -> Position {
         self.questions.logged.last_position(partition)
     }
 
     /// A number that changes when a project loses the events of a person. Versions alone may return
     /// to former values.
-    #[must_use]
     pub fn reflected_erasures(&self, project: ProjectId) -> u64 {
         self.questions.erasures.reflected(project)
     }
 
     /// Derives secrets from the key of the installation.
-    #[must_use]
     pub fn signer(&self) -> &Signer {
         self.questions.secrets.signer()
     }

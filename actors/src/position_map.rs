@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, ProjectId};
 
 /// The wanted positions of each project, with their new positions.
 #[derive(Debug, Default)]

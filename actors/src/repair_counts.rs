@@ -26,7 +26,6 @@ impl RepairCounts {
     }
 
     /// Returns the codes that occurred, with their counts.
-    #[must_use]
     pub fn by_code(&self) -> BTreeMap<&'static str, u64> {
         let counts = WarningCode::ALL.iter().map(|code| (code.as_str(), self.0[*code as usize]));
         counts.filter(|(_, count)| *count > 0).collect()

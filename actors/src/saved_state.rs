@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use headcount_domain::fault::Fault;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Fault, Position};
 use headcount_storage::TableFile;
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions};
 use headcount_storage::keyspace::PartitionId;
@@ -15,7 +14,6 @@ use crate::checkpoint_writer::{saved_position, saved_reflected, stored_types};
 use crate::fault;
 
 /// Returns the version of saved states. Only a program of the same version can use them.
-#[must_use]
 pub fn state_version() -> String {
     format!("{:032x}", xxh3_128(stored_types().join("\n").as_bytes()))
 }
@@ -56,13 +54,11 @@ pub struct CopiedState {
 
 impl CopiedState {
     /// Returns the folder with the files of records in the directory of a copy.
-    #[must_use]
     pub fn tables_dir(dir: &Path) -> PathBuf {
         dir.join("tables")
     }
 
     /// Returns the folder with the files of external ids.
-    #[must_use]
     pub fn external_ids_dir(dir: &Path) -> PathBuf {
         dir.join("external_ids")
     }

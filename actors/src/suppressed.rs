@@ -4,9 +4,7 @@ use std::collections::HashSet;
 
 use headcount_control::Erasure;
 use headcount_domain::erasure::address_keys;
-use headcount_domain::identity::SentKeys;
-use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId, RecordKey};
-use headcount_domain::intake::event::Event;
+use headcount_domain::{Event, KeyHasher, OrganizationId, ProjectId, RecordKey, SentKeys};
 
 /// The keys whose events are not recorded.
 #[derive(Debug, Default)]
@@ -66,7 +64,7 @@ impl Suppressed {
 #[cfg(test)]
 mod tests {
     use headcount_domain::intake::event::{Details, SentIds};
-    use headcount_domain::time::{Day, Instant};
+    use headcount_domain::{Day, Instant};
 
     use super::*;
 

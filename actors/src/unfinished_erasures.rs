@@ -6,8 +6,7 @@ use std::time::Instant as Stopwatch;
 
 use headcount_control::{Erasure, ErasureStage};
 use headcount_domain::erasure::ErasedKeys;
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::intake::event::Position;
+use headcount_domain::{OrganizationId, Position, ProjectId};
 
 /// Adds the keys of an erasure that a project can have.
 fn add_keys(erasure: &Erasure, project: ProjectId, keys: &mut ErasedKeys) {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use headcount_domain::fault::{Fault, FaultKind};
+use headcount_domain::{Fault, FaultKind};
 use headcount_storage::UncheckedTables;
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsError};
 use headcount_storage::store::DiskStore;

@@ -16,7 +16,7 @@ use crate::node_tls::NodeTls;
 use crate::proxied;
 use crate::request::HttpRequest;
 use crate::request_metrics::RequestMetrics;
-use crate::respond::error::ApiError;
+use crate::respond::error::{ApiError, Result};
 use crate::respond::kept::KeptAnswers;
 use crate::turns::WaitingQuestions;
 
@@ -62,7 +62,7 @@ impl AppState {
     ///
     /// # Errors
     /// The server was made without the feature.
-    pub fn of<T: Any>(&self) -> Result<&T, ApiError> {
+    pub fn of<T: Any>(&self) -> Result<&T> {
         self.features.iter().find_map(|state| state.downcast_ref()).ok_or_else(|| {
             tracing::error!(state = std::any::type_name::<T>(), "the server was made without this feature");
             ApiError::internal()
@@ -143,7 +143,7 @@ impl AppState {
     }
 
     /// Returns the server's address for browsers, without a slash at its end: the setting `public_url`, else where the request was sent to.
-    pub fn base_url(&self, request: &HttpRequest) -> Result<String, ApiError> {
+    pub fn base_url(&self, request: &HttpRequest) -> Result<String> {
         if let Some(url) = &self.public_url {
             return Ok(url.clone());
         }

@@ -4,7 +4,7 @@ use std::any::Any;
 
 use actix_web::web;
 
-use crate::respond::error::ApiError;
+use crate::respond::error::{ApiError, Result};
 
 /// What came of work, of any type.
 type Done = Box<dyn Any + Send>;
@@ -13,13 +13,13 @@ type Done = Box<dyn Any + Send>;
 ///
 /// # Errors
 /// The work was cut short: it panicked, or the server shuts down.
-pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
+pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     let done = run_boxed(Box::new(move || Box::new(work()))).await?;
     done.downcast().map(|done| *done).map_err(|_| ApiError::internal())
 }
 
 /// The runtime makes some 60 functions for each type of work: this is the only one.
-async fn run_boxed(work: Box<dyn FnOnce() -> Done + Send>) -> Result<Done, ApiError> {
+async fn run_boxed(work: Box<dyn FnOnce() -> Done + Send>) -> Result<Done> {
     web::block(work).await.map_err(|error| {
         tracing::error!(%error, "work on another thread was cut short");
         ApiError::internal()

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::respond::error::Result;
 use actix_web::HttpResponse;
 use actix_web::dev::Payload;
 use futures_util::future::LocalBoxFuture;
@@ -13,7 +14,6 @@ use headcount_actors::Tracker;
 use crate::app::AppState;
 use crate::forward::Peers;
 use crate::request::HttpRequest;
-use crate::respond::error::ApiError;
 
 /// What the handlers of a worker share: the state of the server, and what its thread alone has.
 pub struct Worker {
@@ -55,12 +55,12 @@ pub struct ApiCall {
 }
 
 /// What becomes of a request.
-pub type Answer = LocalBoxFuture<'static, Result<HttpResponse, ApiError>>;
+pub type Answer = LocalBoxFuture<'static, Result<HttpResponse>>;
 
 /// What answers the requests of an endpoint.
 pub type Handler = fn(ApiCall) -> Answer;
 
 /// Returns an answer that is known already.
-pub fn at_once(answer: Result<HttpResponse, ApiError>) -> Answer {
+pub fn at_once(answer: Result<HttpResponse>) -> Answer {
     Box::pin(ready(answer))
 }

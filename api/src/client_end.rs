@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use crate::request::HttpRequest;
 use crate::respond::code::ErrorCode;
-use crate::respond::error::ApiError;
+use crate::respond::error::{ApiError, Result};
 
 /// Whether the client of a connection has ended its side. Its clones are of the same connection.
 #[derive(Debug, Clone, Default)]
@@ -39,7 +39,7 @@ impl ClientEnd {
 pub async fn while_client_waits<T, E: Into<ApiError>>(
     request: &HttpRequest,
     answer: impl Future<Output = Result<T, E>>,
-) -> Result<T, ApiError> {
+) -> Result<T> {
     let Some(end) = request.conn_data::<ClientEnd>() else { return answer.await.map_err(Into::into) };
     tokio::select! {
         biased;

@@ -21,7 +21,7 @@ use crate::query_cors::Page;
 use crate::rate_limit::{TokenLimiter, headers};
 use crate::request::HttpRequest;
 use crate::request_id::REQUEST_ID;
-use crate::respond::error::ApiError;
+use crate::respond::error::{ApiError, Result};
 use crate::respond::sent::PassedOn;
 use crate::routes::Routes;
 
@@ -63,7 +63,7 @@ impl Dispatcher {
     }
 
     /// Has a handler answer, and catches its panics.
-    async fn handled(&self, path: &PathEndpoints, request: &HttpRequest, payload: Payload) -> Result<HttpResponse, ApiError> {
+    async fn handled(&self, path: &PathEndpoints, request: &HttpRequest, payload: Payload) -> Result<HttpResponse> {
         if !self.worker.engine.owners().is_live() && needs_control_data(request.path()) {
             return Err(ApiError::overloaded("the server has lost its cluster, and does not know what changed there"));
         }

@@ -6,10 +6,11 @@
 
 use std::sync::Arc;
 
+use crate::respond::error::Result;
 use actix_web::http::header;
 use headcount_actors::{Engine, Feature};
 use headcount_control::{Author, Registry, RegistryError, Role};
-use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::{OrganizationId, ProjectId};
 
 use crate::blocking;
 use crate::endpoint::*;
@@ -19,18 +20,18 @@ pub fn of_project(
     state: &AppState,
     request: &HttpRequest,
     caller: &ProjectCaller,
-) -> Result<(OrganizationId, ProjectId, Author), ApiError> {
+) -> Result<(OrganizationId, ProjectId, Author)> {
     NoParameters::check(request)?;
     Ok((caller.config.policy.organization, caller.project, caller.caller.author(state, request)))
 }
 
 /// Reads a field with a role.
-pub fn role(fields: &Fields<'_>, name: &str) -> Result<Role, ApiError> {
+pub fn role(fields: &Fields<'_>, name: &str) -> Result<Role> {
     optional_role(fields, name)?.ok_or_else(|| ApiError::missing(name))
 }
 
 /// Reads a field with a role, if it is present.
-pub fn optional_role(fields: &Fields<'_>, name: &str) -> Result<Option<Role>, ApiError> {
+pub fn optional_role(fields: &Fields<'_>, name: &str) -> Result<Option<Role>> {
     let Some(role) = fields.optional::<String>(name, "a string")? else { return Ok(None) };
     role.parse().map(Some).map_err(|error| ApiError::parameter(name, format!("{role:?} {error}")))
 }
@@ -40,7 +41,7 @@ pub async fn change<T: Send + 'static>(
     state: &AppState,
     author: Author,
     work: impl FnOnce(&Registry, Author) -> Result<T, RegistryError> + Send + 'static,
-) -> Result<T, ApiError> {
+) -> Result<T> {
     on_engine(state, move |engine| work(engine.registry(), Author { at: engine.clock().now(), ..author })).await
 }
 
@@ -48,7 +49,7 @@ pub async fn change<T: Send + 'static>(
 pub async fn on_engine<T: Send + 'static>(
     state: &AppState,
     work: impl FnOnce(&Engine) -> Result<T, RegistryError> + Send + 'static,
-) -> Result<T, ApiError> {
+) -> Result<T> {
     let engine = state.engine.clone();
     Ok(blocking::run(move || work(&engine)).await??)
 }
@@ -57,7 +58,7 @@ pub async fn on_engine<T: Send + 'static>(
 ///
 /// # Errors
 /// The engine was opened without it.
-pub fn feature<F: Feature>(state: &AppState) -> Result<Arc<F>, ApiError> {
+pub fn feature<F: Feature>(state: &AppState) -> Result<Arc<F>> {
     state.engine.feature().ok_or_else(|| {
         tracing::error!(feature = std::any::type_name::<F>(), "the engine was opened without this feature");
         ApiError::internal()
@@ -68,7 +69,7 @@ pub fn feature<F: Feature>(state: &AppState) -> Result<Arc<F>, ApiError> {
 pub async fn on_feature<F: Feature, T: Send + 'static>(
     state: &AppState,
     work: impl FnOnce(&F) -> Result<T, RegistryError> + Send + 'static,
-) -> Result<T, ApiError> {
+) -> Result<T> {
     let feature = feature(state)?;
     Ok(blocking::run(move || work(&feature)).await??)
 }

@@ -8,23 +8,19 @@
 use std::time::Duration;
 
 use actix_web::http::header::HeaderName;
-use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::{OrganizationId, ProjectId};
 
 use crate::app::AppState;
 use crate::extract::auth;
 use crate::request::HttpRequest;
-use crate::respond::error::ApiError;
+use crate::respond::error::{ApiError, Result};
 
 const MIN_POSITION: HeaderName = HeaderName::from_static("headcount-min-position");
 /// How long a question waits for the event.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Waits until the event that the request names is counted here. Takes the request from the limit of its token first, and a place of its organization if it has to wait.
-async fn wait(
-    state: &AppState,
-    request: &HttpRequest,
-    (project, organization): (ProjectId, OrganizationId),
-) -> Result<(), ApiError> {
+async fn wait(state: &AppState, request: &HttpRequest, (project, organization): (ProjectId, OrganizationId)) -> Result<()> {
     let Some(value) = request.headers().get(MIN_POSITION) else { return Ok(()) };
     auth::anybody(state, request)?;
     let position = value.to_str().ok().and_then(|text| text.parse().ok()).ok_or_else(|| {
@@ -48,7 +44,7 @@ pub(crate) fn is_named(request: &HttpRequest) -> bool {
 }
 
 /// Has a question about the project in the path wait for the position that it names.
-pub async fn reach(state: &AppState, request: &HttpRequest) -> Result<(), ApiError> {
+pub async fn reach(state: &AppState, request: &HttpRequest) -> Result<()> {
     if let Ok(project) = request.parameter("project_id").parse()
         // To whom the project does not exist, nothing is said of its positions.
         && auth::is_visible(state, request, project)

@@ -4,11 +4,12 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use crate::respond::error::Result;
 use actix_web::http::header::HeaderName;
 use actix_web::http::{Method, StatusCode};
 use headcount_actors::admission_gate::Gate;
 use headcount_common::nodes::{AskNodeError, MAX_REQUEST_BYTES};
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 
 use crate::endpoint::*;
 use crate::extract::body;
@@ -34,7 +35,7 @@ static TURNS: LazyLock<Turns> = LazyLock::new(|| Turns::new(MAX_AT_ONCE));
 static BODIES: LazyLock<Gate> = LazyLock::new(|| Gate::new(MAX_REQUEST_BYTES));
 
 /// Answers a question of another node.
-pub async fn ask(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub async fn ask(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse> {
     if request.method() != Method::POST || !is_node(&state, &request) {
         return Err(ApiError::not_found("path"));
     }

@@ -92,7 +92,7 @@ mod tests {
     use std::io::{Read as _, Write as _};
     use std::net::TcpListener;
 
-    use headcount_domain::ids::OrganizationId;
+    use headcount_domain::OrganizationId;
 
     use super::*;
 

@@ -7,7 +7,7 @@ use actix_web::http::header::{HeaderName, HeaderValue};
 use headcount_control::{LimitUsedUp, Limiter};
 
 use crate::app::AppState;
-use crate::respond::error::ApiError;
+use crate::respond::error::{ApiError, Result};
 
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
@@ -28,7 +28,7 @@ pub fn headers<'a>(limiters: impl Iterator<Item = &'a Limiter>) -> Option<[(Head
 }
 
 /// Refuses a request whose limit is used up, and counts the refusal.
-pub fn counted(state: &AppState, result: Result<(), LimitUsedUp>) -> Result<(), ApiError> {
+pub fn counted(state: &AppState, result: Result<(), LimitUsedUp>) -> Result<()> {
     result.map_err(|used_up| {
         state.request_metrics.count_rate_limited();
         ApiError::rate_limited(used_up.to_string(), used_up.retry_after_seconds)

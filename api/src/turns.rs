@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use headcount_actors::admission_gate::{Gate, Holder, Permit};
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 
 /// The turns.
 #[derive(Debug, Clone)]

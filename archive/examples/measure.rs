@@ -11,21 +11,16 @@ use std::error::Error;
 use std::io::BufRead;
 use std::time::Instant as Clock;
 
-use headcount_archive::archive::Archive;
-use headcount_archive::compact::{CompactOptions, merge_next};
-use headcount_archive::error::ArchiveError;
-use headcount_archive::file::{Columns, Selection};
-use headcount_archive::row::{Currencies, Row};
-use headcount_archive::seal::{SealOptions, Sealer};
-use headcount_domain::agent;
+use headcount_archive::{
+    Archive, ArchiveError, Columns, CompactOptions, Currencies, Row, SealOptions, Sealer, Selection, merge_next,
+};
 use headcount_domain::hosts::HostList;
-use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::admission::{Client, Sender, Verdict, admit};
 use headcount_domain::intake::client_address::ClientAddress;
 use headcount_domain::intake::policy::{BotPolicy, Policy, Rates, SignalsPolicy};
 use headcount_domain::intake::submission::Submission;
-use headcount_domain::money::Currency;
-use headcount_domain::time::{Instant, Month, Timezone};
+use headcount_domain::time::Month;
+use headcount_domain::{Currency, Instant, OrganizationId, ProjectId, Timezone, agent};
 use serde::Deserialize;
 
 const PROJECT: ProjectId = ProjectId(1);

@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
-use headcount_domain::time::Day;
+use headcount_domain::{Day, Position, ProjectId};
 use headcount_storage::files;
 
 use crate::base::{BASE_PREFIX, BaseEntry, BaseReader, verify_base};
@@ -100,13 +98,11 @@ impl Archive {
     }
 
     /// The project's folder.
-    #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
     /// The list of files.
-    #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use headcount_storage::files;
 
 use crate::archive::{is_listed, paths_in};

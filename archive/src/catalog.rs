@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, ProjectId};
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
 use serde::{Deserialize, Serialize};
 
@@ -60,27 +59,23 @@ struct WaitingEntry {
 impl Catalog {
     /// The position up to which the events of all projects are sealed, except those of waiting
     /// projects.
-    #[must_use]
     pub fn sealed_until(&self) -> Position {
         self.sealed_until
     }
 
     /// The position up to which the events of the projects that `concerns` selects are sealed,
     /// including waiting projects.
-    #[must_use]
     pub fn sealed_until_of(&self, concerns: impl Fn(ProjectId) -> bool) -> Position {
         let waiting = self.waiting.iter().filter(|(project, _)| concerns(**project)).map(|(_, until)| *until);
         waiting.chain([self.sealed_until]).min().unwrap_or(0)
     }
 
     /// The position after which the log is needed, since it has unsealed events after it.
-    #[must_use]
     pub fn logged_after(&self) -> Position {
         self.sealed_until_of(|_| true)
     }
 
     /// The waiting projects, each with the position up to which its events are sealed.
-    #[must_use]
     pub fn waiting(&self) -> &BTreeMap<ProjectId, Position> {
         &self.waiting
     }
@@ -91,7 +86,6 @@ impl Catalog {
     }
 
     /// The position of the last sealed event of a project; `None` if it has none.
-    #[must_use]
     pub fn last_of(&self, project: ProjectId) -> Option<Position> {
         self.last.get(&project).copied()
     }

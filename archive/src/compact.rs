@@ -34,7 +34,6 @@ const SMALL_ONE_IN: u64 = 8;
 /// A month is due if it is over or has too many files. In a due month, adjacent small files are
 /// merged. Only the last merged file of a series can be small, so a row is rewritten only a few
 /// times, and merging terminates.
-#[must_use]
 pub fn next_merge<'m>(manifest: &'m Manifest, now: Month, options: &CompactOptions) -> Option<&'m [FileEntry]> {
     let full = options.seal.file_rows.min(MAX_FILE_ROWS);
     let months = manifest.files().chunk_by(|one, next| one.name.month == next.name.month);

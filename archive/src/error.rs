@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use headcount_domain::intake::event::Position;
+use headcount_domain::Position;
 
 /// An error of the archive.
 #[derive(Debug, thiserror::Error)]
@@ -124,7 +124,6 @@ impl ArchiveError {
     }
 
     /// Whether a file is damaged, so that retrying is useless.
-    #[must_use]
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged { .. })
     }

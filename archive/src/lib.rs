@@ -31,3 +31,19 @@ pub mod row;
 pub mod schema;
 pub mod seal;
 pub mod source;
+
+pub use archive::Archive;
+pub use base::{BaseEntry, BaseHeader, BaseItem, BaseName, BaseReader, BaseWriter};
+pub use cache::{CachedFile, cached_files};
+pub use catalog::{CATALOG_NAME, Catalog};
+pub use compact::{CompactOptions, merge_next, next_merge};
+pub use error::{ArchiveError, Damage, Refusal};
+pub use file::{
+    ArchiveFile, Columns, ExportFile, ExportFileError, FileEntry, FileWriter, GroupReader, Selection, TextColumn, WriterOptions,
+};
+pub use manifest::{MANIFEST_NAME, Manifest};
+pub use metadata::visit_scalars;
+pub use removal::{OldFiles, remove_files, replace_file, rewrite_file, rewrite_rows};
+pub use row::{Currencies, Row};
+pub use seal::{MAX_FILE_ROWS, SealOptions, Sealer, month_of};
+pub use source::{FileSource, ListedFile, Source};

@@ -4,9 +4,7 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
-use headcount_domain::time::Day;
+use headcount_domain::{Day, Position, ProjectId};
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +49,6 @@ struct Json {
 
 impl Manifest {
     /// Creates the list of a project without sealed events.
-    #[must_use]
     pub fn empty(project: ProjectId) -> Self {
         Self { project, sealed_until: 0, files: Vec::new(), floors: Vec::new(), base: None }
     }
@@ -106,32 +103,27 @@ impl Manifest {
     }
 
     /// The project.
-    #[must_use]
     pub fn project(&self) -> ProjectId {
         self.project
     }
 
     /// The position up to which all events are sealed; 0 if none are.
-    #[must_use]
     pub fn sealed_until(&self) -> Position {
         self.sealed_until
     }
 
     /// The project's floors so far, with the positions of their records. Both rise.
-    #[must_use]
     pub fn floors(&self) -> &[(Position, Day)] {
         &self.floors
     }
 
     /// The files.
-    #[must_use]
     pub fn files(&self) -> &[FileEntry] {
         &self.files
     }
 
     /// The saved state from which a rebuild starts, if rows up to its position may have been
     /// removed.
-    #[must_use]
     pub fn base(&self) -> Option<&BaseEntry> {
         self.base.as_ref()
     }

@@ -187,7 +187,6 @@ impl PathCounts {
     /// the metadata of each row with the path. Ties are broken by byte order, so that equal rows
     /// give equal files. SQL ignores case, so of paths that differ only in case, only the most
     /// frequent one is selected.
-    #[must_use]
     pub fn columns(&self) -> Vec<MetadataPath> {
         let mut paths: Vec<_> = self.counts.iter().filter(|(_, count)| **count * RARE_ONE_IN >= self.rows).collect();
         paths.sort_unstable_by(|(path, count), (other, times)| times.cmp(count).then_with(|| path.cmp(other)));

@@ -3,8 +3,7 @@
 //! A row may be removed once the project's base contains its effect, since no rebuild reads it any
 //! more.
 
-use headcount_domain::intake::event::Position;
-use headcount_domain::time::Day;
+use headcount_domain::{Day, Position};
 
 use crate::archive::Archive;
 use crate::error::ArchiveError;
@@ -27,7 +26,6 @@ pub struct OldFiles {
 
 impl OldFiles {
     /// Finds the files with rows of days before `from`.
-    #[must_use]
     pub fn of(manifest: &Manifest, from: Day) -> Self {
         let base = manifest.base().map_or(0, |base| base.position());
         let mut old = Self::default();
@@ -42,7 +40,6 @@ impl OldFiles {
     }
 
     /// The number of files.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.whole.len() + self.mixed.len() + usize::from(self.beyond_base.is_some())
     }

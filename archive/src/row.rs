@@ -1,7 +1,6 @@
 //! The rows of the archive.
 
-use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::money::Currency;
+use headcount_domain::{Currency, Event, Position};
 
 /// The currencies to which an event's money was converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +26,6 @@ pub struct Row {
 
 impl Row {
     /// Creates the row of an event that is not set aside.
-    #[must_use]
     pub fn new(position: Position, event: Event, currencies: Currencies) -> Self {
         let currencies = event.money.is_some().then_some(currencies);
         Self { position, event, currencies, set_aside: false }

@@ -4,10 +4,9 @@
 use std::borrow::BorrowMut;
 use std::path::PathBuf;
 
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
 use headcount_domain::intake::fields::MetadataPath;
-use headcount_domain::time::{Day, Instant, MS_PER_DAY, Month};
+use headcount_domain::time::{MS_PER_DAY, Month};
+use headcount_domain::{Day, Instant, Position, ProjectId};
 
 use crate::archive::Archive;
 use crate::error::{ArchiveError, Refusal};
@@ -42,7 +41,6 @@ pub struct Sealer<A> {
 
 impl<A: BorrowMut<Archive>> Sealer<A> {
     /// Begins to add rows to `archive`.
-    #[must_use]
     pub fn new(archive: A, options: SealOptions) -> Self {
         let manifest = archive.borrow().manifest();
         let month = manifest.files().last().map_or(Month(i32::MIN), |file| file.name.month);
@@ -163,7 +161,6 @@ impl FilesWriter {
 }
 
 /// The UTC month of a moment.
-#[must_use]
 pub fn month_of(at: Instant) -> Month {
     let day = at.0.div_euclid(MS_PER_DAY);
     Day(i32::try_from(day).unwrap_or(if day < 0 { i32::MIN } else { i32::MAX })).month()

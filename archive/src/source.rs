@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 
 use crate::base::BaseEntry;
 use crate::error::{ArchiveError, Damage};

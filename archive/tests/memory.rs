@@ -3,15 +3,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
-use headcount_archive::archive::Archive;
-use headcount_archive::compact::{CompactOptions, merge_next};
-use headcount_archive::error::ArchiveError;
-use headcount_archive::row::{Currencies, Row};
-use headcount_archive::seal::{SealOptions, Sealer};
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::{Details, Event, Position, SentIds};
-use headcount_domain::money::Currency;
-use headcount_domain::time::{Day, Instant, Month};
+use headcount_archive::{Archive, ArchiveError, CompactOptions, Currencies, Row, SealOptions, Sealer, merge_next};
+use headcount_domain::intake::event::{Details, SentIds};
+use headcount_domain::time::Month;
+use headcount_domain::{Currency, Day, Event, Instant, Position, ProjectId};
 
 const PROJECT: ProjectId = ProjectId(1);
 const CURRENCIES: Currencies = Currencies { project: Currency::USD, organization: Currency::USD };

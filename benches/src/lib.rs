@@ -7,13 +7,10 @@ pub mod sample;
 
 use headcount_domain::agent::Agent;
 use headcount_domain::hosts::HostList;
-use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::admission::{Client, Sender, Verdict, admit};
-use headcount_domain::intake::event::Event;
 use headcount_domain::intake::policy::{BotPolicy, Policy, Rates, SignalsPolicy};
 use headcount_domain::intake::submission::Submission;
-use headcount_domain::money::Currency;
-use headcount_domain::time::{Instant, Timezone};
+use headcount_domain::{Currency, Event, Instant, OrganizationId, ProjectId, Timezone};
 
 /// Returns the policy of a typical project.
 #[must_use]

@@ -3,9 +3,8 @@
 use std::sync::LazyLock;
 
 use headcount_domain::agent::{self, Agent};
-use headcount_domain::intake::event::Event;
 use headcount_domain::intake::policy::Policy;
-use headcount_domain::time::Instant;
+use headcount_domain::{Event, Instant};
 
 /// The first event's time.
 pub const START_MS: i64 = 1_780_272_000_000;

@@ -68,7 +68,7 @@ impl ControlStream {
         if end.sequence == position {
             return Ok(end);
         }
-        self.answer(self.appender.reader().end_at(position))
+        self.answer(self.appender.reader.end_at(position))
     }
 
     fn note(&self, read: LogEnd) {
@@ -85,11 +85,11 @@ impl ControlStream {
 
 impl ControlLog for ControlStream {
     fn first_position(&self) -> u64 {
-        self.appender.reader().known_bounds().0
+        self.appender.reader.known_bounds().0
     }
 
     fn last_position(&self) -> u64 {
-        self.appender.reader().known_bounds().1
+        self.appender.reader.known_bounds().1
     }
 
     fn record_version(&self) -> u32 {
@@ -97,7 +97,7 @@ impl ControlLog for ControlStream {
     }
 
     fn refresh(&mut self) -> Result<(), ControlError> {
-        self.answer(self.appender.reader().ask_bounds()).map(drop)
+        self.answer(self.appender.reader.ask_bounds()).map(drop)
     }
 
     fn append_at(&mut self, expected: u64, record: &[u8]) -> Result<(), ControlError> {
@@ -106,7 +106,7 @@ impl ControlLog for ControlStream {
         }
         let end = self.end_at(expected - 1)?;
         // A node could not read this message if brokers had lost one before it.
-        self.answer(self.appender.reader().confirm(end))?;
+        self.answer(self.appender.reader.confirm(end))?;
         let (bytes, chain) =
             message(record).encode(&self.appender.written(), end.chain).map_err(|reason| failed(reason.into()))?;
         let mut is_unknown = false;
@@ -125,7 +125,7 @@ impl ControlLog for ControlStream {
     }
 
     fn read_after(&self, position: u64, visit: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>) -> Result<(), ControlError> {
-        let reader = self.appender.reader();
+        let reader = &self.appender.reader;
         let mut cursor = self.answer(reader.cursor(self.end_at(position)?))?;
         loop {
             let messages = self.answer(cursor.next())?;

@@ -175,7 +175,6 @@ impl Leases {
     }
 
     /// Returns a candidate for the lease `key`. It has not looked at the lease yet.
-    #[must_use]
     pub fn candidate(&self, key: &str, holder: Holder) -> Candidate {
         Candidate { leases: self.clone(), key: key.to_owned(), holder, seen: None }
     }
@@ -328,7 +327,8 @@ pub struct Lease {
     leases: Leases,
     key: String,
     record: Record,
-    epoch: u64,
+    /// The epoch, which is greater than the epochs of all former holders.
+    pub epoch: u64,
     revision: u64,
     until: Duration,
     /// Whether the outcomes of all changes are known.
@@ -336,26 +336,17 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Returns the epoch, which is greater than the epochs of all former holders.
-    #[must_use]
-    pub fn epoch(&self) -> u64 {
-        self.epoch
-    }
-
     /// Returns a number that changes with each [`Leases::resume`]; 0 before the first one.
-    #[must_use]
     pub fn resumed(&self) -> u64 {
         self.record.resumed.unwrap_or(0)
     }
 
     /// Whether the holder may act as the owner.
-    #[must_use]
     pub fn is_valid(&self) -> bool {
         boot_time() < self.until
     }
 
     /// Returns the moment of [`boot_time`] until which the holder may act as the owner.
-    #[must_use]
     pub fn until(&self) -> Duration {
         #[cfg(feature = "fault-injection")]
         if crate::fault_injection::Mistake::LeaseIgnored.is_made() {
@@ -395,7 +386,6 @@ impl Lease {
 
     /// Returns the nodes that took the lease and could not serve the partition, since it was last
     /// served.
-    #[must_use]
     pub fn failed(&self) -> &BTreeMap<String, Failures> {
         &self.record.failed
     }

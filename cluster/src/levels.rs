@@ -27,7 +27,6 @@ impl Levels {
     pub const FIRST: Self = Self { log: 1, control: 1, files: 1, nodes: 1, fold: 1 };
 
     /// Returns the levels of this program version.
-    #[must_use]
     pub fn own() -> Self {
         let log = Self::FIRST.log + u32::from(is_next());
         Self { log, control: latest_record_version(), fold: fold_version(), ..Self::FIRST }
@@ -39,7 +38,6 @@ impl Levels {
 
     /// Whether a program version with these levels reads and writes everything that one with
     /// `other` does.
-    #[must_use]
     pub fn cover(&self, other: &Self) -> bool {
         let Self { log, control, files, nodes, fold } = *other;
         self.log >= log && self.control >= control && self.files >= files && self.nodes >= nodes && self.fold >= fold

@@ -82,7 +82,6 @@ impl From<Unanswered> for RecordError {
 
 impl ClusterRecord {
     /// Describes a cluster that is not created yet.
-    #[must_use]
     pub(crate) fn new(incarnation: Incarnation, partitions: u16, replicas: usize, hash_key_digest: String) -> Self {
         let (restored, unknown) = Default::default();
         Self { version: VERSION, incarnation, partitions, replicas, hash_key_digest, restored, unknown }
@@ -91,7 +90,6 @@ impl ClusterRecord {
     /// Returns the incarnation of the nodes' answers, which is part of every entity tag and cursor.
     /// It is the incarnation of their data directories until the cluster is restored from copies:
     /// then positions stand for other events than before.
-    #[must_use]
     pub fn answers(&self) -> Incarnation {
         self.restored.unwrap_or(self.incarnation)
     }

@@ -57,13 +57,11 @@ pub enum StreamError {
 
 impl StreamName {
     /// Returns the name of the stream of a partition of the cluster.
-    #[must_use]
     pub fn of_partition(partition: u16) -> Self {
         Self { stream: format!("EV_{partition:03}"), subject: format!("ev.{partition:03}") }
     }
 
     /// Returns the name of the stream of the control log.
-    #[must_use]
     pub fn control() -> Self {
         Self { stream: "HC_CTL".to_owned(), subject: "hc.ctl".to_owned() }
     }

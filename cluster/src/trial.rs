@@ -96,7 +96,7 @@ async fn owners(connection: &Connection, name: &StreamName, leases: &Leases, mes
     let candidate = |node: &str| leases.candidate("lease", Holder { node: node.to_owned(), boot: "trial".to_owned() });
     let (mut former, mut next) = (candidate("former"), candidate("next"));
     let mut lease = take(&mut former).await?;
-    let mut first = LogWriter::take_over(connection, name, lease.epoch(), LogEnd::default(), &mut |_, _| {}).await?;
+    let mut first = LogWriter::take_over(connection, name, lease.epoch, LogEnd::default(), &mut |_, _| {}).await?;
     let mut times = Vec::new();
     for number in 0..messages {
         let began = Instant::now();
@@ -109,7 +109,7 @@ async fn owners(connection: &Connection, name: &StreamName, leases: &Leases, mes
     }
     lease.release().await?;
     let (began, mut found) = (Instant::now(), 0);
-    let epoch = take(&mut next).await?.epoch();
+    let epoch = take(&mut next).await?.epoch;
     let mut count = |_, message| found += u64::from(is_next(&message, found));
     let mut second = LogWriter::take_over(connection, name, epoch, LogEnd::default(), &mut count).await?;
     let take_over_ms = began.elapsed().as_secs_f64() * 1000.0;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use headcount_domain::time::Instant;
+use headcount_domain::Instant;
 
 /// A source of time. Tests supply their own.
 pub trait Clock: Debug + Send + Sync + 'static {
@@ -43,7 +43,6 @@ pub struct FixedClock(Arc<AtomicI64>);
 
 impl FixedClock {
     /// Creates a clock that stands at `now`.
-    #[must_use]
     pub fn at(now: Instant) -> Self {
         let clock = Self::default();
         clock.set(now);

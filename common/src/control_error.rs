@@ -106,7 +106,6 @@ pub enum ControlError {
 
 impl ControlError {
     /// Returns the error of an operation on a file or directory.
-    #[must_use]
     pub fn io(doing: &'static str, path: &std::path::Path, source: io::Error) -> Self {
         ControlError::Io { doing, path: path.to_path_buf(), source }
     }

@@ -16,7 +16,6 @@ const TOGETHER_BYTES: usize = 1 << 20;
 const RECORD_VERSION: u32 = 1;
 
 /// Returns the latest version of records that this program reads and writes.
-#[must_use]
 pub fn latest_record_version() -> u32 {
     if is_next() { RECORD_VERSION + 1 } else { RECORD_VERSION }
 }

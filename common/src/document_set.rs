@@ -53,7 +53,6 @@ impl<T> std::fmt::Debug for DocumentSet<T> {
 
 impl<T: DocumentItem> DocumentSet<T> {
     /// Returns the items that are kept as `documents`.
-    #[must_use]
     pub fn new(documents: Arc<dyn Documents>) -> Self {
         Self { documents, propagate: OnceLock::new(), propagated: AtomicU64::new(0), items: PhantomData }
     }

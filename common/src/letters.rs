@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
-use headcount_domain::intake::event::Position;
+use headcount_domain::Position;
 
 /// The reason why it is not recorded that events were set aside. The events are not skipped then.
 #[derive(Debug, thiserror::Error)]

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use headcount_domain::intake::event::Position;
+use headcount_domain::Position;
 
 /// Figures about a node of a cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use headcount_storage::boot_time::boot_time;
 use parking_lot::RwLock;
 
@@ -53,13 +53,11 @@ struct OwnedPartition {
 
 impl Owners {
     /// Returns the owners for a single machine: it owns every partition, forever.
-    #[must_use]
     pub fn alone() -> Self {
         Self::new(ALWAYS)
     }
 
     /// Returns the owners for a machine that owns no partition yet, and knows no other owners.
-    #[must_use]
     pub fn unknown() -> Self {
         Self::new(NEVER)
     }
@@ -82,7 +80,6 @@ impl Owners {
 
     /// Returns the address where this machine answers HTTP for other machines, once it has joined
     /// them.
-    #[must_use]
     pub fn own(&self) -> Option<&str> {
         self.own.get().map(|address| &**address)
     }
@@ -94,13 +91,11 @@ impl Owners {
 
     /// Returns the figures of this machine as a node of a cluster; `None` outside a cluster, and
     /// before it has joined.
-    #[must_use]
     pub fn node_vitals(&self) -> Option<NodeVitals> {
         self.figures.ask()
     }
 
     /// Returns the owner of a partition.
-    #[must_use]
     pub fn of(&self, partition: u16) -> Owner {
         match self.partitions.get(usize::from(partition)) {
             _ if self.is_here(partition) => Owner::Here,
@@ -110,13 +105,11 @@ impl Owners {
     }
 
     /// Returns the owner of a project.
-    #[must_use]
     pub fn of_project(&self, project: ProjectId) -> Owner {
         self.of(partition_of(project))
     }
 
     /// Whether this machine owns a partition now.
-    #[must_use]
     pub fn is_here(&self, partition: u16) -> bool {
         is_before(self.partitions.get(usize::from(partition)).map_or(NEVER, |known| known.here_until.load(Ordering::Acquire)))
     }
@@ -129,7 +122,6 @@ impl Owners {
 
     /// Whether this machine knows the changes of the control data by other machines, such as
     /// permissions and deleted projects. If not, it answers no requests.
-    #[must_use]
     pub fn is_live(&self) -> bool {
         is_before(self.live_until.load(Ordering::Acquire))
     }

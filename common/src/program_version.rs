@@ -11,7 +11,6 @@ const FIRST_ROWS: u32 = 22;
 /// Returns the version of the rules that make state from events. It rises with the list of stored
 /// types (`state_version` of the engine), so machines know which of two versions is later. A
 /// partition does not move to a lower one.
-#[must_use]
 pub fn fold_version() -> u32 {
     let rows: u32 = STORED_ROWS.iter().map(|rows| u32::from(rows.version)).sum();
     FOLD_VERSION + u32::from(is_next()) + rows - FIRST_ROWS
@@ -19,7 +18,6 @@ pub fn fold_version() -> u32 {
 
 /// Returns the version of the code that makes answers. It is part of each entity tag, so that
 /// clients see new answers of a later version about the same data.
-#[must_use]
 pub fn answers_version() -> &'static str {
     if is_next() { concat!(env!("CARGO_PKG_VERSION"), "+next") } else { env!("CARGO_PKG_VERSION") }
 }
@@ -27,7 +25,6 @@ pub fn answers_version() -> &'static str {
 /// Whether this process acts as the next program version, which folds, answers and writes
 /// differently. Tests use it to run nodes of two versions with one program. It works only in
 /// development builds, if the variable `TEST_HEADCOUNT_IS_NEXT` exists.
-#[must_use]
 pub fn is_next() -> bool {
     #[cfg(debug_assertions)]
     {

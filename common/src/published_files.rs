@@ -7,9 +7,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use headcount_archive::source::{FileSource, ListedFile};
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_archive::{FileSource, ListedFile};
+use headcount_domain::{Position, ProjectId};
 use headcount_storage::log::LogTrimmer;
 
 /// The reason why an archive is not published, or the log not trimmed. Nothing is lost: it is done

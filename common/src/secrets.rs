@@ -11,8 +11,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use headcount_domain::ids::KeyHasher;
-use headcount_domain::time::{Day, Instant};
+use headcount_domain::{Day, Instant, KeyHasher};
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
 use hmac::{Hmac, Mac as _};
 use parking_lot::RwLock;
@@ -70,7 +69,6 @@ pub struct Signer([u8; 16]);
 impl Signer {
     /// Returns the HMAC-SHA256 of the concatenated `parts`. The first part names the purpose of the
     /// signature.
-    #[must_use]
     pub fn sign(&self, parts: &[&[u8]]) -> Vec<u8> {
         // HMAC takes keys of every length.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else { return Vec::new() };
@@ -128,19 +126,16 @@ impl Secrets {
     }
 
     /// Returns the hasher with the installation's key.
-    #[must_use]
     pub fn hasher(&self) -> &KeyHasher {
         &self.hasher
     }
 
     /// Returns the signer that uses the installation's key.
-    #[must_use]
     pub fn signer(&self) -> &Signer {
         &self.signer
     }
 
     /// Returns the token of the machines that have the installation's key.
-    #[must_use]
     pub fn node_token(&self) -> &NodeToken {
         &self.node_token
     }

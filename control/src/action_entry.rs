@@ -1,7 +1,7 @@
 //! Entries of the ledger of Actions. Each records a change of an organization's balance.
 
 use headcount_common::ControlError;
-use headcount_domain::time::Instant;
+use headcount_domain::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::{ActionId, ActionReason, Author, BuildRunId, TokenId};

@@ -1,8 +1,8 @@
 //! Operations on the ledger of Actions.
 
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 
-use super::{ActionsPage, ActionsQuery, ORGANIZATION_NOT_FOUND, Registry, RegistryError};
+use super::{ActionsPage, ActionsQuery, Registry, RegistryError, Result};
 
 impl Registry {
     /// Returns entries of the ledger of an organization, newest first, and its balance at the same
@@ -11,9 +11,8 @@ impl Registry {
     /// # Errors
     /// Returns [`RegistryError::NotFound`]; [`RegistryError::Invalid`] `starting_after` if that
     /// entry doesn't exist.
-    pub fn actions(&self, organization: OrganizationId, query: &ActionsQuery) -> Result<ActionsPage, RegistryError> {
-        let state = self.state();
-        let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+    pub fn actions(&self, organization: OrganizationId, query: &ActionsQuery) -> Result<ActionsPage> {
+        let tenant = self.tenant(organization)?;
         let mut entries = tenant.actions.iter().rev();
         if let Some(id) = &query.starting_after
             && !entries.any(|entry| entry.id == *id)

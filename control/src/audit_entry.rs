@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use headcount_common::ControlError;
-use headcount_domain::time::Instant;
+use headcount_domain::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -23,7 +23,6 @@ pub struct Actor {
 
 impl Actor {
     /// An actor without a token.
-    #[must_use]
     pub const fn of(kind: ActorKind) -> Self {
         Self { kind, token_id: None, member_id: None }
     }

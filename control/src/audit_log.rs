@@ -1,16 +1,15 @@
 //! Operations on the audit log.
 
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId};
 
-use super::{AuditPage, AuditQuery, ORGANIZATION_NOT_FOUND, Registry, RegistryError};
+use super::{AuditPage, AuditQuery, Registry, RegistryError, Result};
 
 impl Registry {
     /// Sets the time by which the age of entries is measured.
     ///
     /// # Errors
     /// Returns [`RegistryError::Storage`] after an interrupted change.
-    pub fn note_time(&self, known: Instant) -> Result<(), RegistryError> {
+    pub fn note_time(&self, known: Instant) -> Result<()> {
         self.begin_change()?.journal.note_time(known);
         Ok(())
     }
@@ -22,9 +21,9 @@ impl Registry {
     /// Returns [`RegistryError::NotFound`] if the organization doesn't exist;
     /// [`RegistryError::Invalid`] `starting_after` if that entry doesn't exist;
     /// [`RegistryError::Storage`].
-    pub fn audit_log(&self, organization: OrganizationId, query: &AuditQuery, now: Instant) -> Result<AuditPage, RegistryError> {
+    pub fn audit_log(&self, organization: OrganizationId, query: &AuditQuery, now: Instant) -> Result<AuditPage> {
         self.change(None, |change| {
-            change.state().tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+            drop(self.tenant(organization)?);
             let page = change.journal.audit_page(organization, query, now)?;
             page.ok_or_else(|| RegistryError::invalid("starting_after", "must be the id of an entry of the audit log"))
         })

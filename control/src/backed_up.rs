@@ -5,13 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use headcount_common::{ControlError, LocalControlLog};
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::intake::event::Position;
+use headcount_domain::{OrganizationId, Position, ProjectId};
 use headcount_storage::files::create_private_dir;
 
 use super::journal::JournalOptions;
 use super::state::{State, Tenant};
-use super::{CONTROL_DIR, Erasure, ErasureEnd, ErasureStage, Registry, RegistryError};
+use super::{CONTROL_DIR, Erasure, ErasureEnd, ErasureStage, Registry, Result};
 
 /// The control data of a cluster at one moment.
 #[derive(Debug)]
@@ -105,7 +104,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::Storage`] if the log can't be read.
-    pub fn moment(&self) -> Result<ControlMoment, RegistryError> {
+    pub fn moment(&self) -> Result<ControlMoment> {
         let mut change = self.begin_change()?;
         change.journal.refresh()?;
         change.catch_up()?;
@@ -118,7 +117,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns the same errors as [`Self::as_records`].
-    pub fn records_for(&self, moment: &ControlMoment, log: &BackedUpLog<'_>) -> Result<Vec<Vec<u8>>, RegistryError> {
+    pub fn records_for(&self, moment: &ControlMoment, log: &BackedUpLog<'_>) -> Result<Vec<Vec<u8>>> {
         self.records_of_state(&moment.for_log(log))
     }
 
@@ -126,7 +125,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::Storage`].
-    pub fn create_from(data_dir: &Path, records: &[Vec<u8>]) -> Result<Self, RegistryError> {
+    pub fn create_from(data_dir: &Path, records: &[Vec<u8>]) -> Result<Self> {
         let dir = data_dir.join(CONTROL_DIR).join("log");
         create_private_dir(&dir).map_err(|error| ControlError::io("create", &dir, error))?;
         LocalControlLog::open(&dir, JournalOptions::default().segment_bytes)?.append_all(records)?;

@@ -1,7 +1,6 @@
 //! A browser session as it is stored: a browser that signed in to the page.
 
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId};
 use serde::{Deserialize, Serialize};
 
 use super::ids::{SessionId, TokenId};
@@ -29,13 +28,11 @@ pub struct BrowserSession {
 
 impl BrowserSession {
     /// The time at which it expires.
-    #[must_use]
     pub fn expires_at(&self) -> Instant {
         self.created_at.plus_ms(SESSION_SECONDS * 1_000)
     }
 
     /// Whether it has expired at `now`.
-    #[must_use]
     pub fn is_expired(&self, now: Instant) -> bool {
         now >= self.expires_at()
     }

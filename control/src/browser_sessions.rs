@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use headcount_common::SharedValues;
 use headcount_common::local::MemoryValues;
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId};
 
 use super::record::{ControlRecord, StoredSession};
 use super::secret::{self, SecretHash};
 use super::sign_in_codes::{CodeTarget, SIGN_IN_CODE_SECONDS, SignInCodes};
 use super::{
-    ActorKind, ApiToken, AuthError, BrowserSession, ORGANIZATION_NOT_FOUND, Principal, Registry, RegistryError, SESSION_PREFIX,
-    SHARE_PREFIX, SIGN_IN_CODE_PREFIX, Secret, SessionId, ShareHolder, SignInError, TokenId,
+    ActorKind, ApiToken, AuthError, BrowserSession, Principal, Registry, RegistryError, Result, SESSION_PREFIX, SHARE_PREFIX,
+    SIGN_IN_CODE_PREFIX, Secret, SessionId, ShareHolder, SignInError, TokenId,
 };
 
 impl Registry {
@@ -32,7 +31,6 @@ impl Registry {
 
     /// Returns the session of a cookie; `None` if the cookie has no session, or the session has
     /// ended.
-    #[must_use]
     pub fn session(&self, cookie: &str, now: Instant) -> Option<Arc<BrowserSession>> {
         if !secret::is_key(cookie, SESSION_PREFIX) {
             return None;
@@ -90,7 +88,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::Storage`] if the shared codes can't be read.
-    pub fn token_of_code(&self, code: &str, now: Instant) -> Result<Option<Arc<ApiToken>>, RegistryError> {
+    pub fn token_of_code(&self, code: &str, now: Instant) -> Result<Option<Arc<ApiToken>>> {
         let target = self.codes.look(&SecretHash::of(code), now)?;
         let Some(CodeTarget { organization, token }) = target else { return Ok(None) };
         let state = self.state();
@@ -127,7 +125,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::Storage`].
-    pub fn end_session(&self, session: &BrowserSession) -> Result<(), RegistryError> {
+    pub fn end_session(&self, session: &BrowserSession) -> Result<()> {
         self.change(None, |change| {
             let organization = session.organization;
             let is_there =
@@ -140,7 +138,6 @@ impl Registry {
     }
 
     /// Returns the place of the codes of one machine.
-    #[must_use]
     pub fn codes_in_memory() -> Arc<dyn SharedValues> {
         Arc::new(MemoryValues::new(Duration::from_secs(SIGN_IN_CODE_SECONDS.unsigned_abs())))
     }
@@ -160,15 +157,9 @@ impl Registry {
     /// # Errors
     /// Returns [`RegistryError::NotFound`] if the organization doesn't have the token;
     /// [`RegistryError::Storage`] if there is no randomness, or the code can't be shared.
-    pub fn create_sign_in_code(
-        &self,
-        organization: OrganizationId,
-        token: &TokenId,
-        now: Instant,
-    ) -> Result<(Secret, Instant), RegistryError> {
+    pub fn create_sign_in_code(&self, organization: OrganizationId, token: &TokenId, now: Instant) -> Result<(Secret, Instant)> {
         {
-            let state = self.state();
-            let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+            let tenant = self.tenant(organization)?;
             tenant.tokens.get(token).ok_or(RegistryError::NotFound { what: "API token" })?;
         }
         let code = Secret::random(SIGN_IN_CODE_PREFIX)?;

@@ -1,7 +1,6 @@
 //! A run that builds a company profile, as it is stored.
 
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId};
 use serde::{Deserialize, Serialize};
 
 use super::{Actor, Author, BuildRunId, CompanyProfileId};
@@ -66,7 +65,6 @@ pub struct BuildError {
 
 impl BuildRun {
     /// The number of Actions spent: none after a failure, since the price was refunded.
-    #[must_use]
     pub fn spent(&self) -> u64 {
         if self.outcome.as_ref().is_some_and(|outcome| outcome.result.is_err()) { 0 } else { self.price }
     }

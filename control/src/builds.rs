@@ -1,13 +1,12 @@
 //! Operations on the runs that build company profiles.
 
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId};
 
 use super::build_run::MAX_BUILD_STARTS;
 use super::record::{ActionsPayment, ControlRecord};
 use super::{
     ActionEntry, ActionReason, Author, BuildError, BuildOutcome, BuildRun, BuildRunId, Change, CompanyProfileId, MAX_BUILD_RUNS,
-    NewBuild, ORGANIZATION_NOT_FOUND, Organization, Registry, RegistryError,
+    NewBuild, Organization, Registry, RegistryError, Result,
 };
 
 const NOT_FOUND: RegistryError = RegistryError::NotFound { what: "build run" };
@@ -20,12 +19,12 @@ impl Registry {
     /// Returns [`RegistryError::Exhausted`] `actions_exhausted`; [`RegistryError::Conflict`]
     /// `limit_reached`, and `website_mismatch` if a run for this profile reads another website;
     /// [`RegistryError::NotFound`] if the organization doesn't exist; [`RegistryError::Storage`].
-    pub fn start_build(&self, new: NewBuild, author: &Author) -> Result<BuildRun, RegistryError> {
+    pub fn start_build(&self, new: NewBuild, author: &Author) -> Result<BuildRun> {
         let NewBuild { organization, website, profile, price } = new;
         self.change(Some(author), |change| {
             {
-                let state = change.state();
-                let runs = &state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?.builds;
+                let tenant = self.tenant(organization)?;
+                let runs = &tenant.builds;
                 if let Some(run) = runs.values().find(|run| run.outcome.is_none() && run.profile == profile) {
                     if run.website.place() == website.place() {
                         return Ok(run.clone());
@@ -61,13 +60,8 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`].
-    pub fn note_build_start(
-        &self,
-        organization: OrganizationId,
-        id: &BuildRunId,
-        at: Instant,
-    ) -> Result<BuildRun, RegistryError> {
-        let started = self.change(None, |change| -> Result<_, RegistryError> {
+    pub fn note_build_start(&self, organization: OrganizationId, id: &BuildRunId, at: Instant) -> Result<BuildRun> {
+        let started = self.change(None, |change| -> Result<_> {
             let run = self.build(organization, id)?;
             if run.outcome.is_some() || run.starts >= MAX_BUILD_STARTS {
                 return Ok(None);
@@ -92,7 +86,7 @@ impl Registry {
         id: &BuildRunId,
         result: Result<CompanyProfileId, BuildError>,
         at: Instant,
-    ) -> Result<BuildRun, RegistryError> {
+    ) -> Result<BuildRun> {
         self.change(None, |change| {
             let run = self.build(organization, id)?;
             if run.outcome.is_some() {
@@ -111,7 +105,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::NotFound`] if there is no such run, or another organization has it.
-    pub fn kept_build(&self, organization: OrganizationId, id: &BuildRunId, now: Instant) -> Result<BuildRun, RegistryError> {
+    pub fn kept_build(&self, organization: OrganizationId, id: &BuildRunId, now: Instant) -> Result<BuildRun> {
         let run = self.build(organization, id)?;
         if run.is_kept(now) { Ok(run) } else { Err(NOT_FOUND) }
     }
@@ -124,16 +118,15 @@ impl Registry {
         ranked.min_by(|(a, _), (b, _)| a.cmp(b)).map(|(_, run)| run.clone())
     }
 
-    fn build(&self, organization: OrganizationId, id: &BuildRunId) -> Result<BuildRun, RegistryError> {
-        let state = self.state();
-        let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+    fn build(&self, organization: OrganizationId, id: &BuildRunId) -> Result<BuildRun> {
+        let tenant = self.tenant(organization)?;
         tenant.builds.get(id).cloned().ok_or(NOT_FOUND)
     }
 }
 
 impl Change<'_> {
     /// Returns the payment for a run, or its refund; `None` if the run is free.
-    fn payment(&self, run: &BuildRun, reason: ActionReason, author: &Author) -> Result<Option<ActionsPayment>, RegistryError> {
+    fn payment(&self, run: &BuildRun, reason: ActionReason, author: &Author) -> Result<Option<ActionsPayment>> {
         let current = self.registry.organization(run.organization)?;
         let (balance, price) = (current.actions_balance, run.price);
         let changed =

@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dashmap::DashMap;
 use headcount_domain::hosts::HostList;
-use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::policy::{Policy, Rates};
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, ProjectId};
 use tokio::sync::watch;
 
 use super::secret::SecretHash;
@@ -56,7 +55,6 @@ pub struct TokenHolder {
 
 impl TokenHolder {
     /// Returns the authority of the holder's requests.
-    #[must_use]
     pub fn authority(&self) -> Authority {
         Authority { secret: self.secret, role: self.token.role }
     }
@@ -111,14 +109,12 @@ impl ProjectConfig {
     /// Whether the timezone and the currencies of this snapshot are final, so that an event may be
     /// recorded with it. If not, call [`super::Registry::pin_calendar`] first, and use the snapshot
     /// that it returns.
-    #[must_use]
     pub fn is_calendar_pinned(&self) -> bool {
         self.calendar_pinned
     }
 
     /// Whether a browser on a page of `origin` may send events. Not called for requests without an
     /// `Origin` header.
-    #[must_use]
     pub fn allows_origin(&self, origin: &str) -> bool {
         self.allowed_origins.is_empty() || self.allowed_origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin))
     }
@@ -140,7 +136,6 @@ pub struct PublicKey {
 
 impl PublicKey {
     /// Whether the key was removed after it was looked up.
-    #[must_use]
     pub fn is_removed(&self) -> bool {
         self.is_removed.load(Ordering::Acquire)
     }
@@ -344,7 +339,7 @@ impl Cache {
 
 /// Returns a limiter: the former one, unless the limit changed.
 fn limiter(former: Option<Arc<Limiter>>, limit: RateLimit) -> Arc<Limiter> {
-    former.filter(|limiter| limiter.limit() == limit).unwrap_or_else(|| Arc::new(Limiter::new(limit)))
+    former.filter(|limiter| limiter.limit == limit).unwrap_or_else(|| Arc::new(Limiter::new(limit)))
 }
 
 /// All contents of a cache, sorted for comparison.
@@ -356,7 +351,7 @@ pub(super) type Listing =
 impl Cache {
     pub(super) fn listing(&self) -> Listing {
         let mut credentials: Vec<_> = self.credentials.iter().map(|e| (*e.key(), e.value().clone())).collect();
-        let limited = |key: &PublicKey| key.limiter.as_ref().map(|limiter| limiter.limit());
+        let limited = |key: &PublicKey| key.limiter.as_ref().map(|limiter| limiter.limit);
         let mut by_key: Vec<_> =
             self.by_key.iter().map(|e| (e.key().to_string(), ProjectConfig::clone(&e.project), limited(e.value()))).collect();
         let mut by_project: Vec<_> = self.by_project.iter().map(|e| (*e.key(), ProjectConfig::clone(e.value()))).collect();

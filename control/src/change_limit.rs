@@ -6,7 +6,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use headcount_domain::ids::OrganizationId;
+use crate::Result;
+use headcount_domain::OrganizationId;
 use parking_lot::Mutex;
 
 use super::error::RegistryError;
@@ -43,7 +44,7 @@ impl ChangeLimit {
     ///
     /// # Errors
     /// Returns [`RegistryError::TooManyChanges`].
-    pub(super) fn take(&self, record: &ControlRecord, now: Instant) -> Result<(), RegistryError> {
+    pub(super) fn take(&self, record: &ControlRecord, now: Instant) -> Result<()> {
         if !is_limited(record) {
             return Ok(());
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::{OrganizationId, ProjectId};
 use serde::{Deserialize, Serialize};
 
 use super::record::{StoredSession, StoredShare, StoredToken};
@@ -57,52 +57,39 @@ impl State {
 
     /// Restores the state from a snapshot.
     pub(super) fn from_contents(contents: Contents) -> Result<Self, Misfit> {
-        let Contents {
-            organizations,
-            projects,
-            tokens,
-            root_tokens,
-            deletions,
-            members,
-            erasures,
-            actions,
-            builds,
-            shares,
-            sessions,
-        } = contents;
-        let tenants = organizations.into_iter().map(|organization| (organization.id, Tenant::new(organization)));
-        let mut state = State { tenants: tenants.collect(), root_tokens };
-        for project in projects {
+        let tenants = contents.organizations.into_iter().map(|organization| (organization.id, Tenant::new(organization)));
+        let mut state = State { tenants: tenants.collect(), root_tokens: contents.root_tokens };
+        for project in contents.projects {
             let tenant = state.tenants.get_mut(&project.organization).ok_or(NO_ORGANIZATION)?;
             tenant.put_project(project);
         }
-        for member in members {
+        for member in contents.members {
             let tenant = state.tenants.get_mut(&member.organization).ok_or(NO_ORGANIZATION)?;
             tenant.members.insert(member.id.clone(), Arc::new(member));
         }
-        for token in tokens {
+        for token in contents.tokens {
             let tenant = state.tenants.get_mut(&token.token.organization).ok_or(NO_ORGANIZATION)?;
             tenant.put_token(token);
         }
-        for (organization, project) in deletions {
+        for (organization, project) in contents.deletions {
             state.tenants.get_mut(&organization).ok_or(NO_ORGANIZATION)?.deletions.insert(project);
         }
-        for erasure in erasures {
+        for erasure in contents.erasures {
             let tenant = state.tenants.get_mut(&erasure.organization).ok_or(NO_ORGANIZATION)?;
             tenant.put_erasure(erasure);
         }
-        for (organization, entry) in actions {
+        for (organization, entry) in contents.actions {
             state.tenants.get_mut(&organization).ok_or(NO_ORGANIZATION)?.add_action(entry);
         }
-        for run in builds {
+        for run in contents.builds {
             let tenant = state.tenants.get_mut(&run.organization).ok_or(NO_ORGANIZATION)?;
             tenant.builds.insert(run.id.clone(), run);
         }
-        for StoredShare { share, hash } in shares {
+        for StoredShare { share, hash } in contents.shares {
             let tenant = state.tenants.get_mut(&share.organization).ok_or(NO_ORGANIZATION)?;
             tenant.shares.insert(share.id.clone(), (Arc::new(share), hash));
         }
-        for StoredSession { session, hash } in sessions {
+        for StoredSession { session, hash } in contents.sessions {
             let tenant = state.tenants.get_mut(&session.organization).ok_or(NO_ORGANIZATION)?;
             tenant.sessions.insert(session.id.clone(), (Arc::new(session), hash));
         }

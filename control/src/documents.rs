@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use headcount_common::{ControlError, DocumentItem, DocumentSet};
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 
 use super::audit_entry::Audited;
 use super::record::ControlRecord;
-use super::{AuditAction, AuditTarget, Author, FieldChange, Registry, RegistryError, TargetType};
+use super::{AuditAction, AuditTarget, Author, FieldChange, Registry, RegistryError, Result, TargetType};
 
 /// A change of a document.
 pub struct PlannedChange<T: DocumentItem> {
@@ -28,7 +28,7 @@ pub struct PlannedChange<T: DocumentItem> {
 ///
 /// # Errors
 /// [`RegistryError::Conflict`] `limit_reached`.
-pub fn check_room(count: usize, most: usize, what: &str) -> Result<(), RegistryError> {
+pub fn check_room(count: usize, most: usize, what: &str) -> Result<()> {
     match count < most {
         true => Ok(()),
         false => Err(RegistryError::conflict("limit_reached", format!("there are {most} {what}; there can be no more"))),
@@ -47,9 +47,9 @@ impl Registry {
         (documents, kind): (&DocumentSet<T>, TargetType),
         author: &Author,
         follow: impl Fn() -> Result<u64, ControlError>,
-        plan: impl Fn() -> Result<Option<PlannedChange<T>>, RegistryError>,
-        put: impl Fn(u64, &T::Id, Option<&T>) -> Result<bool, RegistryError>,
-    ) -> Result<Option<T>, RegistryError> {
+        plan: impl Fn() -> Result<Option<PlannedChange<T>>>,
+        put: impl Fn(u64, &T::Id, Option<&T>) -> Result<bool>,
+    ) -> Result<Option<T>> {
         let mut noted = None;
         let attempt = |expected| {
             let Some(PlannedChange { id, organization, item, action, changes }) = plan()? else {
@@ -78,7 +78,7 @@ impl Registry {
         action: AuditAction,
         changes: BTreeMap<String, FieldChange>,
         author: &Author,
-    ) -> Result<(), RegistryError> {
+    ) -> Result<()> {
         let entry = Audited { action, target, changes }.by(author)?;
         let record = || ControlRecord::DocumentChanging { organization };
         self.change(Some(author), |change| change.record(record(), std::slice::from_ref(&entry)))

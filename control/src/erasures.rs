@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::{OrganizationId, ProjectId};
 use serde_json::Value;
 
 use super::audit_entry::Audited;
 use super::record::ControlRecord;
 use super::{
     AuditAction, AuditTarget, Author, Change, Erasure, ErasureStage, FieldChange, ORGANIZATION_NOT_FOUND, Organization,
-    PrivacyRequestId, Registry, RegistryError, TargetType,
+    PrivacyRequestId, Registry, Result, TargetType,
 };
 
 /// The privacy request that a change is made for. The audit log names the request, and not its
@@ -38,7 +38,7 @@ impl MadeFor {
 
 impl Change<'_> {
     /// Records a change of an erasure, and the audit entry for its privacy request.
-    fn commit_for(&mut self, record: ControlRecord, made_for: Option<&MadeFor>) -> Result<(), RegistryError> {
+    fn commit_for(&mut self, record: ControlRecord, made_for: Option<&MadeFor>) -> Result<()> {
         let entry = made_for.map(|made_for| made_for.audited().by(&made_for.author)).transpose()?;
         self.record(record, entry.as_slice())
     }
@@ -57,11 +57,10 @@ impl Registry {
     /// # Errors
     /// Returns [`RegistryError::NotFound`] if the organization doesn't exist;
     /// [`RegistryError::Storage`].
-    pub fn add_erasure(&self, erasure: Erasure, made_for: Option<&MadeFor>) -> Result<Erasure, RegistryError> {
+    pub fn add_erasure(&self, erasure: Erasure, made_for: Option<&MadeFor>) -> Result<Erasure> {
         self.change(made_for.map(|made_for| &made_for.author), |change| {
             let last = {
-                let state = change.state();
-                let tenant = state.tenants.get(&erasure.organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+                let tenant = self.tenant(erasure.organization)?;
                 tenant.erasures.last_key_value().map_or(0, |(number, _)| *number)
             };
             let erasure = Erasure { number: last + 1, ..erasure.clone() };
@@ -76,7 +75,7 @@ impl Registry {
     /// # Errors
     /// Returns [`RegistryError::NotFound`] if the organization doesn't exist;
     /// [`RegistryError::Storage`].
-    pub fn put_erasure(&self, erasure: Erasure) -> Result<(), RegistryError> {
+    pub fn put_erasure(&self, erasure: Erasure) -> Result<()> {
         self.change(None, |change| {
             if !change.state().tenants.contains_key(&erasure.organization) {
                 return Err(ORGANIZATION_NOT_FOUND);
@@ -90,11 +89,10 @@ impl Registry {
     /// # Errors
     /// Returns [`RegistryError::NotFound`] if the organization doesn't exist;
     /// [`RegistryError::Storage`].
-    pub fn note_privacy_request(&self, organization: OrganizationId, made_for: &MadeFor) -> Result<(), RegistryError> {
+    pub fn note_privacy_request(&self, organization: OrganizationId, made_for: &MadeFor) -> Result<()> {
         self.change(Some(&made_for.author), |change| {
             // An entry of the audit log needs a control record. This one changes nothing.
-            let unchanged =
-                Organization::clone(&change.state().tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?.organization);
+            let unchanged = Organization::clone(&self.tenant(organization)?.organization);
             change.commit_for(ControlRecord::OrganizationChanged(unchanged), Some(made_for))
         })
     }
@@ -103,7 +101,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::Storage`].
-    pub fn lift_erasure(&self, erasure: &Erasure, made_for: Option<&MadeFor>) -> Result<(), RegistryError> {
+    pub fn lift_erasure(&self, erasure: &Erasure, made_for: Option<&MadeFor>) -> Result<()> {
         let lift = |erasure: &mut Erasure| {
             erasure.is_lifted = true;
             // An erasure that only suppresses ids will not begin any more.
@@ -117,7 +115,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::Storage`].
-    pub fn suppress_more(&self, erasure: &Erasure) -> Result<Option<Erasure>, RegistryError> {
+    pub fn suppress_more(&self, erasure: &Erasure) -> Result<Option<Erasure>> {
         self.change_erasure(erasure, None, |current| {
             if !current.has_begun() && !current.is_done {
                 add(&mut current.users, &erasure.users);
@@ -133,7 +131,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::Storage`].
-    pub fn begin_erasure(&self, erasure: &Erasure, made_for: Option<&MadeFor>) -> Result<Option<Erasure>, RegistryError> {
+    pub fn begin_erasure(&self, erasure: &Erasure, made_for: Option<&MadeFor>) -> Result<Option<Erasure>> {
         self.change_erasure(erasure, made_for, |current| {
             if !current.has_begun() && !current.is_done && !current.is_lifted && current.has_ids_of(erasure) {
                 current.ends.clone_from(&erasure.ends);
@@ -146,7 +144,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::Storage`].
-    pub fn give_erasure_up(&self, erasure: &Erasure) -> Result<(), RegistryError> {
+    pub fn give_erasure_up(&self, erasure: &Erasure) -> Result<()> {
         let given_up = self.change_erasure(erasure, None, |current| {
             if !current.has_begun() && !current.is_done {
                 (current.users, current.others, current.emails) = (Vec::new(), Vec::new(), Vec::new());
@@ -160,7 +158,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::Storage`].
-    pub fn give_erasures_up(&self) -> Result<(), RegistryError> {
+    pub fn give_erasures_up(&self) -> Result<()> {
         self.erasures().iter().filter(|erasure| erasure.only_suppresses()).try_for_each(|erasure| self.give_erasure_up(erasure))
     }
 
@@ -175,7 +173,7 @@ impl Registry {
         project: ProjectId,
         numbers: &[u64],
         stage: ErasureStage,
-    ) -> Result<(), RegistryError> {
+    ) -> Result<()> {
         self.change(None, |change| {
             let behind = {
                 let state = change.state();
@@ -208,7 +206,7 @@ impl Registry {
         erasure: &Erasure,
         made_for: Option<&MadeFor>,
         change_it: impl Fn(&mut Erasure),
-    ) -> Result<Option<Erasure>, RegistryError> {
+    ) -> Result<Option<Erasure>> {
         self.change(made_for.map(|made_for| &made_for.author), |change| {
             let current = {
                 let state = change.state();

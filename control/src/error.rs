@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use headcount_common::ControlError;
 
+/// What the registry returns.
+pub type Result<T, E = RegistryError> = std::result::Result<T, E>;
+
 /// The reason why a request to the registry failed. No variant leaves a partial change.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {

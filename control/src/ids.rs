@@ -39,7 +39,6 @@ macro_rules! ids {
             }
 
             /// The id as text.
-            #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }

@@ -15,8 +15,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use headcount_common::{ControlError, ControlLog, LocalControlLog};
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId};
 use headcount_storage::files::{PRIVATE_DIR, create_private_dir};
 use headcount_storage::log::LogFile;
 

@@ -75,10 +75,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use headcount_common::{ControlError, ControlLog};
-use headcount_domain::ids::ProjectId;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId, ProjectId};
 use headcount_storage::log::LogFile;
-use parking_lot::{RwLock, RwLockReadGuard};
+use parking_lot::{MappedRwLockReadGuard, RwLock, RwLockReadGuard};
 use tokio::sync::watch;
 
 pub use action_entry::{ActionEntry, ActionsPage, ActionsQuery, MAX_ACTION_ENTRIES, MAX_ACTIONS};
@@ -91,7 +90,7 @@ pub use build_run::{BuildError, BuildOutcome, BuildRun, MAX_BUILD_RUNS, NewBuild
 pub use cache::{Principal, ProjectConfig, PublicKey, TokenHolder};
 pub use documents::{PlannedChange, check_room};
 pub use erasures::MadeFor;
-pub use error::{AuthError, RegistryError, SignInError};
+pub use error::{AuthError, RegistryError, Result, SignInError};
 pub use ids::{
     ActionId, AuditId, BadActionId, BadAuditId, BadBuildRunId, BadCompanyProfileId, BadMemberId, BadPrivacyRequestId,
     BadSessionId, BadShareId, BadTokenId, BadWebhookId, BuildRunId, CompanyProfileId, MemberId, PrivacyRequestId, SessionId,
@@ -123,7 +122,7 @@ use journal::{Journal, JournalOptions};
 use record::ControlRecord;
 use secret::SecretHash;
 use sign_in_codes::SignInCodes;
-use state::State;
+use state::{State, Tenant};
 
 /// The directory of the control data in a data directory.
 pub const CONTROL_DIR: &str = "control";
@@ -168,7 +167,7 @@ impl Registry {
     /// # Errors
     /// Returns [`RegistryError::Storage`] names the file that can't be read, is damaged, is
     /// missing, or was written by a later version.
-    pub fn open(data_dir: &Path) -> Result<Self, RegistryError> {
+    pub fn open(data_dir: &Path) -> Result<Self> {
         Self::open_with(data_dir, JournalOptions::default())
     }
 
@@ -176,7 +175,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::Storage`], as [`Registry::open`].
-    pub fn local_log(data_dir: &Path) -> Result<Box<dyn ControlLog>, RegistryError> {
+    pub fn local_log(data_dir: &Path) -> Result<Box<dyn ControlLog>> {
         Ok(Box::new(Journal::local_log(&data_dir.join(CONTROL_DIR), JournalOptions::default().segment_bytes)?))
     }
 
@@ -186,15 +185,15 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::Storage`], as [`Registry::open`].
-    pub fn open_on(data_dir: &Path, log: Box<dyn ControlLog>) -> Result<Self, RegistryError> {
+    pub fn open_on(data_dir: &Path, log: Box<dyn ControlLog>) -> Result<Self> {
         Self::of(Journal::open_on(&data_dir.join(CONTROL_DIR), log, JournalOptions::default())?)
     }
 
-    fn open_with(data_dir: &Path, options: JournalOptions) -> Result<Self, RegistryError> {
+    fn open_with(data_dir: &Path, options: JournalOptions) -> Result<Self> {
         Self::of(Journal::open(&data_dir.join(CONTROL_DIR), options)?)
     }
 
-    fn of((journal, state): (Journal, State)) -> Result<Self, RegistryError> {
+    fn of((journal, state): (Journal, State)) -> Result<Self> {
         let cache = Cache::of(&state);
         let (journal, state) = (Mutex::new(journal), RwLock::new(state));
         let codes = SignInCodes::new(Self::codes_in_memory());
@@ -215,7 +214,6 @@ impl Registry {
     }
 
     /// Whether no organization exists yet.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.state().tenants.is_empty()
     }
@@ -235,13 +233,11 @@ impl Registry {
 
     /// Returns the project of a public key and the key's rate limit, as of now. The caller enforces
     /// the limit; the engine does not.
-    #[must_use]
     pub fn public_key(&self, public_key: &str) -> Option<PublicKey> {
         self.cache.by_key(public_key)
     }
 
     /// Returns the project with this id, of any organization, as of now.
-    #[must_use]
     pub fn policy(&self, project: ProjectId) -> Option<Arc<ProjectConfig>> {
         self.cache.by_project(project)
     }
@@ -253,7 +249,7 @@ impl Registry {
     /// # Errors
     /// Returns [`RegistryError::NotFound`] if the project is gone; [`RegistryError::Storage`] if
     /// the pin can't be recorded: then the event must not be recorded either.
-    pub fn pin_calendar(&self, held: &Arc<ProjectConfig>) -> Result<Arc<ProjectConfig>, RegistryError> {
+    pub fn pin_calendar(&self, held: &Arc<ProjectConfig>) -> Result<Arc<ProjectConfig>> {
         if held.is_calendar_pinned() {
             return Ok(Arc::clone(held));
         }
@@ -274,13 +270,12 @@ impl Registry {
 
     /// Returns a receiver of changes of tokens, keys and projects, so that holders can check again
     /// what is allowed.
-    #[must_use]
     pub fn changes(&self) -> watch::Receiver<()> {
         self.cache.changes()
     }
 
     /// Passes the files of the control data to `take`. Changes wait meanwhile.
-    pub fn hold_files<R>(&self, take: impl FnOnce(&[LogFile]) -> R) -> Result<R, RegistryError> {
+    pub fn hold_files<R>(&self, take: impl FnOnce(&[LogFile]) -> R) -> Result<R> {
         let change = self.begin_change()?;
         let files = change.journal.files()?;
         Ok(take(&files))
@@ -291,7 +286,7 @@ impl Registry {
     /// # Errors
     /// Returns [`RegistryError::Storage`] if the log can't be read. Records before the failure are
     /// applied.
-    pub fn catch_up(&self) -> Result<u64, RegistryError> {
+    pub fn catch_up(&self) -> Result<u64> {
         let mut change = self.begin_change()?;
         change.journal.refresh()?;
         change.catch_up()
@@ -301,6 +296,12 @@ impl Registry {
         // Applying a record doesn't panic; if it did, the state would still follow the log record
         // by record.
         self.state.read()
+    }
+
+    /// Returns an organization with all that belongs to it. Changes wait until the guard is
+    /// dropped.
+    fn tenant(&self, organization: OrganizationId) -> Result<MappedRwLockReadGuard<'_, Tenant>> {
+        RwLockReadGuard::try_map(self.state(), |state| state.tenants.get(&organization)).map_err(|_| ORGANIZATION_NOT_FOUND)
     }
 
     /// Makes a change. `attempt` checks the state, and commits or returns without a commit. It
@@ -355,7 +356,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::Storage`] after an interrupted change.
-    pub fn applied(&self) -> Result<u64, RegistryError> {
+    pub fn applied(&self) -> Result<u64> {
         Ok(self.begin_change()?.journal.next_position() - 1)
     }
 
@@ -382,7 +383,7 @@ impl Registry {
     }
 
     /// Begins a change; other changes wait until it is dropped.
-    fn begin_change(&self) -> Result<Change<'_>, RegistryError> {
+    fn begin_change(&self) -> Result<Change<'_>> {
         // A holder that panicked may have recorded a change without applying it. Only the next
         // start repairs that.
         let journal = self.journal.lock().map_err(|_| ControlError::Interrupted)?;
@@ -424,18 +425,18 @@ impl Change<'_> {
     }
 
     /// Records a change and its audit entries, then applies it, then publishes it.
-    fn commit(&mut self, record: ControlRecord, author: &Author) -> Result<(), RegistryError> {
+    fn commit(&mut self, record: ControlRecord, author: &Author) -> Result<()> {
         let changes = changes_of(&self.state(), &record);
         let audit = changes.into_iter().map(|change| change.by(author)).collect::<Result<Vec<_>, _>>()?;
         self.record(record, &audit)
     }
 
     /// Like [`Self::commit`], for internal records without audit entries.
-    fn commit_unaudited(&mut self, record: ControlRecord) -> Result<(), RegistryError> {
+    fn commit_unaudited(&mut self, record: ControlRecord) -> Result<()> {
         self.record(record, &[])
     }
 
-    fn record(&mut self, record: ControlRecord, audit: &[AuditEntry]) -> Result<(), RegistryError> {
+    fn record(&mut self, record: ControlRecord, audit: &[AuditEntry]) -> Result<()> {
         let position = self.journal.next_position();
         self.state().check(&record).map_err(|misfit| ControlError::BadRecord { position, message: misfit.to_owned() })?;
         if self.registry.propagation.get().is_some() {
@@ -450,7 +451,7 @@ impl Change<'_> {
     }
 
     /// Applies the records of other writers. Returns their number.
-    fn catch_up(&mut self) -> Result<u64, RegistryError> {
+    fn catch_up(&mut self) -> Result<u64> {
         let registry = self.registry;
         let caught_up = self.journal.catch_up(&mut |position, record| {
             registry.state().check(&record).map_err(|misfit| ControlError::BadRecord { position, message: misfit.to_owned() })?;

@@ -18,7 +18,8 @@ const NS_PER_SECOND: u64 = 1_000_000_000;
 /// A token bucket. All times passed to it count from the same arbitrary origin; it starts full.
 #[derive(Debug)]
 pub struct Limiter {
-    limit: RateLimit,
+    /// The limit that the bucket enforces.
+    pub limit: RateLimit,
     /// The time to refill one token.
     token_ns: u64,
     /// The time to refill an empty bucket.
@@ -57,12 +58,6 @@ impl Limiter {
         Self { limit, token_ns, capacity_ns, full_at_ns: AtomicU64::new(0) }
     }
 
-    /// Returns the limit that the bucket enforces.
-    #[must_use]
-    pub fn limit(&self) -> RateLimit {
-        self.limit
-    }
-
     /// Takes one token per event if at least one token is available.
     ///
     /// # Errors
@@ -88,7 +83,6 @@ impl Limiter {
     }
 
     /// Returns the bucket's state at `now`.
-    #[must_use]
     pub fn standing(&self, now: Duration) -> Standing {
         let missing_ns = self.full_at_ns.load(Ordering::Relaxed).saturating_sub(as_ns(now));
         Standing {
@@ -193,7 +187,7 @@ mod tests {
             let now = Duration::from_secs(u64::from(u32::MAX));
             limiter.take(now, usize::MAX).unwrap();
             assert!(limiter.take(now, 1).unwrap_err().retry_after_seconds > 5_000);
-            assert_eq!(limiter.standing(Duration::MAX).remaining, u64::from(limiter.limit().burst()));
+            assert_eq!(limiter.standing(Duration::MAX).remaining, u64::from(limiter.limit.burst()));
         }
     }
 

@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId};
 
 use super::record::ControlRecord;
 use super::state::Tenant;
-use super::{
-    ApiToken, Author, Member, MemberId, MemberPatch, NewMember, ORGANIZATION_NOT_FOUND, Registry, RegistryError, validate,
-};
+use super::{ApiToken, Author, Member, MemberId, MemberPatch, NewMember, Registry, RegistryError, Result, validate};
 
 const MEMBER_NOT_FOUND: RegistryError = RegistryError::NotFound { what: "member" };
 
@@ -18,9 +15,8 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::NotFound`] if there is no such organization.
-    pub fn members(&self, organization: OrganizationId) -> Result<Vec<Arc<Member>>, RegistryError> {
-        let state = self.state();
-        let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+    pub fn members(&self, organization: OrganizationId) -> Result<Vec<Arc<Member>>> {
+        let tenant = self.tenant(organization)?;
         let mut members: Vec<_> = tenant.members.values().cloned().collect();
         members.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
         Ok(members)
@@ -30,7 +26,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::NotFound`] if the organization doesn't have the member.
-    pub fn member(&self, organization: OrganizationId, id: &MemberId) -> Result<Arc<Member>, RegistryError> {
+    pub fn member(&self, organization: OrganizationId, id: &MemberId) -> Result<Arc<Member>> {
         let state = self.state();
         let member = state.tenants.get(&organization).and_then(|tenant| tenant.members.get(id));
         member.cloned().ok_or(MEMBER_NOT_FOUND)
@@ -42,12 +38,7 @@ impl Registry {
     /// Returns [`RegistryError::NotFound`] if the organization doesn't exist,
     /// [`RegistryError::Invalid`], [`RegistryError::Storage`], or [`RegistryError::Conflict`]
     /// `email_taken`, or `limit_reached` at [`super::MAX_MEMBERS`].
-    pub fn create_member(
-        &self,
-        organization: OrganizationId,
-        new: NewMember,
-        by: impl Into<Author>,
-    ) -> Result<Arc<Member>, RegistryError> {
+    pub fn create_member(&self, organization: OrganizationId, new: NewMember, by: impl Into<Author>) -> Result<Arc<Member>> {
         let author = by.into();
         self.change(Some(&author), |change| {
             let member = Member {
@@ -59,10 +50,9 @@ impl Registry {
                 created_at: author.at,
             };
             {
-                let state = change.state();
-                let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+                let tenant = self.tenant(organization)?;
                 validate::room(tenant.members.len(), validate::MAX_MEMBERS, "members")?;
-                check_email(tenant, &member)?;
+                check_email(&tenant, &member)?;
             }
             let id = member.id.clone();
             change.commit(ControlRecord::MemberCreated(member), &author)?;
@@ -83,7 +73,7 @@ impl Registry {
         id: &MemberId,
         patch: MemberPatch,
         by: impl Into<Author>,
-    ) -> Result<Arc<Member>, RegistryError> {
+    ) -> Result<Arc<Member>> {
         let author = by.into();
         self.change(Some(&author), |change| {
             let current = self.member(organization, id)?;
@@ -99,11 +89,10 @@ impl Registry {
                 return Ok(current);
             }
             {
-                let state = change.state();
-                let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
-                check_email(tenant, &changed)?;
+                let tenant = self.tenant(organization)?;
+                check_email(&tenant, &changed)?;
                 let is_lowered = |token: &ApiToken| token.member.as_ref() == Some(id) && changed.role > token.role;
-                check_owner_is_left(tenant, author.at, is_lowered)?;
+                check_owner_is_left(&tenant, author.at, is_lowered)?;
             }
             change.commit(ControlRecord::MemberChanged(changed), &author)?;
             self.member(organization, id)
@@ -115,14 +104,13 @@ impl Registry {
     /// # Errors
     /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`], or
     /// [`RegistryError::Conflict`] `last_owner` if no valid token could manage the organization.
-    pub fn remove_member(&self, organization: OrganizationId, id: &MemberId, by: impl Into<Author>) -> Result<(), RegistryError> {
+    pub fn remove_member(&self, organization: OrganizationId, id: &MemberId, by: impl Into<Author>) -> Result<()> {
         let author = by.into();
         self.change(Some(&author), |change| {
             self.member(organization, id)?;
             {
-                let state = change.state();
-                let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
-                check_owner_is_left(tenant, author.at, |token| token.member.as_ref() == Some(id))?;
+                let tenant = self.tenant(organization)?;
+                check_owner_is_left(&tenant, author.at, |token| token.member.as_ref() == Some(id))?;
             }
             change.commit(ControlRecord::MemberRemoved { organization, member: id.clone() }, &author)
         })
@@ -131,11 +119,7 @@ impl Registry {
 
 /// Checks that a change leaves a token that can manage the organization, if there is one now. The
 /// change takes the owner's rights from the tokens that `is_lost` selects.
-pub(super) fn check_owner_is_left(
-    tenant: &Tenant,
-    now: Instant,
-    is_lost: impl Fn(&ApiToken) -> bool,
-) -> Result<(), RegistryError> {
+pub(super) fn check_owner_is_left(tenant: &Tenant, now: Instant, is_lost: impl Fn(&ApiToken) -> bool) -> Result<()> {
     let mut managers = tenant.tokens.values().filter(|(token, _)| tenant.effective(token).manages(now)).peekable();
     if managers.peek().is_none() || managers.any(|(token, _)| !is_lost(token)) {
         return Ok(());
@@ -145,7 +129,7 @@ pub(super) fn check_owner_is_left(
 }
 
 /// Checks that no other member has the e-mail address.
-fn check_email(tenant: &Tenant, member: &Member) -> Result<(), RegistryError> {
+fn check_email(tenant: &Tenant, member: &Member) -> Result<()> {
     if tenant.members.values().any(|other| other.email == member.email && other.id != member.id) {
         return Err(RegistryError::conflict("email_taken", "another member has this e-mail address"));
     }
@@ -153,6 +137,6 @@ fn check_email(tenant: &Tenant, member: &Member) -> Result<(), RegistryError> {
 }
 
 /// Validates a name. An empty name stands for none.
-fn name(text: Option<&str>) -> Result<Option<String>, RegistryError> {
+fn name(text: Option<&str>) -> Result<Option<String>> {
     text.filter(|text| !text.is_empty()).map(validate::name).transpose()
 }

@@ -5,12 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
-use headcount_domain::intake::event::Position;
 use headcount_domain::intake::policy::{BotPolicy, Rates, SignalsPolicy};
-use headcount_domain::money::Currency;
-use headcount_domain::quota::Quotas;
-use headcount_domain::time::{Instant, Timezone};
+use headcount_domain::{Currency, Instant, OrganizationId, Position, ProjectId, Quotas, RecordKey, Timezone};
 use serde::{Deserialize, Serialize};
 
 use super::{Capability, MemberId, Role, Scope, Secret, TokenId};
@@ -101,7 +97,6 @@ pub struct RateLimit {
 
 impl RateLimit {
     /// Returns the number of events that may be sent at once after a pause.
-    #[must_use]
     pub fn burst(self) -> u32 {
         self.burst.unwrap_or(self.per_second)
     }
@@ -146,7 +141,6 @@ pub struct ApiToken {
 
 impl ApiToken {
     /// Whether the token has `scope`.
-    #[must_use]
     pub fn has(&self, scope: Scope) -> bool {
         self.scopes.contains(&scope)
     }
@@ -157,7 +151,6 @@ impl ApiToken {
     }
 
     /// Whether the token has expired at `now`.
-    #[must_use]
     pub fn is_expired(&self, now: Instant) -> bool {
         self.expires_at.is_some_and(|expires_at| now >= expires_at)
     }
@@ -297,7 +290,6 @@ impl OwnQuotas {
     }
 
     /// Returns the effective quotas. `others` has those of the server.
-    #[must_use]
     pub fn over(self, others: Quotas) -> Quotas {
         let own = |own: Option<u32>, other| own.map_or(other, |own| usize::try_from(own).unwrap_or(usize::MAX));
         Quotas {

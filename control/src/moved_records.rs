@@ -9,14 +9,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use headcount_common::ControlError;
-use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::policy::{BotPolicy, SignalsPolicy};
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId, ProjectId};
 
 use super::record::{self, ControlRecord, StoredSession, StoredShare, StoredToken};
 use super::secret::SecretHash;
 use super::state::{State, Tenant};
-use super::{ApiToken, AuditEntry, AuditQuery, Organization, OwnQuotas, Project, Registry, RegistryError, Role, TokenId};
+use super::{ApiToken, AuditEntry, AuditQuery, Organization, OwnQuotas, Project, Registry, Result, Role, TokenId};
 
 /// The approximate number of bytes of audit entries in a record.
 const AUDIT_BYTES: usize = 256 << 10;
@@ -36,13 +35,13 @@ impl Registry {
     /// # Errors
     /// Returns [`RegistryError::Storage`] if an audit log can't be read, or records can't express
     /// the state.
-    pub fn as_records(&self) -> Result<Vec<Vec<u8>>, RegistryError> {
+    pub fn as_records(&self) -> Result<Vec<Vec<u8>>> {
         let state = self.state().clone();
         self.records_of_state(&state)
     }
 
     /// Like [`Self::as_records`], for another state of the same organizations.
-    pub(super) fn records_of_state(&self, state: &State) -> Result<Vec<Vec<u8>>, RegistryError> {
+    pub(super) fn records_of_state(&self, state: &State) -> Result<Vec<Vec<u8>>> {
         let mut records: Vec<MovedRecord> = records_of(state)?.into_iter().map(|record| (record, Vec::new())).collect();
         for (id, tenant) in &state.tenants {
             let query = AuditQuery { limit: usize::MAX, ..AuditQuery::default() };

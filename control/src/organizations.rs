@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::policy::Rates;
-use headcount_domain::money::Currency;
-use headcount_domain::time::Timezone;
+use headcount_domain::{Currency, OrganizationId, ProjectId, Timezone};
 
 use super::record::ControlRecord;
 use super::secret::{SecretHash, random_u64};
 use super::state::State;
 use super::{
     ActionEntry, ActionReason, Author, Change, Initial, MAX_ACTIONS, NewOrganization, NewProject, NewToken,
-    ORGANIZATION_NOT_FOUND, Organization, OrganizationKeys, OrganizationPatch, ROOT_TOKEN_PREFIX, Registry, RegistryError, Role,
-    Scope, Secret, validate,
+    ORGANIZATION_NOT_FOUND, Organization, OrganizationKeys, OrganizationPatch, ROOT_TOKEN_PREFIX, Registry, RegistryError,
+    Result, Role, Scope, Secret, validate,
 };
 
 /// The name of the first organization, and of the first project and token of every organization.
@@ -25,7 +23,7 @@ impl Registry {
     /// # Errors
     /// Returns [`RegistryError::Conflict`] `already_initialized` if an organization exists;
     /// [`RegistryError::Storage`].
-    pub fn initialize(&self, by: impl Into<Author>) -> Result<Initial, RegistryError> {
+    pub fn initialize(&self, by: impl Into<Author>) -> Result<Initial> {
         self.initialize_as(NewOrganization::default(), by)
     }
 
@@ -35,7 +33,7 @@ impl Registry {
     /// # Errors
     /// Returns the same errors as [`Registry::initialize`], or [`RegistryError::Invalid`] for an
     /// invalid name; then nothing is created.
-    pub fn initialize_as(&self, new: NewOrganization, by: impl Into<Author>) -> Result<Initial, RegistryError> {
+    pub fn initialize_as(&self, new: NewOrganization, by: impl Into<Author>) -> Result<Initial> {
         self.initialize_kept(new, by, |_| Ok(()))
     }
 
@@ -72,7 +70,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::Invalid`] for an invalid name; [`RegistryError::Storage`].
-    pub fn create_organization(&self, name: &str, by: impl Into<Author>) -> Result<OrganizationKeys, RegistryError> {
+    pub fn create_organization(&self, name: &str, by: impl Into<Author>) -> Result<OrganizationKeys> {
         let new = NewOrganization { name: Some(name.to_owned()), ..NewOrganization::default() };
         let author = by.into();
         self.change(Some(&author), |change| {
@@ -86,14 +84,13 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::NotFound`].
-    pub fn organization(&self, id: OrganizationId) -> Result<Arc<Organization>, RegistryError> {
+    pub fn organization(&self, id: OrganizationId) -> Result<Arc<Organization>> {
         let state = self.state();
         let tenant = state.tenants.get(&id).ok_or(ORGANIZATION_NOT_FOUND)?;
         Ok(Arc::clone(&tenant.organization))
     }
 
     /// Returns all organizations in order of id.
-    #[must_use]
     pub fn organizations(&self) -> Vec<Arc<Organization>> {
         self.state().tenants.values().map(|tenant| Arc::clone(&tenant.organization)).collect()
     }
@@ -112,7 +109,7 @@ impl Registry {
         id: OrganizationId,
         patch: OrganizationPatch,
         by: impl Into<Author>,
-    ) -> Result<Arc<Organization>, RegistryError> {
+    ) -> Result<Arc<Organization>> {
         let author = by.into();
         self.change(Some(&author), |change| {
             let current = self.organization(id)?;
@@ -125,12 +122,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`].
-    pub fn set_reindexed_timezone(
-        &self,
-        id: OrganizationId,
-        timezone: Timezone,
-        by: impl Into<Author>,
-    ) -> Result<(), RegistryError> {
+    pub fn set_reindexed_timezone(&self, id: OrganizationId, timezone: Timezone, by: impl Into<Author>) -> Result<()> {
         let author = by.into();
         self.change(Some(&author), |change| {
             let current = self.organization(id)?;
@@ -147,7 +139,7 @@ impl Change<'_> {
         changed: Organization,
         reason: ActionReason,
         author: &Author,
-    ) -> Result<Arc<Organization>, RegistryError> {
+    ) -> Result<Arc<Organization>> {
         if **current == changed {
             return Ok(Arc::clone(current));
         }
@@ -167,7 +159,7 @@ impl Change<'_> {
         new: NewOrganization,
         root_token: Option<SecretHash>,
         author: &Author,
-    ) -> Result<(ControlRecord, OrganizationKeys), RegistryError> {
+    ) -> Result<(ControlRecord, OrganizationKeys)> {
         let organization = Organization {
             id: unused_organization_id(&self.state())?,
             name: validate::name(new.name.as_deref().unwrap_or(DEFAULT_NAME))?,
@@ -201,7 +193,7 @@ impl Change<'_> {
     }
 }
 
-fn patched(current: &Organization, patch: OrganizationPatch) -> Result<Organization, RegistryError> {
+fn patched(current: &Organization, patch: OrganizationPatch) -> Result<Organization> {
     let OrganizationPatch { name, timezone, currency, fx_rates, capabilities, actions_balance } = patch;
     let mut changed = current.clone();
     if let Some(name) = name {
@@ -236,7 +228,7 @@ pub(super) fn currency_fixed(current: Currency) -> RegistryError {
 }
 
 /// Returns a random unused organization id.
-fn unused_organization_id(state: &State) -> Result<OrganizationId, RegistryError> {
+fn unused_organization_id(state: &State) -> Result<OrganizationId> {
     loop {
         let id = OrganizationId(random_u64()?);
         if !state.tenants.contains_key(&id) {
@@ -246,7 +238,7 @@ fn unused_organization_id(state: &State) -> Result<OrganizationId, RegistryError
 }
 
 /// Returns a random project id that no organization uses.
-pub(super) fn unused_project_id(state: &State) -> Result<ProjectId, RegistryError> {
+pub(super) fn unused_project_id(state: &State) -> Result<ProjectId> {
     loop {
         let id = ProjectId(random_u64()?);
         if !state.has_project(id) {

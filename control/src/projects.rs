@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::money::Currency;
-use headcount_domain::time::Instant;
+use headcount_domain::{Currency, Instant, OrganizationId, ProjectId};
 
 use super::organizations::{currency_fixed, unused_project_id};
 use super::record::ControlRecord;
@@ -14,7 +12,7 @@ use super::secret::random_key;
 use super::state::State;
 use super::{
     Author, Change, KEY_CHARACTERS, NewProject, ORGANIZATION_NOT_FOUND, OwnQuotas, PROJECT_NOT_FOUND, PUBLIC_KEY_PREFIX, Project,
-    ProjectPatch, RateLimitPatch, Registry, RegistryError, validate,
+    ProjectPatch, RateLimitPatch, Registry, RegistryError, Result, validate,
 };
 
 /// The data that records of the control log remove.
@@ -44,12 +42,7 @@ impl Registry {
     /// Returns [`RegistryError::NotFound`] if there is no such organization,
     /// [`RegistryError::Invalid`], [`RegistryError::Storage`], or [`RegistryError::Conflict`]
     /// `limit_reached` at [`super::MAX_PROJECTS`].
-    pub fn create_project(
-        &self,
-        organization: OrganizationId,
-        new: NewProject,
-        by: impl Into<Author>,
-    ) -> Result<Arc<Project>, RegistryError> {
+    pub fn create_project(&self, organization: OrganizationId, new: NewProject, by: impl Into<Author>) -> Result<Arc<Project>> {
         let author = by.into();
         self.change(Some(&author), |change| {
             let id = {
@@ -70,9 +63,8 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::NotFound`] if there is no such organization.
-    pub fn projects(&self, organization: OrganizationId) -> Result<Vec<Arc<Project>>, RegistryError> {
-        let state = self.state();
-        let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+    pub fn projects(&self, organization: OrganizationId) -> Result<Vec<Arc<Project>>> {
+        let tenant = self.tenant(organization)?;
         let mut projects: Vec<_> = tenant.projects.values().cloned().collect();
         projects.sort_by_key(|project| (project.created_at, project.id));
         Ok(projects)
@@ -82,7 +74,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::NotFound`], also if another organization owns the project.
-    pub fn project(&self, organization: OrganizationId, id: ProjectId) -> Result<Arc<Project>, RegistryError> {
+    pub fn project(&self, organization: OrganizationId, id: ProjectId) -> Result<Arc<Project>> {
         let state = self.state();
         let project = state.tenants.get(&organization).and_then(|tenant| tenant.projects.get(&id));
         project.map(Arc::clone).ok_or(PROJECT_NOT_FOUND)
@@ -117,7 +109,7 @@ impl Registry {
         id: ProjectId,
         patch: ProjectPatch,
         by: impl Into<Author>,
-    ) -> Result<Arc<Project>, RegistryError> {
+    ) -> Result<Arc<Project>> {
         let author = by.into();
         self.change(Some(&author), |change| {
             let current = self.project(organization, id)?;
@@ -131,12 +123,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::NotFound`] or [`RegistryError::Storage`].
-    pub fn delete_project(
-        &self,
-        organization: OrganizationId,
-        id: ProjectId,
-        by: impl Into<Author>,
-    ) -> Result<(), RegistryError> {
+    pub fn delete_project(&self, organization: OrganizationId, id: ProjectId, by: impl Into<Author>) -> Result<()> {
         let author = by.into();
         self.change(Some(&author), |change| {
             self.project(organization, id)?;
@@ -159,7 +146,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::Storage`].
-    pub fn removed_after(&self, position: u64) -> Result<RemovedAfter, RegistryError> {
+    pub fn removed_after(&self, position: u64) -> Result<RemovedAfter> {
         let change = self.begin_change()?;
         let until = change.journal.next_position() - 1;
         if position + 1 < change.journal.first_position() {
@@ -185,7 +172,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::Storage`].
-    pub fn finish_deletion(&self, id: ProjectId) -> Result<(), RegistryError> {
+    pub fn finish_deletion(&self, id: ProjectId) -> Result<()> {
         self.change(None, |change| {
             let found = change.state().deletions().find(|(_, project)| *project == id);
             let Some((organization, project)) = found else { return Ok(()) };
@@ -198,12 +185,7 @@ impl Registry {
     /// # Errors
     /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`], or
     /// [`RegistryError::Conflict`] `limit_reached` at [`super::MAX_PUBLIC_KEYS`].
-    pub fn add_public_key(
-        &self,
-        organization: OrganizationId,
-        id: ProjectId,
-        by: impl Into<Author>,
-    ) -> Result<String, RegistryError> {
+    pub fn add_public_key(&self, organization: OrganizationId, id: ProjectId, by: impl Into<Author>) -> Result<String> {
         let author = by.into();
         self.change(Some(&author), |change| {
             let current = self.project(organization, id)?;
@@ -228,7 +210,7 @@ impl Registry {
         id: ProjectId,
         public_key: &str,
         by: impl Into<Author>,
-    ) -> Result<(), RegistryError> {
+    ) -> Result<()> {
         let author = by.into();
         self.change(Some(&author), |change| {
             let current = self.project(organization, id)?;
@@ -259,7 +241,7 @@ impl Registry {
         public_key: &str,
         patch: RateLimitPatch,
         by: impl Into<Author>,
-    ) -> Result<Arc<Project>, RegistryError> {
+    ) -> Result<Arc<Project>> {
         let author = by.into();
         self.change(Some(&author), |change| {
             let current = self.project(organization, id)?;
@@ -279,12 +261,7 @@ impl Registry {
 const PUBLIC_KEY_NOT_FOUND: RegistryError = RegistryError::NotFound { what: "public key" };
 
 impl Change<'_> {
-    fn commit_project(
-        &mut self,
-        current: &Arc<Project>,
-        changed: Project,
-        author: &Author,
-    ) -> Result<Arc<Project>, RegistryError> {
+    fn commit_project(&mut self, current: &Arc<Project>, changed: Project, author: &Author) -> Result<Arc<Project>> {
         if **current == changed {
             return Ok(Arc::clone(current));
         }
@@ -296,7 +273,7 @@ impl Change<'_> {
 
 impl NewProject {
     /// Builds the project to store, with a new public key.
-    pub(super) fn build(self, organization: OrganizationId, id: ProjectId, now: Instant) -> Result<Project, RegistryError> {
+    pub(super) fn build(self, organization: OrganizationId, id: ProjectId, now: Instant) -> Result<Project> {
         Ok(Project {
             id,
             organization,
@@ -324,11 +301,11 @@ impl NewProject {
     }
 }
 
-fn new_public_key() -> Result<String, RegistryError> {
+fn new_public_key() -> Result<String> {
     Ok(random_key(PUBLIC_KEY_PREFIX, KEY_CHARACTERS)?)
 }
 
-fn patched(current: &Project, patch: ProjectPatch) -> Result<Project, RegistryError> {
+fn patched(current: &Project, patch: ProjectPatch) -> Result<Project> {
     let ProjectPatch { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue, .. } = patch;
     let mut changed = current.clone();
     if let Some(name) = name {

@@ -8,7 +8,7 @@ use headcount_common::{ControlError, latest_record_version};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::{OrganizationId, ProjectId};
 
 use super::secret::SecretHash;
 use super::{

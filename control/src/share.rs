@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId, ProjectId};
 use serde::{Deserialize, Serialize};
 
 use super::secret::SecretHash;
@@ -43,7 +42,6 @@ pub struct Share {
 
 impl Share {
     /// Whether the share has expired at `now`.
-    #[must_use]
     pub fn is_expired(&self, now: Instant) -> bool {
         self.expires_at.is_some_and(|expires_at| now >= expires_at)
     }
@@ -100,7 +98,6 @@ impl ShareHolder {
     }
 
     /// Returns the authority of the reader's requests.
-    #[must_use]
     pub fn authority(&self) -> Authority {
         Authority { secret: self.secret, role: self.rights.role }
     }

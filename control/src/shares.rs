@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::{OrganizationId, ProjectId};
 
 use super::record::{ControlRecord, StoredShare};
 use super::secret::SecretHash;
 use super::{
-    Author, MAX_EMBED_ORIGINS, MAX_SHARES, MAX_SHARES_OF_PROJECT, NewShare, ORGANIZATION_NOT_FOUND, PROJECT_NOT_FOUND, Registry,
-    RegistryError, SHARE_PREFIX, Secret, Share, ShareId, validate,
+    Author, MAX_EMBED_ORIGINS, MAX_SHARES, MAX_SHARES_OF_PROJECT, NewShare, PROJECT_NOT_FOUND, Registry, RegistryError, Result,
+    SHARE_PREFIX, Secret, Share, ShareId, validate,
 };
 
 const SHARE_NOT_FOUND: RegistryError = RegistryError::NotFound { what: "share" };
@@ -27,12 +27,11 @@ impl Registry {
         project: ProjectId,
         new: NewShare,
         by: impl Into<Author>,
-    ) -> Result<(Share, Secret), RegistryError> {
+    ) -> Result<(Share, Secret)> {
         let author = by.into();
         self.change(Some(&author), |change| {
             {
-                let state = change.state();
-                let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+                let tenant = self.tenant(organization)?;
                 tenant.projects.get(&project).ok_or(PROJECT_NOT_FOUND)?;
                 validate::room(tenant.shares.len(), MAX_SHARES, "shares of the organization")?;
                 let of_project = tenant.shares.values().filter(|(share, _)| share.project == project).count();
@@ -60,9 +59,8 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::NotFound`] without such a project.
-    pub fn shares(&self, organization: OrganizationId, project: ProjectId) -> Result<Vec<Arc<Share>>, RegistryError> {
-        let state = self.state();
-        let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+    pub fn shares(&self, organization: OrganizationId, project: ProjectId) -> Result<Vec<Arc<Share>>> {
+        let tenant = self.tenant(organization)?;
         tenant.projects.get(&project).ok_or(PROJECT_NOT_FOUND)?;
         let of_project = tenant.shares.values().filter(|(share, _)| share.project == project);
         let mut shares: Vec<_> = of_project.map(|(share, _)| Arc::clone(share)).collect();
@@ -82,7 +80,7 @@ impl Registry {
         project: ProjectId,
         id: &ShareId,
         by: impl Into<Author>,
-    ) -> Result<(), RegistryError> {
+    ) -> Result<()> {
         let author = by.into();
         self.change(Some(&author), |change| {
             let is_there = {
@@ -99,14 +97,13 @@ impl Registry {
 
     /// Returns the share with this id, of any organization. It has the origins that may embed the
     /// share, which are not secret.
-    #[must_use]
     pub fn share(&self, id: &ShareId) -> Option<Arc<Share>> {
         self.cache.share(id)
     }
 }
 
 /// Normalizes the origins of pages, which browsers load over http and https.
-fn embed_origins(list: &[String]) -> Result<Vec<String>, RegistryError> {
+fn embed_origins(list: &[String]) -> Result<Vec<String>> {
     let origins = validate::origins("embed_origins", MAX_EMBED_ORIGINS, list)?;
     let is_of_page = |origin: &String| origin.starts_with("https://") || origin.starts_with("http://");
     match origins.iter().find(|origin| !is_of_page(origin)) {

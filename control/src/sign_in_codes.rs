@@ -5,14 +5,13 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use headcount_common::{ControlError, DocumentsError, SharedValues};
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId};
 use headcount_storage::log::{LogError, RemoteFailure};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::secret::SecretHash;
-use super::{RegistryError, TokenId};
+use super::{RegistryError, Result, TokenId};
 
 /// The seconds for which a code is valid.
 pub const SIGN_IN_CODE_SECONDS: i64 = 5 * 60;
@@ -37,7 +36,7 @@ struct Code {
 
 impl Code {
     /// Decodes a value; `None` if it has expired.
-    fn target_of(value: &[u8], now: Instant) -> Result<Option<CodeTarget>, RegistryError> {
+    fn target_of(value: &[u8], now: Instant) -> Result<Option<CodeTarget>> {
         let Self { target, expires_at } = serde_json::from_slice(value).map_err(unavailable)?;
         Ok((now < expires_at).then_some(target))
     }
@@ -66,7 +65,7 @@ impl SignInCodes {
 
     /// Adds a code, and returns its expiry. If there are too many, the oldest one of the same token
     /// ends, or else the oldest of all.
-    pub(super) fn add(&self, hash: SecretHash, target: CodeTarget, now: Instant) -> Result<Instant, RegistryError> {
+    pub(super) fn add(&self, hash: SecretHash, target: CodeTarget, now: Instant) -> Result<Instant> {
         let expires_at = now.plus_ms(SIGN_IN_CODE_SECONDS * 1_000);
         if let Some(ended) = self.note(MadeCode { hash, token: target.token.clone(), expires_at }, target.organization, now) {
             self.values.remove(&ended.to_hex()).map_err(unavailable)?;
@@ -94,7 +93,7 @@ impl SignInCodes {
 
     /// Returns the target of a code without using it; `None` if the code is unknown, used or
     /// expired.
-    pub(super) fn look(&self, hash: &SecretHash, now: Instant) -> Result<Option<CodeTarget>, RegistryError> {
+    pub(super) fn look(&self, hash: &SecretHash, now: Instant) -> Result<Option<CodeTarget>> {
         match self.values.read(&hash.to_hex()).map_err(unavailable)? {
             Some((value, _)) => Code::target_of(&value, now),
             None => Ok(None),
@@ -102,7 +101,7 @@ impl SignInCodes {
     }
 
     /// Uses a code, and returns its target; `None` if the code is unknown, used or expired.
-    pub(super) fn take(&self, hash: &SecretHash, now: Instant) -> Result<Option<CodeTarget>, RegistryError> {
+    pub(super) fn take(&self, hash: &SecretHash, now: Instant) -> Result<Option<CodeTarget>> {
         let key = hash.to_hex();
         let Some((value, revision)) = self.values.read(&key).map_err(unavailable)? else { return Ok(None) };
         match self.values.write(&key, b"", revision) {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::{OrganizationId, ProjectId};
 
 use super::record::{ActionsPayment, ControlRecord, StoredSession, StoredShare, StoredToken};
 use super::secret::SecretHash;

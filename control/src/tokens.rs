@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId};
 
 use super::members::check_owner_is_left;
 use super::record::{ControlRecord, StoredToken};
 use super::secret::SecretHash;
 use super::{
-    ActorKind, ApiToken, Author, NewToken, ORGANIZATION_NOT_FOUND, ROOT_TOKEN_PREFIX, Registry, RegistryError, Role, Scope,
-    Secret, TOKEN_PREFIX, TokenId, TokenPatch, validate,
+    ActorKind, ApiToken, Author, NewToken, ROOT_TOKEN_PREFIX, Registry, RegistryError, Result, Role, Scope, Secret, TOKEN_PREFIX,
+    TokenId, TokenPatch, validate,
 };
 
 const TOKEN_NOT_FOUND: RegistryError = RegistryError::NotFound { what: "API token" };
@@ -23,17 +22,11 @@ impl Registry {
     /// [`RegistryError::Invalid`] (for `project_id` and `member_id`, if the organization has no
     /// such project or member), [`RegistryError::Storage`], or [`RegistryError::Conflict`]
     /// `limit_reached` at [`super::MAX_TOKENS`].
-    pub fn create_token(
-        &self,
-        organization: OrganizationId,
-        new: NewToken,
-        by: impl Into<Author>,
-    ) -> Result<(ApiToken, Secret), RegistryError> {
+    pub fn create_token(&self, organization: OrganizationId, new: NewToken, by: impl Into<Author>) -> Result<(ApiToken, Secret)> {
         let author = by.into();
         self.change(Some(&author), |change| {
             {
-                let state = change.state();
-                let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+                let tenant = self.tenant(organization)?;
                 validate::room(tenant.tokens.len(), validate::MAX_TOKENS, "API tokens")?;
                 if new.project.is_some_and(|project| !tenant.projects.contains_key(&project)) {
                     return Err(RegistryError::invalid("project_id", "must be a project of the organization"));
@@ -55,10 +48,10 @@ impl Registry {
     /// # Errors
     /// Returns [`RegistryError::NotFound`] if the organization doesn't exist,
     /// [`RegistryError::Storage`] if there is no randomness.
-    pub fn temporary_token(&self, organization: OrganizationId, now: Instant) -> Result<Secret, RegistryError> {
+    pub fn temporary_token(&self, organization: OrganizationId, now: Instant) -> Result<Secret> {
         // No change of the organization may come between the check and the cache.
-        self.change(None, |change| {
-            change.state().tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+        self.change(None, |_change| {
+            drop(self.tenant(organization)?);
             let new = NewToken {
                 name: "command line".into(),
                 role: Role::Owner,
@@ -77,7 +70,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::Storage`] if there is no randomness.
-    pub fn temporary_root_token(&self) -> Result<Secret, RegistryError> {
+    pub fn temporary_root_token(&self) -> Result<Secret> {
         let secret = Secret::random(ROOT_TOKEN_PREFIX)?;
         self.cache.put_root_token(SecretHash::of(secret.expose()), ActorKind::Cli);
         Ok(secret)
@@ -87,9 +80,8 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::NotFound`] if there is no such organization.
-    pub fn tokens(&self, organization: OrganizationId) -> Result<Vec<Arc<ApiToken>>, RegistryError> {
-        let state = self.state();
-        let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+    pub fn tokens(&self, organization: OrganizationId) -> Result<Vec<Arc<ApiToken>>> {
+        let tenant = self.tenant(organization)?;
         let mut tokens: Vec<_> = tenant.tokens.values().map(|(token, _)| Arc::clone(token)).collect();
         tokens.sort_by(|a, b| (a.created_at, &a.token_id).cmp(&(b.created_at, &b.token_id)));
         Ok(tokens)
@@ -107,7 +99,7 @@ impl Registry {
         token_id: &TokenId,
         patch: TokenPatch,
         by: impl Into<Author>,
-    ) -> Result<Arc<ApiToken>, RegistryError> {
+    ) -> Result<Arc<ApiToken>> {
         let author = by.into();
         self.change(Some(&author), |change| {
             let current = self.token(organization, token_id)?;
@@ -124,7 +116,7 @@ impl Registry {
         })
     }
 
-    fn token(&self, organization: OrganizationId, id: &TokenId) -> Result<Arc<ApiToken>, RegistryError> {
+    fn token(&self, organization: OrganizationId, id: &TokenId) -> Result<Arc<ApiToken>> {
         let state = self.state();
         let token = state.tenants.get(&organization).and_then(|tenant| tenant.tokens.get(id));
         token.map(|(token, _)| Arc::clone(token)).ok_or(TOKEN_NOT_FOUND)
@@ -136,21 +128,15 @@ impl Registry {
     /// Returns [`RegistryError::NotFound`], also if another organization owns the token or if it is
     /// already revoked; [`RegistryError::Conflict`] `last_owner` if no other valid token could
     /// manage the organization; [`RegistryError::Storage`].
-    pub fn revoke_token(
-        &self,
-        organization: OrganizationId,
-        token_id: &TokenId,
-        by: impl Into<Author>,
-    ) -> Result<(), RegistryError> {
+    pub fn revoke_token(&self, organization: OrganizationId, token_id: &TokenId, by: impl Into<Author>) -> Result<()> {
         let author = by.into();
         self.change(Some(&author), |change| {
             {
-                let state = change.state();
-                let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+                let tenant = self.tenant(organization)?;
                 if !tenant.tokens.contains_key(token_id) {
                     return Err(TOKEN_NOT_FOUND);
                 }
-                check_owner_is_left(tenant, author.at, |token| token.token_id == *token_id)?;
+                check_owner_is_left(&tenant, author.at, |token| token.token_id == *token_id)?;
             }
             change.commit(ControlRecord::TokenRevoked { organization, token_id: token_id.clone() }, &author)
         })
@@ -159,7 +145,7 @@ impl Registry {
 
 impl NewToken {
     /// Builds the token to store, and its secret.
-    pub(super) fn build(self, organization: OrganizationId, now: Instant) -> Result<(StoredToken, Secret), RegistryError> {
+    pub(super) fn build(self, organization: OrganizationId, now: Instant) -> Result<(StoredToken, Secret)> {
         validate::expiry(self.expires_at, now)?;
         let secret = Secret::random(TOKEN_PREFIX)?;
         let token = ApiToken {

@@ -2,10 +2,9 @@
 
 use headcount_domain::hosts::{is_registry_suffix, listed};
 use headcount_domain::intake::policy::Rates;
-use headcount_domain::money::{Currency, Rate};
-use headcount_domain::time::Instant;
+use headcount_domain::{Currency, Instant, Rate};
 
-use super::{Capability, OwnQuotas, RateLimit, RateLimitPatch, RegistryError, Scope};
+use super::{Capability, OwnQuotas, RateLimit, RateLimitPatch, RegistryError, Result, Scope};
 
 /// The maximum length of the name of an organization, a project or a token, in Unicode characters.
 pub const MAX_NAME_CHARACTERS: usize = 200;
@@ -37,7 +36,7 @@ pub const MAX_MEMBERS: usize = 1_000;
 pub const MAX_EMAIL_BYTES: usize = 254;
 
 /// Validates an e-mail address, and writes it trimmed and in lower case.
-pub(super) fn email(text: &str) -> Result<String, RegistryError> {
+pub(super) fn email(text: &str) -> Result<String> {
     let email = text.trim().to_lowercase();
     let is_email =
         email.split_once('@').is_some_and(|(user, host)| !user.is_empty() && host.contains('.') && !host.contains('@'));
@@ -49,7 +48,7 @@ pub(super) fn email(text: &str) -> Result<String, RegistryError> {
 }
 
 /// Validates a name, and trims it.
-pub(super) fn name(text: &str) -> Result<String, RegistryError> {
+pub(super) fn name(text: &str) -> Result<String> {
     let name = text.trim();
     let characters = name.chars().count();
     if characters == 0 || characters > MAX_NAME_CHARACTERS {
@@ -64,7 +63,7 @@ pub(super) fn name(text: &str) -> Result<String, RegistryError> {
 
 /// Normalizes the origins in the field `name` to the spelling of browsers; removes duplicates, and
 /// keeps the order.
-pub(super) fn origins(name: &str, limit: usize, list: &[String]) -> Result<Vec<String>, RegistryError> {
+pub(super) fn origins(name: &str, limit: usize, list: &[String]) -> Result<Vec<String>> {
     if list.len() > limit {
         let message = format!("must list at most {limit} origins, lists {}", list.len());
         return Err(RegistryError::invalid(name, message));
@@ -83,7 +82,7 @@ pub(super) fn origins(name: &str, limit: usize, list: &[String]) -> Result<Vec<S
 }
 
 /// Normalizes the hosts in the field `name`. Removes duplicates, and keeps the order.
-pub(super) fn hosts(name: &str, list: &[String]) -> Result<Vec<String>, RegistryError> {
+pub(super) fn hosts(name: &str, list: &[String]) -> Result<Vec<String>> {
     if list.len() > MAX_LISTED_HOSTS {
         let message = format!("must list at most {MAX_LISTED_HOSTS} hosts, lists {}", list.len());
         return Err(RegistryError::invalid(name, message));
@@ -108,7 +107,6 @@ pub(super) fn hosts(name: &str, list: &[String]) -> Result<Vec<String>, Registry
 
 /// Normalizes an origin to the `Origin` header of browsers (RFC 6454): `scheme://host[:port]` in
 /// lower case, without the scheme's default port. `None` if it is no origin.
-#[must_use]
 pub fn normal_origin(text: &str) -> Option<String> {
     let text = text.trim().to_ascii_lowercase();
     let (scheme, authority) = text.split_once("://")?;
@@ -141,7 +139,7 @@ pub fn normal_origin(text: &str) -> Option<String> {
 }
 
 /// Validates the rates, and removes the dollar, whose value is 1 by definition.
-pub(super) fn rates(mut rates: Rates) -> Result<Rates, RegistryError> {
+pub(super) fn rates(mut rates: Rates) -> Result<Rates> {
     match rates.remove(&Currency::USD) {
         Some(rate) if rate != Rate::ONE => {
             Err(RegistryError::invalid("fx_rates.USD", format!("rates are in USD, so USD is 1, not {rate}")))
@@ -151,7 +149,7 @@ pub(super) fn rates(mut rates: Rates) -> Result<Rates, RegistryError> {
 }
 
 /// Sorts scopes and removes duplicates; there must be at least one.
-pub(super) fn scopes(mut scopes: Vec<Scope>) -> Result<Vec<Scope>, RegistryError> {
+pub(super) fn scopes(mut scopes: Vec<Scope>) -> Result<Vec<Scope>> {
     if scopes.is_empty() {
         return Err(RegistryError::invalid("scopes", "must list at least one scope"));
     }
@@ -168,7 +166,7 @@ pub(super) fn capabilities(mut capabilities: Vec<Capability>) -> Vec<Capability>
 }
 
 /// Checks that an expiry is in the future.
-pub(super) fn expiry(expires_at: Option<Instant>, now: Instant) -> Result<(), RegistryError> {
+pub(super) fn expiry(expires_at: Option<Instant>, now: Instant) -> Result<()> {
     match expires_at {
         Some(expires_at) if expires_at <= now => {
             Err(RegistryError::invalid("expires_at", format!("must be in the future, is {expires_at}")))
@@ -178,7 +176,7 @@ pub(super) fn expiry(expires_at: Option<Instant>, now: Instant) -> Result<(), Re
 }
 
 /// Checks a number of days for which events are kept; `None` stands for forever.
-pub(super) fn retention_days(days: Option<u32>) -> Result<Option<u32>, RegistryError> {
+pub(super) fn retention_days(days: Option<u32>) -> Result<Option<u32>> {
     match days {
         Some(days) if !(1..=MAX_RETENTION_DAYS).contains(&days) => {
             let message = format!("must be 1 to {MAX_RETENTION_DAYS} days, or null, is {days}");
@@ -189,7 +187,7 @@ pub(super) fn retention_days(days: Option<u32>) -> Result<Option<u32>, RegistryE
 }
 
 /// Applies a change to a limit; `None` stands for no limit.
-pub(super) fn rate_limit(current: Option<RateLimit>, patch: RateLimitPatch) -> Result<Option<RateLimit>, RegistryError> {
+pub(super) fn rate_limit(current: Option<RateLimit>, patch: RateLimitPatch) -> Result<Option<RateLimit>> {
     let per_second = patch.per_second.or(current.map(|limit| limit.per_second)).unwrap_or(0);
     if per_second > MAX_RATE_LIMIT {
         let message = format!("must be 0 (no limit) to {MAX_RATE_LIMIT} events a second, is {per_second}");
@@ -211,7 +209,7 @@ pub(super) fn rate_limit(current: Option<RateLimit>, patch: RateLimitPatch) -> R
 }
 
 /// Applies a change to the quotas of a project.
-pub(super) fn quotas(mut current: OwnQuotas, mut patch: OwnQuotas) -> Result<OwnQuotas, RegistryError> {
+pub(super) fn quotas(mut current: OwnQuotas, mut patch: OwnQuotas) -> Result<OwnQuotas> {
     for ((name, current), (_, patch)) in current.named().into_iter().zip(patch.named()) {
         if let Some(limit) = patch {
             if !(1..=MAX_QUOTA).contains(limit) {
@@ -224,7 +222,7 @@ pub(super) fn quotas(mut current: OwnQuotas, mut patch: OwnQuotas) -> Result<Own
 }
 
 /// Returns an error if `count` has reached `limit`.
-pub(super) fn room(count: usize, limit: usize, what: &str) -> Result<(), RegistryError> {
+pub(super) fn room(count: usize, limit: usize, what: &str) -> Result<()> {
     if count < limit {
         return Ok(());
     }

@@ -49,13 +49,11 @@ impl Website {
     }
 
     /// The host: a name, or an address as it stands in a URL.
-    #[must_use]
     pub fn host(&self) -> &str {
         self.0.host_str().unwrap_or_default()
     }
 
     /// The name of the host without `www.`; `None` for an address.
-    #[must_use]
     pub fn domain(&self) -> Option<&str> {
         match self.0.host() {
             Some(Host::Domain(domain)) => Some(without_www(domain)),
@@ -65,13 +63,11 @@ impl Website {
 
     /// The key that two profiles of an organization must not share: the host without `www.`, and
     /// the port.
-    #[must_use]
     pub fn place(&self) -> String {
         format!("{}:{}", self.label(), self.0.port_or_known_default().unwrap_or_default())
     }
 
     /// The host as a label: without `www.`.
-    #[must_use]
     pub fn label(&self) -> &str {
         without_www(self.host())
     }

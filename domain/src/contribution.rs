@@ -26,7 +26,6 @@ pub enum Sign {
 
 impl Sign {
     /// Returns 1 or -1.
-    #[must_use]
     pub fn factor(self) -> i64 {
         match self {
             Self::Plus => 1,

@@ -37,13 +37,11 @@ impl ErasedKeys {
     }
 
     /// Whether there is no key.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
     /// Whether events of a key are erased at any position.
-    #[must_use]
     pub fn contains(&self, key: RecordKey) -> bool {
         self.keys.contains_key(&key)
     }
@@ -87,13 +85,11 @@ pub fn address_keys<'e>(who: &'e SentIds, email: Option<&'e str>, hasher: &'e Ke
 
 impl Event {
     /// Whether this is the remainder of an erased event. No other event has an empty name.
-    #[must_use]
     pub fn is_remainder(&self) -> bool {
         self.name.is_empty()
     }
 
     /// The fingerprint of the `external_id` of the erased event.
-    #[must_use]
     pub fn taken_id(&self) -> Option<u128> {
         let hex = self.details.message.as_deref().filter(|_| self.is_remainder())?;
         u128::from_str_radix(hex, 16).ok()

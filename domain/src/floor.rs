@@ -26,13 +26,11 @@ pub struct FloorMove {
 
 impl FloorMove {
     /// Returns a record of a project that changes nothing: a floor below every event.
-    #[must_use]
     pub fn mark(project: ProjectId) -> Self {
         Self { project, day: Day(i32::MIN) }
     }
 
     /// Whether it changes nothing.
-    #[must_use]
     pub fn is_mark(&self) -> bool {
         self.day == Day(i32::MIN)
     }
@@ -53,7 +51,6 @@ pub struct RisingFloor {
 
 impl RisingFloor {
     /// Creates a floor that rises to `day` by the record at `position`.
-    #[must_use]
     pub fn new(day: Day, position: Position) -> Self {
         Self { day, position, table: 0, next: None }
     }
@@ -64,14 +61,12 @@ const MAX_TOUCHED_DAYS: u32 = 64;
 
 impl Project {
     /// Returns the first day whose figures still change; `None` if all do.
-    #[must_use]
     pub fn floor(&self) -> Option<Day> {
         self.floor
     }
 
     /// Whether an event is dropped because its day lies below the floor. Such an event must not be
     /// applied.
-    #[must_use]
     pub fn drops(&self, event: &Event) -> bool {
         self.floor.is_some_and(|floor| event.day < floor)
     }

@@ -18,7 +18,6 @@ pub struct HostList(Arc<[String]>);
 
 impl HostList {
     /// Creates a list of hosts that [`listed`] returned.
-    #[must_use]
     pub fn new(hosts: impl IntoIterator<Item = String>) -> HostList {
         let mut hosts: Vec<String> = hosts.into_iter().collect();
         hosts.sort_unstable();
@@ -26,7 +25,6 @@ impl HostList {
     }
 
     /// Whether a host or a parent of it is listed.
-    #[must_use]
     pub fn covers(&self, host: &str) -> bool {
         let is_listed = |host: &str| self.0.binary_search_by(|listed| listed.as_str().cmp(host)).is_ok();
         !self.0.is_empty() && and_parents(host).any(is_listed)
@@ -35,7 +33,6 @@ impl HostList {
 
 /// Returns a host in the form of lists. `None` if the text is not just a host: it has a scheme, a
 /// port, a path or a wildcard.
-#[must_use]
 pub fn listed(text: &str) -> Option<String> {
     let text = text.trim();
     let host = text::read_host(text)?;

@@ -77,7 +77,6 @@ const CHUNK: u128 = 62_u128.pow(CHUNK_DIGITS);
 const CHUNK_DIGITS: u32 = 10;
 
 /// Writes `value` in base62 with at least `width` digits.
-#[must_use]
 pub fn base62(mut value: u128, width: usize) -> String {
     let mut digits = Vec::with_capacity(width.max(3 * CHUNK_DIGITS as usize));
     while value > 0 {
@@ -122,13 +121,11 @@ impl RecordKey {
     const OF_USER: u128 = 1 << 64;
 
     /// Whether this is the key of a user, as opposed to any other identity.
-    #[must_use]
     pub fn is_user(self) -> bool {
         self.0 & Self::OF_USER != 0
     }
 
     /// Returns the first 64 bits.
-    #[must_use]
     pub fn high(self) -> u64 {
         (self.0 >> 64) as u64
     }
@@ -145,7 +142,6 @@ const ID_BITS: u32 = 80;
 
 /// Returns the first bytes of the fingerprints of a project's `external_id`s. No other project has
 /// them.
-#[must_use]
 pub fn external_ids_of(project: ProjectId) -> [u8; 6] {
     let [_, _, a, b, c, d, e, f] = project.0.to_be_bytes();
     [a, b, c, d, e, f]
@@ -176,7 +172,6 @@ impl fmt::Debug for KeyHasher {
 
 impl KeyHasher {
     /// Creates a hasher with `key`, 128 secret random bits of this installation.
-    #[must_use]
     pub fn new(key: [u8; 16]) -> Self {
         let mut hasher = Self { key, company_type: RecordKey(0) };
         hasher.company_type = hasher.hash(TYPE_SPACE, 0, COMPANY_TYPE.as_bytes());
@@ -184,57 +179,48 @@ impl KeyHasher {
     }
 
     /// Returns the key of the record of a cookieless visitor.
-    #[must_use]
     pub fn visitor(&self, visitor: u128) -> RecordKey {
         self.hash(2, 0, &visitor.to_le_bytes()).with_user_bit(false)
     }
 
     /// Returns the key of the record of events without consent.
-    #[must_use]
     pub fn nobody(&self) -> RecordKey {
         self.hash(3, 0, &[]).with_user_bit(false)
     }
 
     /// Returns the key of the record of the user `name`.
-    #[must_use]
     pub fn user(&self, name: &str) -> RecordKey {
         self.hash(0, 0, name.as_bytes()).with_user_bit(true)
     }
 
     /// Returns the key of the record of the anonymous id `name`.
-    #[must_use]
     pub fn anonymous(&self, name: &str) -> RecordKey {
         self.hash(1, 0, name.as_bytes()).with_user_bit(false)
     }
 
     /// Returns the key of a company's record.
-    #[must_use]
     pub fn company(&self, key: &str) -> RecordKey {
         self.hash(4, 0, key.as_bytes())
     }
 
     /// Returns the id of a visitor without an id, from the properties that distinguish a project's
     /// visitors. The key is the key of the day.
-    #[must_use]
     pub fn cookieless(&self, project: ProjectId, visitor: &str) -> u128 {
         self.hash(5, project.0, visitor.as_bytes()).0
     }
 
     /// Returns the fingerprint of an `external_id` of a project: 80 bits of the id's hash after the
     /// bytes of [`external_ids_of`].
-    #[must_use]
     pub fn external_id(&self, project: ProjectId, external_id: &str) -> u128 {
         (u128::from(project.0) << ID_BITS) | (self.hash(5, project.0, external_id.as_bytes()).0 & !(u128::MAX << ID_BITS))
     }
 
     /// Returns the key of a normalized e-mail address.
-    #[must_use]
     pub fn email(&self, email: &str) -> RecordKey {
         self.hash(6, 0, email.as_bytes())
     }
 
     /// Returns the key of the record of a group of a type other than `company`.
-    #[must_use]
     pub fn group(&self, group_type: &str, group_id: &str) -> RecordKey {
         // Types contain no NUL, so it separates the two.
         let mut hasher = SipHasher13::new_with_key(&self.key);
@@ -247,7 +233,6 @@ impl KeyHasher {
 
     /// Returns a value that identifies this key and the `incarnation` of a data directory, without
     /// revealing the key. Data of another key or incarnation has another value.
-    #[must_use]
     pub fn check_value(&self, incarnation: u128) -> u128 {
         self.hash(9, 0, &incarnation.to_le_bytes()).0
     }
@@ -258,13 +243,11 @@ impl KeyHasher {
     }
 
     /// Returns the key of a text in a project's dictionary.
-    #[must_use]
     pub fn name(&self, text: &str) -> RecordKey {
         self.hash(9, 0, text.as_bytes())
     }
 
     /// Returns the key of a group type.
-    #[must_use]
     pub fn group_type(&self, group_type: &str) -> RecordKey {
         if group_type == COMPANY_TYPE { self.company_type } else { self.hash(TYPE_SPACE, 0, group_type.as_bytes()) }
     }
@@ -293,14 +276,12 @@ impl KeyHasher {
 ///
 /// The id is the same on every machine and after every replay, so its hash key is fixed. It
 /// shortens the name, but does not hide it.
-#[must_use]
 pub fn public_id(prefix: &str, scope: u64, kind: u8, name: &str) -> String {
     [prefix, &base62(public_hash(scope, kind, name.as_bytes()), 22)].concat()
 }
 
 /// Returns the id of an event for clients. A duplicate has the id of the first event with its
 /// `external_id`.
-#[must_use]
 pub fn event_id(project: ProjectId, external_id: Option<&str>, position: u64) -> String {
     match external_id {
         Some(external_id) => public_id("ev_", project.0, 0, external_id),
@@ -327,13 +308,11 @@ pub struct PublicCompany(pub u128);
 
 impl PublicCompany {
     /// Computes the hash of a company's key.
-    #[must_use]
     pub fn of(key: &str) -> Self {
         Self(public_hash(0, 2, key.as_bytes()))
     }
 
     /// Returns the id for an organization's clients.
-    #[must_use]
     pub fn to_id(self, organization: OrganizationId) -> String {
         format!("co_{}", base62(self.0 ^ Self::mask(organization), 22))
     }

@@ -49,3 +49,16 @@ pub mod spelling;
 pub mod text;
 pub mod time;
 pub mod versions;
+
+pub use fault::{Fault, FaultKind};
+pub use filter::{Filter, MAX_FILTERS, MAX_VALUES, Operator, Predicate};
+pub use floor::{FloorMove, RisingFloor};
+pub use identity::{EventSubject, IdentityId, IdentityLink, IdentitySlot, SentKeys, SortedLinks};
+pub use ids::{KeyHasher, OrganizationId, ProjectId, RecordKey};
+pub use intake::event::{Event, Position};
+pub use money::{AMOUNT_DECIMALS, Amount, Currency, Rate, ratio_of_counts};
+pub use names::{NamedValues, UnknownName};
+pub use project::{Cardinality, Project, RecordVisitor};
+pub use quota::{Mentions, Quota, Quotas, Reached};
+pub use time::{Day, Instant, Timezone, Window};
+pub use versions::{DayVersions, Depends, FigureKind};

@@ -16,19 +16,16 @@ pub struct Moment {
 
 impl Moment {
     /// The smallest moment of an instant.
-    #[must_use]
     pub fn first_of(time: Instant) -> Self {
         Self { time, position: 0 }
     }
 
     /// The greatest moment of an instant.
-    #[must_use]
     pub fn last_of(time: Instant) -> Self {
         Self { time, position: u64::MAX }
     }
 
     /// The sort key in lists that are ordered by time.
-    #[must_use]
     pub fn sort_key(self) -> SortKey {
         SortKey::from(self.time.0) << 64 | SortKey::from(self.position)
     }

@@ -42,7 +42,6 @@ macro_rules! named_values {
             pub const ALL: &'static [Self] = &[$(Self::$value),+];
 
             /// The value's name.
-            #[must_use]
             pub const fn $method(self) -> &'static str {
                 match self { $(Self::$value => $text),+ }
             }

@@ -122,7 +122,6 @@ impl Default for Project {
 
 impl Project {
     /// Creates an empty project.
-    #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -144,7 +143,6 @@ impl Project {
 
     /// Returns the stored types in order, one line per kind of records and rows. A store with a
     /// different list was written by another version.
-    #[must_use]
     pub fn stored_types() -> Vec<String> {
         let (mut project, mut types) = (Self::default(), STORED_ROWS.iter().map(StoredRows::to_string).collect::<Vec<_>>());
         for_each_table!(&mut project, table => types.push(table.stored_type()));
@@ -216,7 +214,6 @@ impl Project {
 
     /// Returns the number of distinct items of each kind. Does not iterate over them, not even
     /// after a start.
-    #[must_use]
     pub fn cardinality(&self, hasher: &KeyHasher) -> Cardinality {
         let numbers = &self.rollups.group_numbers;
         let companies = numbers.count(hasher.group_type(crate::ids::COMPANY_TYPE));
@@ -233,7 +230,6 @@ impl Project {
     }
 
     /// Returns the bytes of rollups, their kept sums, and versions. They are never evicted.
-    #[must_use]
     pub fn rollup_bytes(&self) -> usize {
         self.rollups.weight() + self.versions.weight() + self.kept_sums.weight()
     }

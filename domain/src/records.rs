@@ -87,7 +87,6 @@ impl Source for NoSource {
 
 /// Returns the key of page `serial` of the list owner `owner`. Owners are keyed hashes, so page
 /// keys are evenly distributed, too.
-#[must_use]
 pub fn page_key(owner: RecordKey, serial: u32) -> RecordKey {
     const ODD: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
     RecordKey(owner.0 ^ (u128::from(serial) + 1).wrapping_mul(ODD))

@@ -7,7 +7,6 @@ use crate::text::written_path;
 /// Returns a URL with its path in normal form. Escapes of letters, digits, `-._~` and UTF-8
 /// characters except spaces and controls are decoded; other escapes have upper-case digits.
 /// Idempotent.
-#[must_use]
 pub fn spelled(url: &str) -> Cow<'_, str> {
     let path = written_path(url);
     if memchr::memchr(b'%', path.as_bytes()).is_none() {

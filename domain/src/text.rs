@@ -7,14 +7,12 @@ use std::borrow::Cow;
 const MAX_HOST_LEN: usize = 255;
 
 /// Returns the longest prefix of at most `max_bytes` bytes that ends at a character boundary.
-#[must_use]
 pub fn cut_bytes(text: &str, max_bytes: usize) -> &str {
     let end = (0..=max_bytes.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or(0)]
 }
 
 /// Returns the first `max_chars` characters.
-#[must_use]
 pub fn cut_chars(text: &str, max_chars: usize) -> &str {
     if text.len() <= max_chars {
         return text;
@@ -42,7 +40,6 @@ pub(crate) fn page_url(url: &str) -> String {
 }
 
 /// Returns the slice of a URL that [`page_url`] copies.
-#[must_use]
 pub fn page(url: &str) -> &str {
     before_query(url)
 }
@@ -63,7 +60,6 @@ pub(crate) fn page_without_userinfo(url: &str) -> String {
 
 /// Returns the path of a URL, absolute or relative, without query and fragment. Without a path, an
 /// absolute URL has `/` and a relative one `None`.
-#[must_use]
 pub fn path_of(url: &str) -> Option<&str> {
     let page = before_query(url);
     match split_authority(page) {
@@ -87,7 +83,6 @@ pub(crate) fn host_of(url: &str) -> Option<Cow<'_, str>> {
 }
 
 /// Returns the host of a field that contains one: `shop.example`, or an address.
-#[must_use]
 pub(crate) fn named_host(text: &str) -> Option<Cow<'_, str>> {
     split_authority(text).map_or_else(|| read_host(text), |_| host_of(text))
 }

@@ -8,15 +8,13 @@ use headcount_domain::acquisition::{Acquisition, Channel};
 use headcount_domain::cells::StoredRows;
 use headcount_domain::cells::packed::Packed;
 use headcount_domain::company::CompanyKey;
-use headcount_domain::ids::{KeyHasher, ProjectId, RecordKey};
-use headcount_domain::intake::event::{Details, Event, Money, SentIds};
+use headcount_domain::intake::event::{Details, Money, SentIds};
 use headcount_domain::limits::Limits;
-use headcount_domain::money::{Amount, Currency};
-use headcount_domain::project::Project;
-use headcount_domain::project::{Cardinality, RecordVisitor};
 use headcount_domain::records::NoSource;
 use headcount_domain::records::Record;
-use headcount_domain::time::{Day, Instant};
+use headcount_domain::{
+    Amount, Cardinality, Currency, Day, Event, Instant, KeyHasher, Project, ProjectId, RecordKey, RecordVisitor,
+};
 
 const DAY_MS: i64 = 86_400_000;
 const TODAY: i32 = 20_000;

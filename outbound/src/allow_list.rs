@@ -32,7 +32,6 @@ impl AllowList {
     /// Whether a request for `host` may connect to `address`. A cloud's metadata service requires
     /// an entry with exactly its address, since entries of names and networks rarely mean to
     /// include it.
-    #[must_use]
     pub fn permits(&self, host: &str, address: SocketAddr) -> bool {
         let host = host.strip_suffix('.').unwrap_or(host);
         let is_metadata = is_metadata(address.ip());
@@ -50,7 +49,6 @@ impl AllowList {
     }
 
     /// Whether only globally reachable addresses are allowed.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

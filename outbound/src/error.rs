@@ -59,7 +59,6 @@ pub enum OutboundError {
 
 impl OutboundError {
     /// Returns the stable code of the error.
-    #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
             Self::Url(UrlError::Blocked(_)) | Self::Blocked { .. } => "blocked_address",

@@ -44,7 +44,6 @@ pub struct Outbound {
 
 impl Outbound {
     /// Creates a client with this `User-Agent`. It may also connect to the addresses in `allowed`.
-    #[must_use]
     pub fn new(user_agent: &str, allowed: AllowList) -> Self {
         Self::with_lookup(user_agent, allowed, resolver::system())
     }

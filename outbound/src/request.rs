@@ -56,7 +56,6 @@ pub struct OutboundResponse {
 
 impl OutboundResponse {
     /// Returns a header, if it is text.
-    #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }

@@ -3,10 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use headcount_api::command::client;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::flags::duration;
-use headcount_api::command::output::print_line;
+use headcount_api::command::{Failure, client, duration, print_line};
 
 use crate::config::Settings;
 

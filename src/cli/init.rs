@@ -4,13 +4,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use headcount_actors::Engine;
-use headcount_api::command::credentials::{CREDENTIALS_FILE, InitialCredentials};
-use headcount_api::command::failure::Failure;
-use headcount_api::command::output::print;
+use headcount_api::command::{CREDENTIALS_FILE, Failure, InitialCredentials, print};
 use headcount_common::clock::{Clock, SystemClock};
 use headcount_control::{Actor, ActorKind, Author, Initial, MAX_NAME_CHARACTERS, NewOrganization, Registry, RegistryError};
-use headcount_domain::money::Currency;
-use headcount_domain::time::Timezone;
+use headcount_domain::{Currency, Timezone};
 use headcount_storage::format::Format;
 use headcount_storage::lock::DirLock;
 

@@ -23,8 +23,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use headcount_api::command::ManageArgs;
-use headcount_api::command::failure::Failure;
+use headcount_api::command::{Failure, ManageArgs};
 
 use headcount_storage::private::{self, Narrowed};
 
@@ -137,7 +136,6 @@ commands! {
 }
 
 /// Runs the command line of the process.
-#[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     match run(cli) {

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::path::Path;
 
 use headcount_actors::{Common, Engine, OpenError};
-use headcount_api::command::failure::Failure;
+use headcount_api::command::Failure;
 
 use crate::config::Settings;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use headcount_actors::{Common, Engine, OpenError};
-use headcount_api::command::failure::Failure;
+use headcount_api::command::Failure;
 use headcount_cluster::files::{Bucket, SharedFiles};
 use headcount_cluster::lease::Holder;
 use headcount_cluster::node::{self, MemberLog, Node, NodeError, NodeParts, NodeTiming};
@@ -42,7 +42,7 @@ impl Joining {
         let runtime = ThreadedRuntime::start()?;
         let (brokers, credentials) = (settings.cluster.clone(), settings.broker_credentials());
         let (bucket, log_kept) = (settings.files.clone(), settings.log_kept);
-        let asked = runtime.handle().spawn(async move {
+        let asked = runtime.handle.spawn(async move {
             let connection = Connection::open(&brokers, &credentials).await.map_err(Failure::from)?;
             let record = ClusterRecord::read(&connection).await.map_err(Failure::from)?;
             let record =
@@ -54,7 +54,7 @@ impl Joining {
         let answer =
             tokio::time::timeout(ANSWER_TIMEOUT, asked).await.map_err(|_| Failure("the brokers do not answer".into()))?;
         let (connection, record, files) = answer.map_err(|_| Failure("the connection to the brokers failed".into()))??;
-        let member = MemberLog::new(runtime.handle(), &connection, &record, files);
+        let member = MemberLog::new(&runtime.handle, &connection, &record, files);
         Ok(Some(Self { runtime, connection, member }))
     }
 
@@ -71,7 +71,7 @@ impl Joining {
         tracing::info!(node = holder.node, %address, "joins the cluster");
         let (engine, member, levels) = (engine.clone(), self.member.clone(), Levels::own());
         let parts = NodeParts { engine, member, holder, levels, address };
-        let (handle, began) = (self.runtime.handle(), Instant::now());
+        let (handle, began) = (&self.runtime.handle, Instant::now());
         let ended_early = || Failure("the node ended early".into());
         loop {
             let (mut starting, with, parts) = (JoinSet::new(), handle.clone(), parts.clone());
@@ -91,7 +91,7 @@ impl Joining {
     pub(super) async fn leave(&self, data_dir: &Path) {
         let Ok(node) = node_id(data_dir) else { return };
         let connection = self.connection.clone();
-        let left = self.runtime.handle().spawn(async move { node::withdraw(&connection, &node).await });
+        let left = self.runtime.handle.spawn(async move { node::withdraw(&connection, &node).await });
         if !matches!(tokio::time::timeout(LEAVE_TIMEOUT, left).await, Ok(Ok(Ok(())))) {
             tracing::info!("the brokers did not confirm that this node left; other nodes consider it alive for some seconds");
         }
@@ -99,7 +99,7 @@ impl Joining {
 
     /// Releases all partitions, so that other nodes take them over at once.
     pub(super) async fn stop(&self, node: Node) {
-        let stopped = self.runtime.handle().spawn(node.stop());
+        let stopped = self.runtime.handle.spawn(node.stop());
         if tokio::time::timeout(STOP_TIMEOUT, stopped).await.is_err() {
             tracing::warn!("some partitions were not released in time; other nodes take them over when their leases expire");
         }

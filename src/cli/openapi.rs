@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use headcount_api::command::failure::Failure;
+use headcount_api::command::Failure;
 
 use crate::http::endpoints;
 

@@ -8,8 +8,7 @@ use std::process::ExitCode;
 
 use clap::Command;
 use clap_complete::Shell;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::output::print;
+use headcount_api::command::{Failure, print};
 
 use crate::config::Settings;
 

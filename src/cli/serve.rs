@@ -7,11 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use headcount_actors::{Common, Engine, EngineConfig, OpenError};
-use headcount_api::command::client::{self, ServerPlace};
-use headcount_api::command::failure::Failure;
-use headcount_api::command::output::print_line;
-use headcount_api::command::runtime::{runtime, stop_signal};
-use headcount_api::command::settings::{CommandSettings, ProcessServer};
+use headcount_api::command::{CommandSettings, Failure, ProcessServer, ServerPlace, client, print_line, runtime, stop_signal};
 use headcount_api::open_files;
 
 use super::init::{self, FirstArgs};

@@ -89,7 +89,7 @@ mod tests {
     use headcount_actors::EngineConfig;
 
     use super::*;
-    use headcount_api::command::runtime::runtime;
+    use headcount_api::command::runtime;
 
     const PID: u32 = 7;
 

@@ -1,13 +1,14 @@
 //! Multi-threaded runtimes for connections to brokers.
 
-use headcount_api::command::failure::Failure;
-pub(crate) use headcount_api::command::runtime::threaded_runtime;
+use headcount_api::command::Failure;
+pub(crate) use headcount_api::command::threaded_runtime;
 use tokio::runtime::{Handle, Runtime};
 
 /// A [`threaded_runtime`] that does not wait for its tasks on drop, since the drop may happen in a
 /// task of another runtime.
 pub(crate) struct ThreadedRuntime {
-    handle: Handle,
+    /// The handle that spawns tasks.
+    pub(crate) handle: Handle,
     runtime: Option<Runtime>,
 }
 
@@ -16,11 +17,6 @@ impl ThreadedRuntime {
     pub(crate) fn start() -> Result<Self, Failure> {
         let runtime = threaded_runtime()?;
         Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
-    }
-
-    /// The handle that spawns tasks.
-    pub(crate) fn handle(&self) -> &Handle {
-        &self.handle
     }
 }
 

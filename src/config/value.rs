@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use actix_web::http::header::HeaderName;
-use headcount_api::command::flags::parse_duration;
+use headcount_api::command::parse_duration;
 use headcount_control::normal_origin;
 use ipnet::IpNet;
 

@@ -12,7 +12,7 @@ use headcount_api::node;
 use headcount_api::openapi::modifiers::{Closed, Credentials, RateLimits};
 use headcount_api::openapi::responses::{ImpliedErrors, SharedResponses};
 use headcount_api::respond::code::CodeTable;
-use headcount_api::respond::error::{ApiError, ErrorBody, SegmentErrorBody};
+use headcount_api::respond::error::{ApiError, ErrorBody, Result, SegmentErrorBody};
 use headcount_api::routes::{Router, Routes};
 use utoipa::{Modify, OpenApi};
 
@@ -73,7 +73,7 @@ pub(crate) fn routes(extra: &ExtraPaths) -> io::Result<Routes> {
     router.routes(|call| at_once(not_found(&call)))
 }
 
-fn not_found(call: &ApiCall) -> Result<HttpResponse, ApiError> {
+fn not_found(call: &ApiCall) -> Result<HttpResponse> {
     if call.request.path().starts_with("/admin/") {
         auth::operator(&call.state, &call.request)?;
     }

@@ -94,7 +94,6 @@ pub struct NodeListener {
 
 impl HttpConfig {
     /// The default configuration for `listen`.
-    #[must_use]
     pub fn new(listen: impl Into<String>) -> Self {
         let workers = Self::default_workers();
         Self {
@@ -110,7 +109,6 @@ impl HttpConfig {
     }
 
     /// Half the cores, at least one. The other half is for the engine (the log and the shards).
-    #[must_use]
     pub fn default_workers() -> usize {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         (cores / 2).max(1)
@@ -229,13 +227,11 @@ impl Listening {
 
 impl RunningServer {
     /// The addresses on which the server listens, with the real port. A host name may have several.
-    #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
     /// The first address as a URL that works on this machine, without a trailing slash.
-    #[must_use]
     pub fn url(&self) -> String {
         let Some(mut address) = self.addresses.first().copied() else { return String::new() };
         if address.ip().is_unspecified() {

@@ -12,7 +12,7 @@ use headcount_api::node_client::NodeClient;
 use headcount_common::nodes::{AskNode as _, AskNodeError, NodeCall};
 use headcount_common::{Owners, partition_of};
 use headcount_control::NewProject;
-use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::{OrganizationId, ProjectId};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
 use crate::http::tests::nodes::copy;

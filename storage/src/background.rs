@@ -34,7 +34,6 @@ pub enum Tempo {
 
 impl Tempo {
     /// Returns [`Tempo::Full`] if `is_urgent`, else [`Tempo::Steady`].
-    #[must_use]
     pub fn urgent_if(is_urgent: bool) -> Self {
         if is_urgent { Self::Full } else { Self::Steady }
     }
@@ -59,7 +58,6 @@ pub struct Burst(());
 
 impl Burst {
     /// Begins such work.
-    #[must_use]
     pub fn begin() -> Self {
         BURSTS.fetch_add(1, Ordering::Relaxed);
         Self(())

@@ -55,13 +55,11 @@ impl Incarnation {
     }
 
     /// Creates the incarnation with this number.
-    #[must_use]
     pub const fn from_number(number: u128) -> Self {
         Self(number)
     }
 
     /// The number of the incarnation.
-    #[must_use]
     pub const fn number(self) -> u128 {
         self.0
     }
@@ -183,7 +181,6 @@ impl Format {
     }
 
     /// Whether `dir` has a `FORMAT` file.
-    #[must_use]
     pub fn is_in(dir: &Path) -> bool {
         dir.join(FILE_NAME).exists()
     }

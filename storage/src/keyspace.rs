@@ -52,7 +52,6 @@ impl Room {
 
     /// The line of some rows in the list of what a store consists of, beside those of
     /// [`Space::ALL`].
-    #[must_use]
     pub fn line_of_rows(self, tag: u8, name: &str, version: u8) -> String {
         line(self.group(), tag, name, version)
     }
@@ -155,20 +154,17 @@ pub struct PartitionId(pub u16);
 
 impl PartitionId {
     /// Its number.
-    #[must_use]
     pub const fn number(self) -> u16 {
         self.0
     }
 
     /// The two bytes that each of its keys begins with.
-    #[must_use]
     pub const fn prefix(self) -> [u8; 2] {
         self.0.to_be_bytes()
     }
 
     /// The partition that a key (or a prefix of keys) belongs to; `None` if it is shorter than two
     /// bytes.
-    #[must_use]
     pub fn of_key(key: &[u8]) -> Option<Self> {
         key.first_chunk().map(|bytes| Self(u16::from_be_bytes(*bytes)))
     }
@@ -254,7 +250,6 @@ impl Key {
     pub const RECORD_GROUP: [u8; 1] = [RECORD];
 
     /// The partition.
-    #[must_use]
     pub const fn partition(&self) -> PartitionId {
         match *self {
             Self::Position { partition }
@@ -265,7 +260,6 @@ impl Key {
     }
 
     /// The bytes of the key.
-    #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         match *self {
             Self::Position { partition } => group(partition, POSITION),
@@ -301,7 +295,6 @@ impl Key {
 
     /// The name of what lies under the key: a record, or a page of one. `None`: rows, or another
     /// version's.
-    #[must_use]
     pub fn space_name(&self) -> Option<&'static str> {
         let Self::Record { space: of_key, .. } = *self else { return None };
         let space = Space::ALL.iter().find(|space| matches!(space.entry(), (RECORD, tag, ..) if tag == of_key))?;
@@ -315,7 +308,6 @@ impl Key {
     }
 
     /// What the keys of the parts of a rollup or index begin with, behind their partition.
-    #[must_use]
     pub fn rows_of(project: u64, room: Room, tag: u8) -> Vec<u8> {
         let mut bytes = vec![room.group()];
         bytes.extend_from_slice(&project.to_be_bytes());
@@ -324,20 +316,17 @@ impl Key {
     }
 
     /// The key of a record, behind its partition.
-    #[must_use]
     pub fn record_of(project: u64, space: u8, id: u128) -> Vec<u8> {
         [&[RECORD][..], &project.to_be_bytes(), &[space], &id.to_be_bytes()].concat()
     }
 
     /// What the keys of the records of a project, and of those with greater ids, are at least,
     /// behind their partition.
-    #[must_use]
     pub fn records_from(project: u64) -> Vec<u8> {
         [&[RECORD][..], &project.to_be_bytes()].concat()
     }
 
     /// The prefix of the records of a project in a key space.
-    #[must_use]
     pub fn records_of(partition: PartitionId, project: u64, space: u8) -> Vec<u8> {
         let mut bytes = in_project(partition, RECORD, project);
         bytes.push(space);
@@ -345,13 +334,11 @@ impl Key {
     }
 
     /// The prefixes of all [`Key::Cells`] of a project.
-    #[must_use]
     pub fn cells_of(partition: PartitionId, project: u64) -> [Vec<u8>; 2] {
         [ROLLUP, INDEX].map(|group| in_project(partition, group, project))
     }
 
     /// The prefixes of everything that is stored of a project.
-    #[must_use]
     pub fn all_of(partition: PartitionId, project: u64) -> [Vec<u8>; 3] {
         [ROLLUP, RECORD, INDEX].map(|group| in_project(partition, group, project))
     }

@@ -81,20 +81,17 @@ impl Starts {
 
     /// Returns the starts of a log that never loses its end. They all count as one, with this
     /// number.
-    #[must_use]
     pub fn one(number: u64) -> Self {
         Self { earlier: Vec::new(), present: Start { number, after: 0 } }
     }
 
     /// The number of the present start.
-    #[must_use]
     pub fn present(&self) -> u64 {
         self.present.number
     }
 
     /// Whether the last position during the start with this number still means the same event. The
     /// caller checks that the log reaches it.
-    #[must_use]
     pub fn has(&self, number: u64, position: u64) -> bool {
         let mut later = self.earlier.iter().chain([&self.present]).skip_while(|start| start.number != number);
         later.next().is_some() && later.next().is_none_or(|next| position <= next.after)

@@ -4,7 +4,6 @@
 
 /// Returns the registrable domain of a host: `blog.shop.co.uk` belongs to `shop.co.uk`, and
 /// `a.github.io` to itself. `None` if the host is a public suffix, or an address.
-#[must_use]
 pub fn registrable_domain(host: &str) -> Option<&str> {
     if is_address(host) {
         return None;
@@ -14,7 +13,6 @@ pub fn registrable_domain(host: &str) -> Option<&str> {
 
 /// Whether the host is a suffix under which a registry sells domains: `com`, `co.uk`. One under
 /// which somebody hosts the sites of others (`github.io`) is none.
-#[must_use]
 pub fn is_registry_suffix(host: &str) -> bool {
     psl::suffix(host.as_bytes()).is_some_and(|suffix| suffix.typ() == Some(psl::Type::Icann) && suffix == host)
 }

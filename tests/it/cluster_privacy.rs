@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use headcount_common::home_of;
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 use serde_json::{Value, json};
 
 use crate::cluster_nodes::{Cluster, Node, PATIENCE};

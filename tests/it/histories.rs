@@ -9,9 +9,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use headcount_common::PARTITIONS;
+use headcount_domain::ProjectId;
 use headcount_domain::cells::StoredCells as _;
 use headcount_domain::cells::packed::Packed;
-use headcount_domain::ids::ProjectId;
 use headcount_domain::rollups::{Revenue, TrafficByTouch, UniqueUsers};
 use headcount_histories::{
     Care, Coverage, History, Rng, Served, Size, Step, Subject, compare, is_of_server, minimize, model_of, questions, regressions,

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use headcount_domain::time::Instant as Moment;
+use headcount_domain::Instant as Moment;
 use headcount_histories::Rng;
 use serde_json::Value;
 use tempfile::TempDir;

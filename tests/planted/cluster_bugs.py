@@ -8,7 +8,7 @@ BUGS = [
     ("an epoch is used twice", "if writer.end.epoch >= epoch {", "if writer.end.epoch > epoch {"),
     ("an owner of an epoch that is over writes", "Content::Events(_) => message.epoch == self.end.epoch,", "Content::Events(_) => true,"),
     ("a message counts before brokers confirmed it", "Sent::Rejected(reason) | Sent::Unsent(reason) | Sent::Unanswered(reason) => reason,", "Sent::Unanswered(_) => return Ok(next),\n                Sent::Rejected(reason) | Sent::Unsent(reason) => reason,"),
-    ("a stream need not have what was read of it", "appender.reader().confirm(end).await?;", ""),
+    ("a stream need not have what was read of it", "appender.reader.confirm(end).await?;", ""),
     ("a stream need not have what was recorded", "match self.reader.confirm(end).await {", "match Ok::<(), LogError>(()) {"),
     ("positions begin anew in each message", "let mut next = position::first_of(sequence);", "let mut next = sequence;"),
     ("a record is read whose events were wanted before", "if last > after {", "if first > after {"),
@@ -18,9 +18,9 @@ BUGS = [
     # The control log.
     ("an equal record of another node is an own one", "fastrand::u64(..).to_le_bytes()", "0u64.to_le_bytes()"),
     ("what may be recorded counts as not recorded", "if is_unknown { Err(ControlError::Undecided(error.to_string())) } else { Err(failed(error)) }", "Err(failed(error))"),
-    ("a record follows one that is lost", "self.answer(self.appender.reader().confirm(end))?;", ""),
+    ("a record follows one that is lost", "self.answer(self.appender.reader.confirm(end))?;", ""),
     ("a control log has owners", "(Content::Events(entries), 0) => match &entries[..] {", "(Content::Epoch, _) => Some(&[]),\n        (Content::Events(entries), 0) => match &entries[..] {"),
-    ("what others recorded is not asked for", "self.answer(self.appender.reader().ask_bounds()).map(drop)", "Ok(())"),
+    ("what others recorded is not asked for", "self.answer(self.appender.reader.ask_bounds()).map(drop)", "Ok(())"),
     # Making a cluster.
     ("a cluster is made twice", "cells.change(KEY, bytes.clone(), 0).await", "cells.put(KEY, bytes.clone()).await.map(Some)"),
     ("messages of nobody become those of a cluster", "_ => Err(InitError::Left(name.stream)),", "_ if partition > PARTITIONS => Err(InitError::Left(name.stream)),\n            _ => Ok(()),"),

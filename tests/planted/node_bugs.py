@@ -15,7 +15,7 @@ BUGS = [
 HANDOVER_BUGS = [
     ("an owner answers although its time is over", "until == ALWAYS || (until != NEVER && millis(boot_time()) < until)", "until != NEVER"),
     ("what is left of an earlier time is served", "        self.give_up(number);\n        self.pipeline.adopt(number, until, copied);", "        if !self.pipeline.partitions.contains_key(&number) {\n            self.pipeline.adopt(number, until, copied);\n        }"),
-    ("a log that lost its end is served", "if partition.applied() > self.until {", "if false {"),
+    ("a log that lost its end is served", "if partition.applied > self.until {", "if false {"),
     ("what is found in a partition that moved counts", "if !(range.is_held)() {", "if false {"),
     ("a partition that no report has is verified", "report.not_verified.entry(*partition).or_insert_with(|| UnverifiedPartition { node, reason });", "let _ = (node, reason);"),
     ("an erasure waits for a partition that has moved", "if is_over() || !left.iter().all(|(partition, _)| self.owners().is_here(*partition)) {", "if is_over() {"),
@@ -32,7 +32,7 @@ PRIVACY_BUGS = [
 
 # In nodes of a cluster; `tests/it/cluster_histories.rs` catches them.
 MOVING_BUGS = [
-    ("a replay leaves out messages after the checkpoint", "Wanted::partition(*number, partition.applied())", "Wanted::partition(*number, partition.applied() + 3 * 8192)"),
+    ("a replay leaves out messages after the checkpoint", "Wanted::partition(*number, partition.applied)", "Wanted::partition(*number, partition.applied + 3 * 8192)"),
 ]
 
 # The same, in the crate of the cluster.

@@ -1,10 +1,8 @@
 //! Writes the saved state of a project as its base, and lists it in place of the former one.
 
-use headcount_archive::archive::Archive;
+use headcount_archive::Archive;
 use headcount_common::partition_of;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Fault, Position, ProjectId};
 
 use super::sources::Sources;
 use crate::checkpoint_writer::BaseSource;
@@ -26,7 +24,7 @@ pub(super) fn replace_base(
     let organization = sources.registry.policy(project).map(|config| config.policy.organization);
     let is_beginning = || organization.is_some_and(|organization| erasures.is_beginning(organization));
     let has_erased = || is_beginning() || erasures.is_stale(project) || erasures.begins(project) != begins;
-    let (is_first, first_bases) = (archive.manifest().base().is_none(), sources.sealed.first_bases());
+    let (is_first, first_bases) = (archive.manifest().base().is_none(), &sources.sealed.first_bases);
     // Checked first, since the base could not be listed.
     if !sources.files.may_have_bases()
         || has_erased()

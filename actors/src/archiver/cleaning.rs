@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::Instant as Stopwatch;
 
-use headcount_archive::base::BaseEntry;
+use headcount_archive::BaseEntry;
 use headcount_common::{SharedArchiveError, partition_of};
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::{Fault, ProjectId};
 use headcount_storage::aside;
 use headcount_storage::store::Store;
 
@@ -52,7 +51,7 @@ impl Cleaning {
         }
         let (partition, files) = (partition_of(self.project), &sources.files);
         // Publishes after each turn, since uploading all files at once would take long.
-        files.publish(partition, sources.sealed.root(), &|| sources.is_stopping()).map_err(unpublished)?;
+        files.publish(partition, &sources.sealed.root, &|| sources.is_stopping()).map_err(unpublished)?;
         if !self.is_rewritten {
             return Ok(false);
         }

@@ -1,8 +1,7 @@
 //! Searches the archive for damaged files.
 
-use headcount_archive::error::ArchiveError;
-use headcount_archive::manifest::MANIFEST_NAME;
-use headcount_domain::ids::ProjectId;
+use headcount_archive::{ArchiveError, MANIFEST_NAME};
+use headcount_domain::ProjectId;
 
 use super::sources::Sources;
 

@@ -14,11 +14,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_archive::archive::Archive;
+use headcount_archive::Archive;
 use headcount_common::partition_of;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Fault, Position, ProjectId};
 use headcount_storage::keyspace::{Key, PartitionId};
 use headcount_storage::store::Store;
 use headcount_storage::{aside, files};
@@ -181,16 +179,16 @@ impl Deletions {
 /// Removes the project's folder, then its line in the catalog. This order matters, since replacing
 /// the catalog takes space.
 fn remove_archive(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
-    Archive::remove(sources.sealed.root(), project).map_err(fault::of_archive)?;
+    Archive::remove(&sources.sealed.root, project).map_err(fault::of_archive)?;
     sources.done("archive of a deleted project removed");
     let catalog = sources.sealed.catalog();
     let without = catalog.without(project);
     if without != *catalog {
-        without.write(sources.sealed.root()).map_err(fault::of_archive)?;
+        without.write(&sources.sealed.root).map_err(fault::of_archive)?;
         sources.sealed.publish(without);
     }
     sources.sealed.set_damaged(project, BTreeSet::new());
-    let (partition, root) = (partition_of(project), sources.sealed.root());
+    let (partition, root) = (partition_of(project), &sources.sealed.root);
     let published = sources.files.publish(partition, root, &|| sources.is_stopping());
     match published.and_then(|()| sources.files.remove(partition, project)) {
         Ok(()) => Ok(true),

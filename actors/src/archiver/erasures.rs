@@ -13,9 +13,7 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_common::{home_of, partition_of};
 use headcount_control::{ErasureStage, RegistryError};
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Fault, OrganizationId, Position, ProjectId};
 
 use super::cleaning::Cleaning;
 use super::file_rewriting::SLICE;
@@ -272,8 +270,7 @@ fn progress(sources: &Sources, project: ProjectId, erasures: &ErasuresAtStage, s
 
 #[cfg(test)]
 mod tests {
-    use headcount_domain::ids::{KeyHasher, RecordKey};
-    use headcount_domain::time::Instant;
+    use headcount_domain::{Instant, KeyHasher, RecordKey};
 
     use super::*;
     use crate::local_remains::LocalRemains;

@@ -1,10 +1,8 @@
 //! The errors of sealing.
 
-use headcount_archive::error::ArchiveError;
+use headcount_archive::ArchiveError;
 use headcount_common::SharedArchiveError;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Fault, Position, ProjectId};
 use headcount_storage::external_ids::ExternalIdsError;
 
 use crate::fault;

@@ -7,12 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_archive::cache::{CachedFile, cached_files};
-use headcount_archive::error::ArchiveError;
-use headcount_archive::manifest::Manifest;
-use headcount_archive::source::ListedFile;
+use headcount_archive::{ArchiveError, CachedFile, ListedFile, Manifest, cached_files};
 use headcount_common::{PARTITIONS, SharedArchive};
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 
 use super::sources::EngineSources;
 use super::work::ArchiveWork;

@@ -4,14 +4,9 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_archive::archive::Archive;
-use headcount_archive::error::ArchiveError;
-use headcount_archive::file::{ArchiveFile, FileEntry};
-use headcount_archive::removal::{replace_file, rewrite_rows};
-use headcount_archive::row::Row;
+use headcount_archive::{Archive, ArchiveError, ArchiveFile, FileEntry, Row, replace_file, rewrite_rows};
 use headcount_domain::erasure::ErasedKeys;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::{KeyHasher, ProjectId};
+use headcount_domain::{Fault, KeyHasher, ProjectId};
 
 use super::sources::Sources;
 use crate::erasures::erase_row;

@@ -5,9 +5,7 @@
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_common::partition_of;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Fault, Position, ProjectId};
 
 use super::error::SealingError;
 use super::sealing::seal_all;

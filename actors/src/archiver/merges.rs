@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use headcount_archive::compact::merge_next;
-use headcount_archive::error::ArchiveError;
-use headcount_archive::seal::month_of;
-use headcount_domain::ids::ProjectId;
+use headcount_archive::{ArchiveError, merge_next, month_of};
+use headcount_domain::ProjectId;
 
 use super::sources::Sources;
 

@@ -27,7 +27,7 @@ mod work;
 
 use std::time::Duration;
 
-use headcount_domain::time::Day;
+use headcount_domain::Day;
 
 pub(crate) use deletions::remove_small_files;
 pub(crate) use file_cache::archive_dir;

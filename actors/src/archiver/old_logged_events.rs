@@ -6,10 +6,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_common::partition_of;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::time::Day;
+use headcount_domain::{Day, Event, Fault, Position, ProjectId};
 
 use super::error::SealingError;
 use super::sealing::seal_all;

@@ -12,17 +12,9 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
-use headcount_archive::archive::Archive;
-use headcount_archive::catalog::Catalog;
-use headcount_archive::error::ArchiveError;
-use headcount_archive::manifest::MANIFEST_NAME;
-use headcount_archive::row::{Currencies, Row};
-use headcount_archive::seal::Sealer;
+use headcount_archive::{Archive, ArchiveError, Catalog, Currencies, MANIFEST_NAME, Row, Sealer};
 use headcount_common::partition_of;
-use headcount_domain::floor::FloorMove;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::time::Day;
+use headcount_domain::{Day, Event, FloorMove, Position, ProjectId};
 use headcount_storage::external_ids::ExternalIdsView;
 
 use super::error::SealingError;
@@ -327,7 +319,7 @@ impl<'s> SealingPass<'s> {
                 Ok(None)
             }),
             None => {
-                let (root, source) = (self.sources.sealed.root(), self.sources.sealed.source());
+                let (root, source) = (&self.sources.sealed.root, self.sources.sealed.source());
                 let opened = Archive::open(root, project).map(|archive| archive.with_source(source));
                 match self.sources.sealed.note(project, MANIFEST_NAME, opened) {
                     Err(error) if error.is_damage() => Ok(None),

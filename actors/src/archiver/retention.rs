@@ -8,14 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_archive::archive::Archive;
-use headcount_archive::error::ArchiveError;
-use headcount_archive::file::FileEntry;
-use headcount_archive::removal::{OldFiles, remove_files, replace_file, rewrite_file};
+use headcount_archive::{Archive, ArchiveError, FileEntry, OldFiles, remove_files, replace_file, rewrite_file};
 use headcount_common::partition_of;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::time::Day;
+use headcount_domain::{Day, Fault, ProjectId};
 
 use super::bases::replace_base;
 use super::merges::Merges;
@@ -134,7 +129,7 @@ impl Retention {
             Ok(progress) => {
                 self.unchecked.pop();
                 if progress == RemovalProgress::Waits {
-                    self.waits_long |= sources.sealed.first_bases().are_held();
+                    self.waits_long |= sources.sealed.first_bases.are_held();
                     self.waiting.push(project);
                 }
             }

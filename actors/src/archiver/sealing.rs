@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, ProjectId};
 use serde::{Deserialize, Serialize};
 
 use super::error::SealingError;
@@ -93,7 +92,7 @@ fn seal_until(sources: &Sources, until: Position) -> Result<Sealed, SealingError
     let Passed { last, waiting, events } = pass.run()?;
     let waiting_projects = waiting.keys().copied().collect();
     let catalog = catalog.advanced(until, &last, waiting);
-    catalog.write(sources.sealed.root())?;
+    catalog.write(&sources.sealed.root)?;
     sources.done("catalog replaced");
     sources.sealed.publish(catalog);
     trim(sources)?;
@@ -107,7 +106,7 @@ pub(super) fn trim(sources: &Sources) -> Result<(), SealingError> {
         return Ok(());
     }
     for partition in sources.partitions.clone() {
-        sources.files.publish(partition, sources.sealed.root(), &|| sources.is_stopping())?;
+        sources.files.publish(partition, &sources.sealed.root, &|| sources.is_stopping())?;
     }
     if sources.is_member() {
         sources.done("archive published");

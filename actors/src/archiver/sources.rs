@@ -5,16 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use headcount_archive::archive::Archive;
-use headcount_archive::catalog::Catalog;
-use headcount_archive::compact::CompactOptions;
-use headcount_archive::error::ArchiveError;
-use headcount_archive::file::WriterOptions;
-use headcount_archive::seal::{MAX_FILE_ROWS, SealOptions};
+use headcount_archive::{Archive, ArchiveError, Catalog, CompactOptions, MAX_FILE_ROWS, SealOptions, WriterOptions};
 use headcount_common::clock::Clock;
 use headcount_common::{SharedArchive, partition_of};
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, ProjectId};
 use headcount_storage::store::DiskStore;
 use tokio::sync::Semaphore;
 

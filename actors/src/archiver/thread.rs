@@ -12,8 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use headcount_common::{PARTITIONS, SharedArchive};
-use headcount_domain::fault::Fault;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Fault, Position};
 use headcount_storage::background::{self, Tempo};
 use parking_lot::Mutex;
 
@@ -74,7 +73,8 @@ pub(crate) struct Archiver {
     asked: Arc<AtomicUsize>,
     stop: Arc<AtomicBool>,
     files: Arc<dyn SharedArchive>,
-    figures: Arc<ArchiveFigures>,
+    /// The figures.
+    pub(crate) figures: Arc<ArchiveFigures>,
     /// The archives of owned partitions.
     held: Mutex<BTreeMap<u16, AdoptedArchive>>,
 }
@@ -173,11 +173,6 @@ impl Archiver {
         let answer = requests.and_then(|requests| requests.send(request(reply)).ok()).and_then(|()| answer.recv().ok());
         self.asked.fetch_sub(1, Ordering::Relaxed);
         answer
-    }
-
-    /// The figures.
-    pub(crate) fn figures(&self) -> &ArchiveFigures {
-        &self.figures
     }
 
     /// Ends the thread soon. The file that it is writing is removed, and written again after the

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_domain::intake::event::Position;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, Position};
 use parking_lot::Mutex;
 
 use super::damage::DamageCheck;

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use headcount_archive::error::{ArchiveError, Damage};
-use headcount_archive::manifest::{MANIFEST_NAME, Manifest};
+use headcount_archive::{ArchiveError, Damage, MANIFEST_NAME, Manifest};
 use headcount_common::local::{item_names, kind_dir};
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use headcount_storage::backup::{BackupError, BackupTarget, BackupWriter};
 use headcount_storage::files::{File, create_private_dir, hard_link, list, remove_dir_all};
 use headcount_storage::log::LogFile;
@@ -70,7 +69,7 @@ impl<'a> Collector<'a> {
     /// Returns the path at which the file `name` is read, after creating its directory.
     fn place(&mut self, name: &str) -> Result<PathBuf, BackupFailure> {
         let Some(staging) = self.staging else { return Ok(self.data_dir.join(name)) };
-        let path = staging.dir().join(name);
+        let path = staging.dir.join(name);
         if let Some(parent) = path.parent()
             && self.dirs.insert(parent.to_owned())
         {
@@ -177,7 +176,7 @@ impl<'a> Collector<'a> {
             // A file of the list was merged.
             self.files.truncate(before);
             if let Some(staging) = self.staging {
-                let staged = staging.dir().join(folder);
+                let staged = staging.dir.join(folder);
                 remove_dir_all(&staged).map_err(BackupFailure::io("remove", &staged))?;
                 self.dirs.retain(|dir| !dir.starts_with(&staged));
             }
@@ -192,7 +191,7 @@ impl<'a> Collector<'a> {
             return Ok(true);
         }
         // Reads the list that was taken, since the original may have been replaced.
-        let taken = self.staging.map_or(self.data_dir, Staging::dir).join(folder);
+        let taken = self.staging.map_or(self.data_dir, |staging| &staging.dir).join(folder);
         let manifest = Manifest::read(&taken, project)?;
         let base = manifest.iter().filter_map(Manifest::base).map(|base| (base.name(), base.bytes, &base.sha256));
         let files = manifest.iter().flat_map(Manifest::files).map(|file| (file.name.to_string(), file.bytes, &file.sha256));

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use headcount_archive::error::ArchiveError;
+use headcount_archive::ArchiveError;
 use headcount_control::RegistryError;
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 use headcount_storage::backup::BackupError;
 use headcount_storage::format::FormatError;
 use headcount_storage::lock::LockError;

@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 use headcount_common::checked_json;
 use headcount_common::local::{item_names, kind_dir};
 use headcount_control::{Erasure, ErasureEnd, Registry};
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::intake::event::Position;
+use headcount_domain::{OrganizationId, Position, ProjectId};
 use headcount_storage::backup::{Backup, restore_with};
 use headcount_storage::files::{PRIVATE_FILE, create_private_dir, read, write_atomically};
 use headcount_storage::format::Format;
@@ -177,8 +176,7 @@ pub fn restore(backup: &Backup, data_dir: &Path, erasures_from: Option<&Path>) -
 
 #[cfg(test)]
 mod tests {
-    use headcount_domain::ids::RecordKey;
-    use headcount_domain::time::Instant;
+    use headcount_domain::{Instant, RecordKey};
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use headcount_common::DOCUMENT_KINDS;
 use headcount_control::Registry;
-use headcount_domain::intake::event::Position;
+use headcount_domain::Position;
 use headcount_storage::backup::{BackupTarget, BackupWriter};
 use headcount_storage::format::Format;
 
@@ -26,13 +26,13 @@ impl MadeDirectory {
     /// Returns [`BackupFailure::Layout`], and errors of the operating system.
     pub(crate) fn create(machine: &Path) -> Result<Self, BackupFailure> {
         let staging = Staging::create(machine)?;
-        Format::open(staging.dir())?;
+        Format::open(&staging.dir)?;
         Ok(Self { staging })
     }
 
     /// Its path.
     pub(crate) fn path(&self) -> &Path {
-        self.staging.dir()
+        &self.staging.dir
     }
 
     /// Writes everything except the log, which has events up to `last`: its control data and

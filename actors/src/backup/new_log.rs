@@ -4,7 +4,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
-use headcount_domain::intake::event::Position;
+use headcount_domain::Position;
 use headcount_storage::backup::{BackupError, BackupTarget, BackupWriter};
 use headcount_storage::files::File;
 use headcount_storage::log::{AppendEntry, Log, LogError, LogFile, LogOptions};

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use headcount_common::DOCUMENT_KINDS;
 use headcount_control::Registry;
-use headcount_domain::intake::event::Position;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, Position};
 use headcount_storage::backup::{BackupError, BackupManifest, BackupProject, BackupTarget, BackupWriter};
 use headcount_storage::format::Format;
 use headcount_storage::lock::DirLock;

@@ -12,7 +12,8 @@ const STAGING_NAME: &str = "backup.tmp";
 /// The directory. It is removed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Staging {
-    dir: PathBuf,
+    /// Its path.
+    pub(super) dir: PathBuf,
 }
 
 impl Staging {
@@ -22,11 +23,6 @@ impl Staging {
         remove_left_over(data_dir).map_err(BackupFailure::io("remove", &dir))?;
         create_private_dir(&dir).map_err(BackupFailure::io("create", &dir))?;
         Ok(Self { dir })
-    }
-
-    /// Its path.
-    pub(super) fn dir(&self) -> &Path {
-        &self.dir
     }
 }
 

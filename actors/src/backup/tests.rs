@@ -3,10 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use headcount_archive::file::FileEntry;
-use headcount_archive::manifest::Manifest;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::time::Day;
+use headcount_archive::{FileEntry, Manifest};
+use headcount_domain::{Day, ProjectId};
 
 use super::collector::Collector;
 use super::staging::Staging;
@@ -55,9 +53,9 @@ fn the_archive_is_its_lists_and_what_they_name() {
     assert_eq!(names(data.path(), None).unwrap(), expected);
     assert_eq!(names(data.path(), Some(&staging)).unwrap(), expected);
     for name in &expected {
-        assert!(staging.dir().join(name).exists(), "{name}");
+        assert!(staging.dir.join(name).exists(), "{name}");
     }
-    let dir = staging.dir().to_owned();
+    let dir = staging.dir.to_owned();
     drop(staging);
     assert!(!dir.exists());
 }
@@ -107,7 +105,7 @@ fn files_that_are_merged_meanwhile_are_taken_by_a_later_list() {
         for _ in 0..200 {
             let staging = Staging::create(data.path()).unwrap();
             let taken = names(data.path(), Some(&staging)).unwrap();
-            let list = Manifest::read(&staging.dir().join(format!("archive/project={PROJECT}")), PROJECT).unwrap().unwrap();
+            let list = Manifest::read(&staging.dir.join(format!("archive/project={PROJECT}")), PROJECT).unwrap().unwrap();
             assert_eq!(taken.len(), 3, "{taken:?}");
             assert!(taken[2].ends_with(&list.files()[0].name.to_string()), "{taken:?} {list:?}");
         }

@@ -2,11 +2,9 @@
 
 use std::path::Path;
 
-use headcount_archive::base::{BaseEntry, BaseHeader, BaseName, BaseWriter};
-use headcount_archive::error::ArchiveError;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::{KeyHasher, ProjectId, external_ids_of};
-use headcount_domain::intake::event::Position;
+use headcount_archive::{ArchiveError, BaseEntry, BaseHeader, BaseName, BaseWriter};
+use headcount_domain::ids::external_ids_of;
+use headcount_domain::{Fault, KeyHasher, Position, ProjectId};
 use headcount_storage::external_ids::{ExternalIdsError, ExternalIdsView};
 use headcount_storage::keyspace::{Key, PartitionId};
 use headcount_storage::store::PartitionSnapshot;

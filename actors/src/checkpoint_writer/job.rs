@@ -65,7 +65,7 @@ impl Job {
     }
 
     pub(super) fn partition(&self) -> u16 {
-        self.reply.partition()
+        self.reply.partition
     }
 
     /// Tries to write it.

@@ -59,7 +59,7 @@ fn merge_one(reply: &Reply, claim: &Claim, merge: &Merge) -> Option<Written> {
         Ok(written) => Some(written),
         Err(ExternalIdsError::Stopped) => None,
         Err(error) => {
-            tracing::warn!(partition = reply.partition(), %error, "external ids not merged; that can wait");
+            tracing::warn!(partition = reply.partition, %error, "external ids not merged; that can wait");
             None
         }
     }

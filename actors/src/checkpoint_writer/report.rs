@@ -64,7 +64,7 @@ impl Mailbox {
 
 /// The obligation to report the result of a job; dropping it reports that the job was dropped.
 pub(crate) struct Reply {
-    partition: u16,
+    pub(super) partition: u16,
     job: u64,
     mailbox: Mailbox,
     is_over: bool,
@@ -73,10 +73,6 @@ pub(crate) struct Reply {
 impl Reply {
     pub(crate) fn new(partition: u16, job: u64, mailbox: Mailbox) -> Self {
         Self { partition, job, mailbox, is_over: false }
-    }
-
-    pub(super) fn partition(&self) -> u16 {
-        self.partition
     }
 
     /// Reports a result that is not the last one.

@@ -1,9 +1,7 @@
 //! Reads the whole saved state of a partition at one checkpoint.
 
 use headcount_domain::cells::packed::Packed;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Fault, Position, ProjectId};
 use headcount_storage::codec;
 use headcount_storage::keyspace::Key;
 use headcount_storage::store::PartitionSnapshot;

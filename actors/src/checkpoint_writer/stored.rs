@@ -5,17 +5,11 @@ use std::ops::ControlFlow;
 use headcount_common::is_next;
 use headcount_domain::cells::packed::Packed;
 use headcount_domain::cells::{self, StoredRows};
-use headcount_domain::fault::Fault;
-use headcount_domain::identity::IdentitySlot;
-use headcount_domain::ids::{ProjectId, RecordKey};
 use headcount_domain::indexes::dictionary::TermCounts;
-use headcount_domain::intake::event::Position;
-use headcount_domain::project::Project;
-use headcount_domain::project::RecordVisitor;
 use headcount_domain::records::Record;
 use headcount_domain::records::{SavedRecords, Source};
 use headcount_domain::rollups::{STORED_ROWS, SUMS};
-use headcount_domain::time::Day;
+use headcount_domain::{Day, Fault, IdentitySlot, Position, Project, ProjectId, RecordKey, RecordVisitor};
 use headcount_storage::codec;
 use headcount_storage::keyspace::{Key, PartitionId, Room, Space};
 use headcount_storage::log::LogMark;
@@ -361,8 +355,8 @@ fn record_key(partition: u16, project: ProjectId, space: u8, key: RecordKey) -> 
 
 #[cfg(test)]
 mod tests {
+    use headcount_domain::FaultKind;
     use headcount_domain::cache::table::Table;
-    use headcount_domain::fault::FaultKind;
 
     use super::*;
 

@@ -2,8 +2,8 @@
 
 use headcount_common::Owner;
 use headcount_common::nodes::{AskNodeError, NodeAnswer, NodeRequest, encode_answer, tag_of};
-use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::queries::{Travels, WithQuery, with_query};
+use headcount_domain::{OrganizationId, ProjectId};
 use serde::de::DeserializeOwned;
 
 use super::erasure_rounds::{LINKED_IDS, OWNERS_OF_EMAIL, SUBJECT_FIGURES};

@@ -8,8 +8,7 @@ use headcount_common::clock::{Clock, SystemClock};
 use headcount_common::nodes::AskNode;
 use headcount_common::secrets::SecretsError;
 use headcount_control::RegistryError;
-use headcount_domain::fault::{Fault, FaultKind};
-use headcount_domain::quota::Quotas;
+use headcount_domain::{Fault, FaultKind, Quotas};
 use headcount_storage::log::{GroupOptions, LogOptions};
 
 use crate::archiver::{ArchivePolicy, StepProbe};

@@ -1,7 +1,7 @@
 //! The deletion of a project.
 
 use headcount_control::{Author, RegistryError};
-use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::{OrganizationId, ProjectId};
 
 use super::handle::Engine;
 

@@ -13,8 +13,7 @@
 
 use std::path::{Path, PathBuf};
 
-use headcount_domain::fault::{Fault, FaultKind};
-use headcount_domain::ids::KeyHasher;
+use headcount_domain::{Fault, FaultKind, KeyHasher};
 use headcount_storage::aside;
 use headcount_storage::codec::{self, CodecError};
 use headcount_storage::external_ids::ExternalIdsOptions;

@@ -3,9 +3,8 @@
 use headcount_common::partition_of;
 use headcount_control::{Erasure, MadeFor};
 use headcount_domain::company::normalise_email;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
 use headcount_domain::queries::{EmailKeysQuery, Query};
+use headcount_domain::{Fault, OrganizationId, ProjectId, RecordKey};
 
 use super::handle::Engine;
 use crate::erasure_turns::ErasureTurn;

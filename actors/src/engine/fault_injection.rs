@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use headcount_domain::intake::event::Position;
+use headcount_domain::Position;
 use headcount_storage::files::switch::{Plan, Switch};
 use headcount_storage::log::Fault;
 use parking_lot::Mutex;

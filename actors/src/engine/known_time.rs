@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use headcount_domain::time::Day;
+use headcount_domain::Day;
 
 use super::handle::Engine;
 use crate::clock_guard::{ClockState, ConfirmClockError};

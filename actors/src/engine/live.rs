@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_common::partition_of;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 
 use super::handle::Engine;
 use super::looker::{Look, Looker, Unseen};
@@ -32,7 +32,7 @@ impl Engine {
 
 /// Publishes the frames of a project.
 async fn follow(mut publisher: Publisher, engine: impl Fn() -> Option<Engine>) {
-    let Some(mut looker) = engine().map(|engine| Looker::new(&engine, publisher.project())) else { return };
+    let Some(mut looker) = engine().map(|engine| Looker::new(&engine, publisher.project)) else { return };
     let mut unwatched = None;
     loop {
         let began = Stopwatch::now();
@@ -55,7 +55,7 @@ async fn follow(mut publisher: Publisher, engine: impl Fn() -> Option<Engine>) {
             Ok(Look::Anew) => publisher.publish(LiveState::Starting),
             Err(Unseen::Deleted) => return publisher.publish(LiveState::Ended(LiveEnd::Deleted)),
             // Another node has the project. The reader is sent there when it reconnects.
-            Err(Unseen::Failed(_)) if !engine.owners().is_here(partition_of(publisher.project())) => {
+            Err(Unseen::Failed(_)) if !engine.owners().is_here(partition_of(publisher.project)) => {
                 return publisher.publish(LiveState::Ended(LiveEnd::Stopped));
             }
             // The next look tries again.

@@ -8,12 +8,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_domain::filter::{Filter, Predicate};
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
 use headcount_domain::queries::{Today, TodayQuery};
-use headcount_domain::time::{Day, Instant, Window};
-use headcount_domain::versions::Depends;
+use headcount_domain::{Day, Depends, Filter, Instant, Position, Predicate, ProjectId, Window};
 
 use super::handle::Engine;
 use crate::live::{FeedReader, LiveEvent, LiveFigures, LiveFrame, RECENT_MS, RecentEvents};

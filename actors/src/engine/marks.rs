@@ -8,8 +8,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use actix::System;
-use headcount_domain::floor::FloorMove;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::{FloorMove, ProjectId};
 use headcount_storage::log::Commit;
 
 use super::config::OpenError;

@@ -8,9 +8,7 @@ use std::thread::{JoinHandle, ScopedJoinHandle};
 use headcount_common::secrets::Secrets;
 use headcount_common::{DocumentStores, Owners, PARTITIONS, SharedArchive, SharedLetters};
 use headcount_control::Registry;
-use headcount_domain::fault::{Fault, FaultKind};
-use headcount_domain::intake::event::Position;
-use headcount_domain::time::Instant;
+use headcount_domain::{Fault, FaultKind, Instant, Position};
 use headcount_storage::format::{Format, Incarnation};
 use headcount_storage::lock::DirLock;
 use headcount_storage::starts::Starts;
@@ -281,7 +279,7 @@ impl Opening<'_> {
             let numbers = if self.derived.is_shared { Vec::new() } else { map.partitions_of(shard) };
             Shard::open(&numbers, context.clone(), Arc::clone(self.history), applier, checkpoints, evictor)
         };
-        self.config.progress.begin(map.shards(), last_position(&**self.history));
+        self.config.progress.begin(map.shards, last_position(&**self.history));
         let open = |shard: usize| {
             let opened = open(shard);
             self.config.progress.reached(shard, Position::MAX);
@@ -292,7 +290,7 @@ impl Opening<'_> {
             let spawn =
                 |shard| std::thread::Builder::new().name(format!("open-{shard}")).spawn_scoped(scope, move || open(shard));
             // Starts all threads before waiting for the first.
-            let threads: Vec<_> = (0..map.shards()).map(spawn).collect();
+            let threads: Vec<_> = (0..map.shards).map(spawn).collect();
             let opened = |thread: std::io::Result<ScopedJoinHandle<'_, Result<Shard, Fault>>>| match thread {
                 Ok(thread) => thread.join().unwrap_or_else(|_| Err(Fault::defect("a shard panicked at start"))),
                 Err(error) => Err(Fault::io(format!("could not start a thread: {error}"))),
@@ -300,7 +298,7 @@ impl Opening<'_> {
             threads.into_iter().map(opened).collect()
         });
         let shards = shards?;
-        let replayed: u64 = shards.iter().map(Shard::replayed).sum();
+        let replayed: u64 = shards.iter().map(|shard| shard.replayed).sum();
         let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         tracing::info!(replayed, took_ms, "the state is up to the end of the log");
         Ok((shards, context, memory))

@@ -8,15 +8,10 @@
 
 use std::path::Path;
 
-use headcount_archive::archive::Archive;
-use headcount_archive::catalog::Catalog;
-use headcount_archive::error::ArchiveError;
-use headcount_archive::removal::{replace_file, rewrite_rows};
-use headcount_archive::seal::{MAX_FILE_ROWS, SealOptions};
+use headcount_archive::{Archive, ArchiveError, Catalog, MAX_FILE_ROWS, SealOptions, replace_file, rewrite_rows};
 use headcount_common::secrets::{KEYS_DIR, Secrets};
 use headcount_control::{Author, Registry, RegistryError};
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::time::Timezone;
+use headcount_domain::{OrganizationId, ProjectId, Timezone};
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
 use headcount_storage::format::{Format, REINDEXING_NAME};
 use headcount_storage::lock::DirLock;

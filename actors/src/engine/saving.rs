@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_domain::intake::event::Position;
+use headcount_domain::Position;
 
 use super::handle::Engine;
 use crate::shard::AskError;

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use headcount_common::nodes::{AskNodeError, encode_answer};
 use headcount_common::{Owner, PARTITIONS};
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::{Fault, OrganizationId};
 use tokio::task::JoinSet;
 
 use super::handle::Engine;

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use headcount_common::secrets::{KEYS_DIR, Secrets};
 use headcount_control::Registry;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::{Fault, OrganizationId, ProjectId};
 use headcount_storage::format::Format;
 use headcount_storage::lock::DirLock;
 use headcount_storage::log::{Log, LogOptions};
@@ -53,7 +52,7 @@ pub fn search_erased(config: &EngineConfig, texts: &[String], stop: &AtomicBool)
     let is_stopped = || stop.load(Ordering::Relaxed);
     let deleted = std::sync::Arc::new(DeletedProjects::new(registry.deletions()));
     let sealed = SealedEvents::open(&dir.join("archive"), deleted).map_err(fault::of_archive)?;
-    search_archive(sealed.root(), &sealed.catalog(), &needles, &mut found, &is_stopped)?;
+    search_archive(&sealed.root, &sealed.catalog(), &needles, &mut found, &is_stopped)?;
     {
         let options = LogOptions { prepare_ahead: false, ..config.log.clone() };
         let (log, _) = Log::open(dir.join("log"), options).map_err(fault::of_log)?;

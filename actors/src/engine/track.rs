@@ -1,6 +1,6 @@
 //! The recording of events by the program that embeds the engine.
 
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use headcount_domain::intake::policy::Policy;
 
 use super::handle::Engine;

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_common::PARTITIONS;
 use headcount_control::{Registry, RegistryError};
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::{Fault, ProjectId};
 use headcount_storage::external_ids::ExternalIdsView;
 use tokio::sync::oneshot;
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_common::nodes::AskNodeError;
 use headcount_common::{Owner, PARTITIONS};
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 use tokio::task::JoinSet;
 
 use super::handle::Engine;

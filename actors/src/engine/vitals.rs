@@ -3,8 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use headcount_domain::intake::event::Position;
-use headcount_domain::quota::Quota;
+use headcount_domain::{Position, Quota};
 
 use super::handle::Engine;
 use super::open::last_position;
@@ -70,7 +69,7 @@ impl Engine {
     #[must_use]
     pub fn vitals(&self) -> Vitals {
         let progress = &self.admission.checkpoints;
-        let archive = self.partitions.archiver.figures();
+        let archive = &self.partitions.archiver.figures;
         Vitals {
             checkpoints_failing: progress.failing(),
             partitions_refusing: progress.full(),
@@ -84,7 +83,7 @@ impl Engine {
             clock_ahead: self.clock_ahead().unwrap_or_default(),
             floors_held: self.held_floors(),
             seal_lag: Duration::from_millis(archive.lag_ms.load(Ordering::Relaxed)),
-            scan_spilled_bytes: self.scans.scratch().written(),
+            scan_spilled_bytes: self.scans.scratch.written(),
             views: self.scans.view_figures(),
             projects_at_quota: self.ingest.quotas.count(),
             quota_refusals: self.ingest.quotas.refusals(),

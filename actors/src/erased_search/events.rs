@@ -5,13 +5,9 @@ use std::io::{self, BufRead, BufReader, ErrorKind};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use headcount_archive::archive::Archive;
-use headcount_archive::base::BaseItem;
-use headcount_archive::catalog::Catalog;
-use headcount_archive::error::ArchiveError;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::{Event, Position, SentIds};
+use headcount_archive::{Archive, ArchiveError, BaseItem, Catalog};
+use headcount_domain::intake::event::SentIds;
+use headcount_domain::{Event, Fault, Position, ProjectId};
 use headcount_storage::log::{ReadLog, Record};
 use serde::Deserialize;
 use serde_json::Value;

@@ -46,7 +46,7 @@ fn search_file(path: &Path, name: &str, needles: &Needles, found: &mut ErasedSea
     }
     let mut file = File::open(path)?;
     // The end of a part may be the beginning of a text.
-    let kept = needles.longest().saturating_sub(1);
+    let kept = needles.longest.saturating_sub(1);
     let mut buffer: Vec<u8> = Vec::with_capacity(BUFFER_BYTES + kept);
     let mut at = 0_u64;
     loop {

@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use aho_corasick::{AhoCorasick, BuildError, MatchKind};
 use headcount_control::Erasure;
 use headcount_domain::erasure::address_keys;
-use headcount_domain::identity::SentKeys;
-use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId, RecordKey};
-use headcount_domain::intake::event::{Event, Position, SentIds};
+use headcount_domain::intake::event::SentIds;
+use headcount_domain::{Event, KeyHasher, OrganizationId, Position, ProjectId, RecordKey, SentKeys};
 
 /// The keyed hashes of erased ids and addresses, and texts.
 pub(crate) struct Needles {
@@ -24,7 +23,8 @@ pub(crate) struct Needles {
     texts: Option<AhoCorasick>,
     /// The number of the text of each pattern, from 1 on.
     numbers: Vec<usize>,
-    longest: usize,
+    /// The length of the longest text.
+    pub(super) longest: usize,
 }
 
 /// The last positions of the erased events of a key that all projects of an organization share.
@@ -97,11 +97,6 @@ impl Needles {
     /// The number of erased ids and addresses.
     pub(crate) fn ids(&self) -> usize {
         self.users.len() + self.others.len() + self.emails.len()
-    }
-
-    /// The length of the longest text.
-    pub(super) fn longest(&self) -> usize {
-        self.longest
     }
 
     /// Returns a description if an event belongs to an erased identity, or names one.

@@ -3,8 +3,7 @@
 use std::ops::ControlFlow;
 
 use headcount_common::PARTITIONS;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::{Fault, ProjectId};
 use headcount_storage::keyspace::{Key, PartitionId};
 use headcount_storage::store::{DiskStore, Store};
 

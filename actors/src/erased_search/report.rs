@@ -39,7 +39,6 @@ pub struct ErasedSearch {
 
 impl ErasedSearch {
     /// Whether nothing was found, and no erasure is in progress.
-    #[must_use]
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty() && self.unfinished == 0
     }

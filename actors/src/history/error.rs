@@ -1,8 +1,7 @@
 //! The errors of reading recorded events.
 
-use headcount_archive::error::ArchiveError;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_archive::ArchiveError;
+use headcount_domain::{Position, ProjectId};
 use headcount_storage::codec::CodecError;
 use headcount_storage::log::LogError;
 

@@ -14,14 +14,9 @@ mod sealed;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use headcount_archive::base::BaseReader;
-use headcount_archive::error::ArchiveError;
-use headcount_archive::file::GroupReader;
+use headcount_archive::{ArchiveError, BaseReader, GroupReader};
 use headcount_domain::erasure::ErasedKeys;
-use headcount_domain::floor::FloorMove;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::time::{Day, Window};
+use headcount_domain::{Day, Event, FloorMove, Position, ProjectId, Window};
 use headcount_storage::log::LogMark;
 
 pub(crate) use archives::PartitionArchives;

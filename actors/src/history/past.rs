@@ -3,11 +3,9 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use headcount_archive::catalog::Catalog;
-use headcount_archive::error::ArchiveError;
+use headcount_archive::{ArchiveError, Catalog};
 use headcount_common::partition_of;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, ProjectId};
 use headcount_storage::log::LogMark;
 
 use super::bases::HeldBases;

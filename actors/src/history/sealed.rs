@@ -6,16 +6,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use headcount_archive::archive::Archive;
-use headcount_archive::catalog::Catalog;
-use headcount_archive::error::{ArchiveError, Damage};
-use headcount_archive::file::{ArchiveFile, FileEntry, GroupReader};
-use headcount_archive::manifest::MANIFEST_NAME;
-use headcount_archive::source::Source;
-use headcount_domain::floor::FloorMove;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::time::{Day, Window};
+use headcount_archive::{Archive, ArchiveError, ArchiveFile, Catalog, Damage, FileEntry, GroupReader, MANIFEST_NAME, Source};
+use headcount_domain::{Day, Event, FloorMove, Position, ProjectId, Window};
 use headcount_storage::background;
 use parking_lot::{ArcRwLockReadGuard, Mutex, MutexGuard, RawRwLock, RwLock, RwLockWriteGuard};
 
@@ -31,7 +23,8 @@ const EVENT_BYTES: usize = 200;
 /// The archive of all projects. Its readers and the sealing thread share it.
 #[derive(Debug)]
 pub(crate) struct SealedEvents {
-    root: PathBuf,
+    /// The directory of the archive.
+    pub(crate) root: PathBuf,
     shared: Mutex<Shared>,
     /// The files that were found damaged, and not intact since.
     damaged: Mutex<BTreeSet<(ProjectId, String)>>,
@@ -39,7 +32,8 @@ pub(crate) struct SealedEvents {
     /// Read-locked by replays: the bases and all events after them must not change from the start
     /// of a replay on.
     bases: Arc<RwLock<()>>,
-    first_bases: FirstBases,
+    /// Whether projects may get their first bases.
+    pub(crate) first_bases: FirstBases,
     /// The source of files that are not in `root`.
     source: Source,
 }
@@ -95,11 +89,6 @@ impl SealedEvents {
         self.source.clone()
     }
 
-    /// The directory of the archive.
-    pub(crate) fn root(&self) -> &Path {
-        &self.root
-    }
-
     /// Whether a project is being deleted.
     pub(crate) fn is_deleted(&self, project: ProjectId) -> bool {
         self.deleted.contains(project)
@@ -115,11 +104,6 @@ impl SealedEvents {
     /// if a replay needs them unchanged.
     pub(crate) fn change_bases(&self) -> Option<RwLockWriteGuard<'_, ()>> {
         self.bases.try_write()
-    }
-
-    /// Whether projects may get their first bases.
-    pub(crate) fn first_bases(&self) -> &FirstBases {
-        &self.first_bases
     }
 
     /// The current catalog.

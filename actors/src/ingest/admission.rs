@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use headcount_common::partition_of;
 use headcount_control::Registry;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 
 use super::disk_guard::DiskGuard;
 use crate::admission_gate::{Gate, Holder, Permit, Refused};

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
 use headcount_domain::queries::{Intake, IntakeQuery};
+use headcount_domain::{Fault, ProjectId};
 
 use super::{BatchReceipt, Ingest, Receipt, Status};
 use crate::intake_counts::{DropCounts, FLUSH_EVERY, RepairCounts};

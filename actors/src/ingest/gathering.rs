@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use headcount_common::partition_of;
-use headcount_domain::floor::FloorMove;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::{FloorMove, ProjectId};
 use headcount_storage::codec::CodecError;
 use headcount_storage::log::Commit;
 use parking_lot::Mutex;
@@ -191,8 +190,8 @@ mod tests {
     use std::time::Duration;
 
     use actix::{Actor, System};
-    use headcount_domain::intake::event::{Details, Event, SentIds};
-    use headcount_domain::time::{Day, Instant};
+    use headcount_domain::intake::event::{Details, SentIds};
+    use headcount_domain::{Day, Event, Instant};
     use tokio::sync::oneshot;
 
     use super::*;

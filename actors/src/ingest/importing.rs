@@ -4,9 +4,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Fault, Position, ProjectId};
 use headcount_storage::log::Record;
 
 use super::receipt::ImportReceipt;
@@ -82,7 +80,7 @@ impl Ingest {
                 ControlFlow::Break(())
             }
         };
-        log.reader().read(|_| Some(after), visit).map_err(fault::of_log)?;
+        log.reader.read(|_| Some(after), visit).map_err(fault::of_log)?;
         undecoded.map(|()| marks)
     }
 }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::ArbiterHandle;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use headcount_storage::log::Commit;
 
 use crate::clock_guard::ClockGuard;

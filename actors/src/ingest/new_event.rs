@@ -1,8 +1,8 @@
 //! Events of the embedded API.
 
+use headcount_domain::Instant;
 use headcount_domain::intake::country::Country;
 use headcount_domain::intake::submission::{Invalid, Submission};
-use headcount_domain::time::Instant;
 use serde_json::value::RawValue;
 
 use super::prepared::Origin;
@@ -24,7 +24,6 @@ pub use headcount_domain::intake::submission::TextField as Field;
 
 impl NewEvent {
     /// Creates an event of this name, happening now.
-    #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }

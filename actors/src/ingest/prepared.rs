@@ -49,7 +49,6 @@ pub struct Prepared {
 
 impl Prepared {
     /// The repairs of the event, and probable mistakes of the sender. Empty for a dropped event.
-    #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         match &self.verdict {
             Verdict::Record { warnings, .. } => warnings,
@@ -75,7 +74,6 @@ impl Prepared {
     }
 
     /// Whether the event will be recorded; otherwise it is dropped.
-    #[must_use]
     pub fn is_recorded(&self) -> bool {
         matches!(self.verdict, Verdict::Record { .. })
     }

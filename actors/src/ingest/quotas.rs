@@ -5,9 +5,7 @@
 //! admission gate bounds. Logged events always count.
 
 use headcount_common::partition_of;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Event;
-use headcount_domain::quota::{Mentions, Quota, Quotas, Reached};
+use headcount_domain::{Event, Mentions, ProjectId, Quota, Quotas, Reached};
 
 use super::{Ingest, QuotaExceeded, TrackError};
 use crate::shard::AskError;

@@ -1,10 +1,10 @@
 //! The answers to senders about their events.
 
-use headcount_domain::ids::{ProjectId, event_id};
+use headcount_domain::ids::event_id;
 use headcount_domain::intake::admission::DropReason;
-use headcount_domain::intake::event::Position;
 use headcount_domain::intake::submission::Invalid;
 use headcount_domain::intake::warning::Warning;
+use headcount_domain::{Position, ProjectId};
 
 use crate::intake_counts::{DropCounts, RepairCounts};
 use crate::shard::Outcome;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use headcount_domain::Quota;
 use headcount_domain::intake::submission::Invalid;
-use headcount_domain::quota::Quota;
 
 /// The reason why events were not recorded, or why the outcome is unknown.
 #[derive(Debug, Clone, thiserror::Error)]

@@ -4,10 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use headcount_common::partition_of;
-use headcount_domain::floor::FloorMove;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Event;
-use headcount_domain::time::{Day, Window};
+use headcount_domain::{Day, Event, FloorMove, ProjectId, Window};
 
 use super::{Ingest, TrackError};
 use crate::admission_gate::Holder;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Actor;
-use headcount_domain::floor::FloorMove;
+use headcount_domain::FloorMove;
 use tokio::sync::oneshot;
 
 use super::actor::{IngestActor, addresses};

@@ -6,17 +6,16 @@ use std::sync::Arc;
 use headcount_archive::export::parse_row;
 use headcount_control::ProjectConfig;
 use headcount_domain::agent::Agent;
-use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::admission::{Client, DropReason, Sender, Verdict, admit, needs_salt};
 use headcount_domain::intake::client_address::ClientAddress;
 use headcount_domain::intake::country::Country;
-use headcount_domain::intake::event::Event;
 use headcount_domain::intake::imported::ImportedVisitor;
 use headcount_domain::intake::json_fields::readable;
 use headcount_domain::intake::pinned::admit_pinned;
 use headcount_domain::intake::policy::Policy;
 use headcount_domain::intake::submission::{Invalid, Submission};
 use headcount_domain::text::cut_bytes;
+use headcount_domain::{Event, ProjectId};
 
 use super::known_agents::with_agent;
 use super::receipt::BatchPlace;

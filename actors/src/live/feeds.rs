@@ -8,10 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use headcount_domain::identity::EventSubject;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::time::{Day, Instant};
+use headcount_domain::{Day, Event, EventSubject, Instant, Position, ProjectId};
 use parking_lot::{Mutex, RwLock};
 
 use super::frame::LiveNotification;

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use headcount_domain::ids::event_id;
-use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::money::Amount;
-use headcount_domain::time::{Day, Instant};
+use headcount_domain::{Amount, Day, Event, Instant, Position};
 
 /// The figures of a project at one moment. All values are absolute.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use headcount_domain::identity::EventSubject;
-use headcount_domain::ids::RecordKey;
-use headcount_domain::time::{Instant, MAX_AHEAD_MS};
+use headcount_domain::time::MAX_AHEAD_MS;
+use headcount_domain::{EventSubject, Instant, RecordKey};
 
 use super::feeds::LiveEvent;
 use super::frame::{LiveMinute, LiveNotification};

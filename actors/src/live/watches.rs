@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use parking_lot::Mutex;
 use tokio::sync::watch::{Receiver, Sender, channel};
 
@@ -58,7 +58,8 @@ pub struct LiveWatch {
 /// Publishes the states of a project.
 #[derive(Debug)]
 pub(crate) struct Publisher {
-    project: ProjectId,
+    /// The project.
+    pub(crate) project: ProjectId,
     states: Sender<LiveState>,
     watchers: Arc<AtomicUsize>,
     all: Arc<Mutex<HashMap<ProjectId, WatchedProject>>>,
@@ -113,11 +114,6 @@ impl Drop for LiveWatch {
 }
 
 impl Publisher {
-    /// The project.
-    pub(crate) fn project(&self) -> ProjectId {
-        self.project
-    }
-
     /// Whether the project has watchers.
     pub(crate) fn is_watched(&self) -> bool {
         self.watchers.load(Ordering::Acquire) > 0

@@ -3,10 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use headcount_archive::error::ArchiveError;
+use headcount_archive::ArchiveError;
 use headcount_common::secrets::SecretsError;
 use headcount_control::RegistryError;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use headcount_storage::backup::BackupError;
 use headcount_storage::codec::CodecError;
 use headcount_storage::format::FormatError;

@@ -19,8 +19,7 @@ use std::sync::Arc;
 
 use headcount_common::{PARTITIONS, partition_of, secrets};
 use headcount_control::{CONTROL_DIR, Registry, RegistryError};
-use headcount_domain::ids::{KeyHasher, ProjectId};
-use headcount_domain::intake::event::Position;
+use headcount_domain::{KeyHasher, Position, ProjectId};
 use headcount_storage::backup::Backup;
 use headcount_storage::codec::CodecError;
 use headcount_storage::files;
@@ -111,13 +110,11 @@ impl MovingSource {
     }
 
     /// Identifies the current contents of this backup or directory.
-    #[must_use]
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
     /// The data that do not move.
-    #[must_use]
     pub fn left_behind(&self) -> &LeftBehind {
         &self.left
     }
@@ -183,7 +180,6 @@ impl MovingSource {
 
 impl MovingSource {
     /// Returns a map that collects the positions for [`Self::documents`] while events move.
-    #[must_use]
     pub fn positions(&self) -> PositionMap {
         let mut positions = PositionMap::default();
         self.retained.all().for_each(|(project, until)| positions.keep(project, until));
@@ -215,7 +211,6 @@ impl MovingSource {
 
     /// Returns the partitions with such projects, each with the last position of their files. The
     /// log of such a partition must begin after it.
-    #[must_use]
     pub fn partitions_with_files(&self) -> BTreeMap<u16, Position> {
         let mut partitions = BTreeMap::new();
         for (project, in_files) in self.retained.all() {

@@ -7,12 +7,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use headcount_archive::base::BaseEntry;
-use headcount_archive::catalog::Catalog;
-use headcount_archive::manifest::Manifest;
+use headcount_archive::{BaseEntry, Catalog, Manifest};
 use headcount_common::partition_of;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, ProjectId};
 use headcount_storage::files;
 
 use super::error::MovingError;

@@ -1,6 +1,5 @@
 use headcount_control::{Erasure, ErasureEnd, ErasureStage};
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId};
 
 use super::*;
 

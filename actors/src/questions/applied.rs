@@ -2,8 +2,7 @@
 
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, ProjectId};
 
 use super::Questions;
 use crate::shard::AskError;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use headcount_common::Owner;
 use headcount_common::nodes::{AskNode, AskNodeError, MAX_PROJECTS, NodeCall, NodeRequest, decode_answer};
-use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::{OrganizationId, ProjectId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;

@@ -1,7 +1,6 @@
 //! The first days of projects whose figures still change.
 
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::time::{Day, Window};
+use headcount_domain::{Day, OrganizationId, ProjectId, Window};
 
 use super::Questions;
 use crate::shard::AskError;

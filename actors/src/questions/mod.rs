@@ -20,8 +20,7 @@ use headcount_common::nodes::AskNode;
 use headcount_common::secrets::Secrets;
 use headcount_common::{NodeToken, Owners};
 use headcount_control::Registry;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
+use headcount_domain::{Fault, KeyHasher, OrganizationId, ProjectId};
 use headcount_storage::starts::Starts;
 
 use crate::erasures::Erasures;
@@ -60,31 +59,26 @@ impl fmt::Debug for Questions {
 
 impl Questions {
     /// Organizations, projects, keys and tokens.
-    #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
 
     /// The clock that the engine was given.
-    #[must_use]
     pub fn clock(&self) -> &dyn Clock {
         &*self.clock
     }
 
     /// The owner of each partition.
-    #[must_use]
     pub fn owners(&self) -> &Owners {
         &self.owners
     }
 
     /// The token by which the machines of a cluster know each other's requests.
-    #[must_use]
     pub fn node_token(&self) -> &NodeToken {
         self.secrets.node_token()
     }
 
     /// How long a question may take that no rollup answers.
-    #[must_use]
     pub fn question_timeout(&self) -> Duration {
         self.timeout
     }

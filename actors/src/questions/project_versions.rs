@@ -1,10 +1,7 @@
 //! The versions and floors of projects on all nodes.
 
 use headcount_common::answers_version;
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::intake::event::Position;
-use headcount_domain::time::Day;
-use headcount_domain::versions::Depends;
+use headcount_domain::{Day, Depends, OrganizationId, Position, ProjectId};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -52,7 +49,7 @@ impl Questions {
 
 #[cfg(test)]
 mod tests {
-    use headcount_domain::ids::OrganizationId;
+    use headcount_domain::OrganizationId;
 
     use super::*;
     use headcount_common::{nodes::NodeRequest, nodes::decode_answer, nodes::encode_answer};

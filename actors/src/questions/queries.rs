@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::hash::Hasher as _;
 
-use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
-use headcount_domain::intake::event::Position;
 use headcount_domain::queries::{Projects, Query, Travels};
+use headcount_domain::{KeyHasher, OrganizationId, Position, ProjectId};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Questions;
@@ -136,7 +135,6 @@ impl Questions {
 
     /// The projects of an organization, for queries about it:
     /// `top_companies(&engine.organization(id), …)`. An unknown organization has none.
-    #[must_use]
     pub fn organization(&self, organization: OrganizationId) -> OrganizationProjects<'_> {
         OrganizationProjects::new(self, organization, self.projects_of(organization))
     }

@@ -1,16 +1,13 @@
 //! The versions of answers about a project.
 
 use headcount_common::partition_of;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
-use headcount_domain::versions::Depends;
+use headcount_domain::{Depends, Position, ProjectId};
 
 use super::Questions;
 use crate::shard::AskError;
 
 impl Questions {
     /// Returns a number of this start and of the project's log, for [`Questions::has_position`].
-    #[must_use]
     pub fn start_number(&self, project: ProjectId) -> u64 {
         self.starts.present() ^ self.resumed(project)
     }

@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use headcount_archive::base::BaseReader;
-use headcount_archive::error::ArchiveError;
+use headcount_archive::{ArchiveError, BaseReader};
 use headcount_common::partition_of;
 use headcount_domain::erasure::ErasedKeys;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, ProjectId};
 use parking_lot::RwLock;
 
 use crate::history::{Bases, History, HistoryError, HistoryPiece, LatestVisitor, PartVisitor, Past, Wanted};

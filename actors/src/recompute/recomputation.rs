@@ -5,9 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::{KeyHasher, ProjectId};
-use headcount_domain::quota::Quotas;
+use headcount_domain::{Fault, KeyHasher, ProjectId, Quotas};
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, ExternalIdsView};
 use headcount_storage::files::remove_dir_all;
 use headcount_storage::format::Incarnation;

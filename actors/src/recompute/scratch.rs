@@ -3,8 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::{Fault, ProjectId};
 use headcount_storage::files::{create_private_dir, list, remove_dir_all};
 
 /// The directory of a verification, and the prefix of the directories of projects that are folded
@@ -15,7 +14,8 @@ const FOLD: &str = "fold-tmp";
 /// A temporary directory. It is removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Scratch {
-    dir: PathBuf,
+    /// Its path.
+    pub(crate) dir: PathBuf,
 }
 
 impl Scratch {
@@ -35,11 +35,6 @@ impl Scratch {
         let created = remove(data_dir, name).and_then(|()| create_private_dir(&dir));
         created.map_err(|error| Fault::io(format!("{} could not be created: {error}", dir.display())))?;
         Ok(Self { dir })
-    }
-
-    /// Its path.
-    pub(crate) fn dir(&self) -> &Path {
-        &self.dir
     }
 }
 
@@ -72,10 +67,10 @@ mod tests {
     fn projects_that_are_folded_at_once_leave_each_other_alone() {
         let dir = tempfile::tempdir().unwrap();
         let [one, other] = [1, 2].map(|project| Scratch::for_fold(dir.path(), ProjectId(project)).unwrap());
-        std::fs::write(one.dir().join("table"), "1").unwrap();
+        std::fs::write(one.dir.join("table"), "1").unwrap();
         drop(other);
         let again = Scratch::for_fold(dir.path(), ProjectId(2)).unwrap();
-        assert!(one.dir().join("table").exists() && again.dir().exists());
+        assert!(one.dir.join("table").exists() && again.dir.exists());
         // A kill leaves them like this.
         std::mem::forget(again);
         std::mem::forget(one);

@@ -2,8 +2,7 @@
 
 use std::cmp::Ordering;
 
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::{Fault, ProjectId};
 use headcount_storage::keyspace::{Key, PartitionId};
 use headcount_storage::store::{DiskStore, OpenCheckpoint, PartitionSnapshot, SnapshotPairs, Store, StoredPair};
 

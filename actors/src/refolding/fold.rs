@@ -8,9 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_common::partition_of;
-use headcount_domain::fault::{Fault, FaultKind};
-use headcount_domain::ids::{KeyHasher, ProjectId};
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Fault, FaultKind, KeyHasher, Position, ProjectId};
 use headcount_storage::background::{self, Tempo};
 use headcount_storage::store::{DiskStore, PartitionSnapshot};
 
@@ -129,7 +127,7 @@ impl Fold {
             deleted: &sources.deleted,
             record_bytes: sources.record_bytes,
         };
-        let computed = Recomputation::of(&[self.partition()], replay, &scratch.dir().join("0"))?;
+        let computed = Recomputation::of(&[self.partition()], replay, &scratch.dir.join("0"))?;
         let mut computed = Computed { fold: self, history, computed };
         computed.check()?;
         let until = computed.catch_up(until)?;

@@ -10,12 +10,11 @@ use std::sync::atomic::AtomicBool;
 
 use headcount_common::nodes::{AskNodeError, MAX_PROJECTS};
 use headcount_domain::aggregate::GroupFigures;
-use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::queries::ActiveIdentity;
-use headcount_domain::time::Window;
+use headcount_domain::{OrganizationId, ProjectId, Window};
 use serde::{Deserialize, Serialize};
 
-use super::error::{ScanError, check};
+use super::error::{Result, check};
 use super::group_table::GroupTable;
 use super::shared::Scans;
 use super::top_identities::{counted, identity};
@@ -65,7 +64,7 @@ impl ActiveQuestion {
     }
 
     /// Lists the identities of the part.
-    fn list(self, active: GroupTable, most: usize, cancelled: &AtomicBool) -> Result<ActiveAnswer, ScanError> {
+    fn list(self, active: GroupTable, most: usize, cancelled: &AtomicBool) -> Result<ActiveAnswer> {
         let (mut listed, mut count) = (Vec::new(), 0);
         active.visit(cancelled, &mut |key, GroupFigures { count: events, .. }| {
             if self.is_asked_for(key) {
@@ -178,8 +177,7 @@ impl Scans {
 
 #[cfg(test)]
 mod tests {
-    use headcount_domain::ids::RecordKey;
-    use headcount_domain::time::Day;
+    use headcount_domain::{Day, RecordKey};
 
     use super::*;
     use headcount_common::{nodes::NodeRequest, nodes::decode_answer, nodes::encode_answer};

@@ -4,11 +4,8 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use headcount_domain::cache::table::KeyHashBuilder;
-use headcount_domain::identity::IdentityLink;
-use headcount_domain::ids::RecordKey;
-use headcount_domain::intake::event::Position;
 use headcount_domain::queries::UniqueUsers;
-use headcount_domain::time::{Day, Window};
+use headcount_domain::{Day, IdentityLink, Position, RecordKey, Window};
 
 type KeyMap<V> = HashMap<RecordKey, V, KeyHashBuilder>;
 
@@ -19,7 +16,7 @@ const BLOCK_DAYS: usize = u64::BITS as usize;
 pub(super) struct ActiveUsers {
     window: Window,
     /// The last event that is counted.
-    until: Position,
+    pub(super) until: Position,
     /// The user of each linked id.
     links: KeyMap<RecordKey>,
     /// The days of each identity, in blocks of [`BLOCK_DAYS`] from the start of the window.
@@ -44,11 +41,6 @@ impl ActiveUsers {
         let blocks = (0..window.len().div_ceil(BLOCK_DAYS)).map(|_| KeyMap::default()).collect();
         let unresolved = (!sees_all_links).then(HashSet::default);
         Self { window, until: 0, links: KeyMap::default(), blocks, by_day: vec![0; window.len()], total: 0, unresolved }
-    }
-
-    /// The position of the last event that was seen.
-    pub(super) fn until(&self) -> Position {
-        self.until
     }
 
     /// Records that all events up to a position were seen.
@@ -172,7 +164,7 @@ impl ActiveUsers {
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
-    use headcount_domain::ids::KeyHasher;
+    use headcount_domain::KeyHasher;
 
     use super::*;
 

@@ -2,14 +2,12 @@
 
 use std::io;
 
+use super::error::Result;
 use headcount_domain::aggregate::{Aggregate, GroupFigures, GroupKey, Grouping, Summand};
-use headcount_domain::filter::Predicate;
-use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::intake::fields::{Field, Scalar};
-use headcount_domain::time::Window;
+use headcount_domain::{Event, Position, Predicate, Window};
 
 use super::decided::{flags, visit_matching};
-use super::error::ScanError;
 use super::events::{Scan, Tally, TallyError};
 use super::group_table::{GROUP, GroupTable, decode, encode};
 use super::kept_figures::{CountedGroups, KeptFigures};
@@ -32,7 +30,7 @@ pub(super) fn aggregate(
     question: &AggregateQuestion<'_>,
     kept: &mut KeptFigures,
     sort_bytes: usize,
-) -> Result<Aggregate, ScanError> {
+) -> Result<Aggregate> {
     let (sums, limit) = (question.grouping.sums(), question.limit);
     let new = || GroupTable::new(scan.scratch(), sort_bytes);
     if question.predicate.needs_session() || question.grouping.is_by_session() {
@@ -54,7 +52,7 @@ pub(super) fn aggregate(
 }
 
 /// Groups the events that `groups` does not count yet. For questions that need no sessions.
-fn by_event(scan: &Scan<'_>, question: &AggregateQuestion<'_>, groups: &mut CountedGroups) -> Result<(), ScanError> {
+fn by_event(scan: &Scan<'_>, question: &AggregateQuestion<'_>, groups: &mut CountedGroups) -> Result<()> {
     let after = groups.until;
     let read = |group: &SealedGroup<'_>| read_groups(question, group);
     scan.tally(after, Some(question.window), &read, &mut GroupTally { question, groups, key: Vec::new() })?;
@@ -110,7 +108,7 @@ struct GroupTally<'t> {
 }
 
 impl Tally<ReadGroups> for GroupTally<'_> {
-    fn group(&mut self, read: ReadGroups) -> Result<(), ScanError> {
+    fn group(&mut self, read: ReadGroups) -> Result<()> {
         let mut start = 0;
         for (end, figures) in read.figures {
             self.groups.table.add(&read.keys[start..end], figures)?;
@@ -120,7 +118,7 @@ impl Tally<ReadGroups> for GroupTally<'_> {
         Ok(())
     }
 
-    fn event(&mut self, position: Position, event: &Event) -> Result<(), ScanError> {
+    fn event(&mut self, position: Position, event: &Event) -> Result<()> {
         let AggregateQuestion { window, predicate, grouping, .. } = self.question;
         if window.contains(event.day) && predicate.matches_event(event) {
             self.key.clear();
@@ -140,7 +138,7 @@ fn by_session(
     question: &AggregateQuestion<'_>,
     mut groups: GroupTable,
     sort_bytes: usize,
-) -> Result<GroupTable, ScanError> {
+) -> Result<GroupTable> {
     let AggregateQuestion { window, predicate, grouping, .. } = *question;
     let mut sessions = Sessions::new(scan, sort_bytes);
     let question = SessionQuestion { window, predicate, grouping: Some(grouping).filter(|grouping| !grouping.is_by_session()) };

@@ -6,16 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use headcount_common::partition_of;
 use headcount_domain::aggregate::{Aggregate, Grouping};
 use headcount_domain::figures::{Breakdown, BreakdownQuestion, Report, ReportQuestion};
-use headcount_domain::filter::Predicate;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
 use headcount_domain::intake::fields::{BuiltIn, Field};
 use headcount_domain::queries::UniqueUsers;
-use headcount_domain::time::{Timezone, Window};
+use headcount_domain::{Position, Predicate, ProjectId, Timezone, Window};
 use tokio::sync::oneshot;
 
 use super::aggregate::{AggregateQuestion, aggregate};
-use super::error::ScanError;
+use super::error::{Result, ScanError};
 use super::events::Scan;
 use super::kept::{KeptAnswer, KeptQuestion, KeptVersion, ReadData, ViewState};
 use super::kept_figures::KeptFigures;
@@ -171,7 +168,7 @@ impl Scans {
     pub(super) async fn scan<R: Send + 'static>(
         &self,
         project: ProjectId,
-        answer: impl Fn(Scan<'_>, usize) -> Result<R, ScanError> + Clone + Send + 'static,
+        answer: impl Fn(Scan<'_>, usize) -> Result<R> + Clone + Send + 'static,
     ) -> Result<R, AskError> {
         self.in_time(async {
             loop {
@@ -188,7 +185,7 @@ impl Scans {
     async fn scan_in_turn<R: Send + 'static>(
         &self,
         project: ProjectId,
-        answer: impl FnOnce(Scan<'_>, usize) -> Result<R, ScanError> + Send + 'static,
+        answer: impl FnOnce(Scan<'_>, usize) -> Result<R> + Send + 'static,
     ) -> Result<Option<R>, AskError> {
         let turn = self.turns.take(self.questions.organization_of(project)).await?;
         self.scan_with(turn, project, move |scan, sort_bytes| {
@@ -204,7 +201,7 @@ impl Scans {
         &self,
         turn: T,
         project: ProjectId,
-        answer: impl FnOnce(Scan<'_>, usize) -> Result<R, ScanError> + Send + 'static,
+        answer: impl FnOnce(Scan<'_>, usize) -> Result<R> + Send + 'static,
     ) -> Result<R, AskError> {
         let until = self.questions.last(project).await?;
         let known = self.known_ids(project).await?;
@@ -221,7 +218,7 @@ impl Scans {
     pub(super) async fn run_scan<T: Send + 'static, R: Send + 'static>(
         &self,
         turn: T,
-        scan: impl FnOnce(&Self, &AtomicBool, usize) -> Result<R, ScanError> + Send + 'static,
+        scan: impl FnOnce(&Self, &AtomicBool, usize) -> Result<R> + Send + 'static,
     ) -> Result<R, AskError> {
         let cancelled = Cancelled::default();
         let _cancel = CancelOnDrop(Arc::clone(&cancelled));
@@ -254,7 +251,7 @@ impl KeptQuestion {
         figures: &mut KeptFigures,
         room: &mut ViewRoom<'_>,
         sort_bytes: usize,
-    ) -> Result<KeptAnswer, ScanError> {
+    ) -> Result<KeptAnswer> {
         match self {
             Self::Aggregate { window, predicate, grouping, limit } => {
                 let question = AggregateQuestion { window: *window, predicate, grouping, limit: *limit };
@@ -279,7 +276,7 @@ impl ViewState {
         scan: &Scan<'_>,
         room: &mut ViewRoom<'_>,
         sort_bytes: usize,
-    ) -> Result<KeptAt, ScanError> {
+    ) -> Result<KeptAt> {
         scan.check_is_kept(question.start())?;
         version.data.floor = scan.floor;
         if self.data != version.data || self.figures.until() > scan.until {

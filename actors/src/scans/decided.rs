@@ -5,12 +5,11 @@
 
 use std::io;
 
+use super::error::Result;
 use headcount_domain::aggregate::Grouping;
-use headcount_domain::filter::Predicate;
-use headcount_domain::ids::RecordKey;
 use headcount_domain::intake::fields::{Decider, Entry};
+use headcount_domain::{Predicate, RecordKey};
 
-use super::error::ScanError;
 use super::events::Scan;
 use super::session_buffer::SessionBuffer;
 use super::sessions::{InSession, SessionPlace, Sessions};
@@ -50,7 +49,7 @@ pub(super) fn visit_matching(
     (predicate, grouping): (&Predicate, Option<&Grouping>),
     sort_bytes: usize,
     visit: &mut MatchVisitor<'_>,
-) -> Result<(), ScanError> {
+) -> Result<()> {
     let mut open = DecidedSession {
         predicate,
         grouping: grouping.filter(|grouping| grouping.is_by_session()),

@@ -5,6 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::shard::AskError;
 
+/// What a scan returns.
+pub(super) type Result<T, E = ScanError> = std::result::Result<T, E>;
+
 /// Why a scan has no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ScanError {
@@ -19,6 +22,6 @@ pub(super) enum ScanError {
 }
 
 /// Whether somebody still waits for a scan.
-pub(super) fn check(cancelled: &AtomicBool) -> Result<(), ScanError> {
+pub(super) fn check(cancelled: &AtomicBool) -> Result<()> {
     if cancelled.load(Ordering::Acquire) { Err(ScanError::Cancelled) } else { Ok(()) }
 }

@@ -4,18 +4,16 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 
-use headcount_archive::error::ArchiveError;
+use headcount_archive::ArchiveError;
 use headcount_common::partition_of;
 use headcount_domain::facts::{Moment, SESSION_GAP_MS};
-use headcount_domain::ids::{KeyHasher, ProjectId, RecordKey};
-use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::intake::fields::Entry;
 use headcount_domain::queries::{Query, VisitedSession, VisitsQuery};
-use headcount_domain::time::{Day, Instant, Timezone, Window};
+use headcount_domain::{Day, Event, Instant, KeyHasher, Position, ProjectId, RecordKey, Timezone, Window};
 use headcount_storage::external_ids::ExternalIdsView;
 use tokio::runtime::Handle;
 
-use super::error::ScanError;
+use super::error::{Result, ScanError};
 use super::sealed_group::SealedGroup;
 use super::shared::Scans;
 use super::spill_dir::SpillDir;
@@ -59,9 +57,9 @@ pub(super) struct Scan<'e> {
 /// group.
 pub(super) trait Tally<P> {
     /// Counts a row group of sealed events.
-    fn group(&mut self, part: P) -> Result<(), ScanError>;
+    fn group(&mut self, part: P) -> Result<()>;
     /// Counts an event of the log.
-    fn event(&mut self, position: Position, event: &Event) -> Result<(), ScanError>;
+    fn event(&mut self, position: Position, event: &Event) -> Result<()>;
 }
 
 /// Reads what a [`Tally`] counts of a row group, in any thread.
@@ -86,7 +84,7 @@ impl From<io::Error> for TallyError {
 pub(super) type TakePart<'t> = dyn FnMut(HistoryPart<'_>) -> Result<ControlFlow<()>, TallyError> + 't;
 
 /// Receives events one by one, and breaks off when it has enough.
-pub(super) type EventVisitor<'v> = dyn FnMut(Position, Box<Event>) -> Result<ControlFlow<()>, ScanError> + 'v;
+pub(super) type EventVisitor<'v> = dyn FnMut(Position, Box<Event>) -> Result<ControlFlow<()>> + 'v;
 
 /// An event that waits until it is known whether it is a duplicate.
 struct Candidate {
@@ -122,7 +120,7 @@ impl<'e> Scan<'e> {
 impl Scan<'_> {
     /// Passes every recorded event of the project to `visit`, in order, without duplicates and
     /// without events that were set aside.
-    pub(super) fn visit_events(&self, visit: &mut dyn FnMut(Position, &Event) -> io::Result<()>) -> Result<(), ScanError> {
+    pub(super) fn visit_events(&self, visit: &mut dyn FnMut(Position, &Event) -> io::Result<()>) -> Result<()> {
         self.visit_after(0, None, &mut |position, event| {
             visit(position, &event)?;
             Ok(ControlFlow::Continue(()))
@@ -144,7 +142,7 @@ impl Scan<'_> {
 
     /// Checks that the events of all days from `start` on are kept: the floor may have risen since
     /// the question was read.
-    pub(super) fn check_is_kept(&self, start: Day) -> Result<(), ScanError> {
+    pub(super) fn check_is_kept(&self, start: Day) -> Result<()> {
         match self.floor.filter(|floor| start < *floor) {
             Some(floor) => Err(AskError::BelowFloor(floor).into()),
             None => Ok(()),
@@ -158,7 +156,7 @@ impl Scan<'_> {
 
     /// Returns what is known of the session of an event if it began below the floor, and when it
     /// ended: its address is not known. `named` is the key of the event's identity.
-    pub(super) fn session_below_floor(&self, named: RecordKey, time_ms: i64) -> Result<Option<(Entry, Instant)>, ScanError> {
+    pub(super) fn session_below_floor(&self, named: RecordKey, time_ms: i64) -> Result<Option<(Entry, Instant)>> {
         let began = Instant(time_ms.saturating_sub(SESSION_GAP_MS));
         if !self.is_below_floor(self.timezone.day_of(began)) {
             return Ok(None);
@@ -176,12 +174,7 @@ impl Scan<'_> {
 
     /// Passes the events after a position to `visit`, as [`Scan::visit_events`] does, until it
     /// breaks off. Some events of other days than `days` are skipped.
-    pub(super) fn visit_after(
-        &self,
-        after: Position,
-        days: Option<Window>,
-        visit: &mut EventVisitor<'_>,
-    ) -> Result<(), ScanError> {
+    pub(super) fn visit_after(&self, after: Position, days: Option<Window>, visit: &mut EventVisitor<'_>) -> Result<()> {
         let wanted = self.wanted(after, days);
         let mut outcome = Ok(ControlFlow::Continue(()));
         let mut batch = Batch::default();
@@ -204,7 +197,7 @@ impl Scan<'_> {
         days: Option<Window>,
         read: &GroupRead<'_, P>,
         tally: &mut dyn Tally<P>,
-    ) -> Result<(), ScanError> {
+    ) -> Result<()> {
         let mut batch = Batch::default();
         let _end = self.read_parts(&self.wanted(after, days), &mut |part| match part {
             HistoryPart::Columns(columns) => self.take_columns(&columns, read, tally).map(ControlFlow::Continue),
@@ -214,7 +207,7 @@ impl Scan<'_> {
     }
 
     /// Passes the parts of the wanted events to `take`, until it breaks off.
-    pub(super) fn read_parts(&self, wanted: &Wanted, take: &mut TakePart<'_>) -> Result<ControlFlow<()>, ScanError> {
+    pub(super) fn read_parts(&self, wanted: &Wanted, take: &mut TakePart<'_>) -> Result<ControlFlow<()>> {
         let mut outcome = Ok(ControlFlow::Continue(()));
         let result = self.scans.history.read_columns(self.project, wanted, &mut |part| match take(part) {
             Ok(flow) => {
@@ -242,7 +235,7 @@ impl Scan<'_> {
             self.check_goes_on()?;
             read(&self.group(*columns))
         };
-        self.scans.turns.helpers().read_in_order(columns, &read, &mut |part| Ok(tally.group(part)?))
+        self.scans.turns.helpers.read_in_order(columns, &read, &mut |part| Ok(tally.group(part)?))
     }
 
     /// A row group, with the events of it that were set aside.
@@ -250,18 +243,13 @@ impl Scan<'_> {
         SealedGroup::new(columns, self.scans.dead.within(partition_of(self.project), columns.reader.positions()), self.floor)
     }
 
-    pub(super) fn check_goes_on(&self) -> Result<(), ScanError> {
+    pub(super) fn check_goes_on(&self) -> Result<()> {
         self.scans.check_goes_on(self.cancelled)
     }
 
     /// Passes the events of a piece to `visit`, or collects them in `batch` until
     /// [`Scan::hand_over`].
-    pub(super) fn take(
-        &self,
-        piece: HistoryPiece,
-        batch: &mut Batch,
-        visit: &mut EventVisitor<'_>,
-    ) -> Result<ControlFlow<()>, ScanError> {
+    pub(super) fn take(&self, piece: HistoryPiece, batch: &mut Batch, visit: &mut EventVisitor<'_>) -> Result<ControlFlow<()>> {
         self.check_goes_on()?;
         for (position, event) in piece.events {
             if self.is_below_floor(event.day) || self.scans.dead.contains(piece.partition, position) || event.is_remainder() {
@@ -296,7 +284,7 @@ impl Scan<'_> {
     }
 
     /// Asks the shard for ids that only it knows, and passes on the events that are not duplicates.
-    pub(super) fn hand_over(&self, batch: &mut Batch, visit: &mut EventVisitor<'_>) -> Result<ControlFlow<()>, ScanError> {
+    pub(super) fn hand_over(&self, batch: &mut Batch, visit: &mut EventVisitor<'_>) -> Result<ControlFlow<()>> {
         let Batch { waiting, ids, .. } = std::mem::take(batch);
         let firsts = match ids.is_empty() {
             true => Vec::new(),
@@ -318,7 +306,7 @@ impl Scan<'_> {
     }
 }
 
-fn passed_to<P>(tally: &mut dyn Tally<P>) -> impl FnMut(Position, Box<Event>) -> Result<ControlFlow<()>, ScanError> {
+fn passed_to<P>(tally: &mut dyn Tally<P>) -> impl FnMut(Position, Box<Event>) -> Result<ControlFlow<()>> {
     |position, event| {
         tally.event(position, &event)?;
         Ok(ControlFlow::Continue(()))

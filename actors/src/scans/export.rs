@@ -2,10 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use headcount_domain::filter::Predicate;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::time::Window;
+use headcount_domain::{Event, Position, Predicate, ProjectId, Window};
 
 use super::events::Scan;
 use super::matching::Matching;

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::{Event, Position, ProjectId};
 
 use super::shared::Scans;
 use crate::shard::AskError;

@@ -2,11 +2,8 @@
 
 use std::rc::Rc;
 
-use headcount_archive::error::ArchiveError;
-use headcount_archive::file::TextColumn;
-use headcount_domain::identity::{IdentityLink, SentKeys};
-use headcount_domain::ids::{KeyHasher, RecordKey};
-use headcount_domain::time::Day;
+use headcount_archive::{ArchiveError, TextColumn};
+use headcount_domain::{Day, IdentityLink, KeyHasher, RecordKey, SentKeys};
 
 use super::sealed_group::{Rows, SealedGroup};
 

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use headcount_domain::aggregate::{Aggregate, GroupFigures, GroupKey, Ranking, Total};
 
-use super::error::{ScanError, check};
+use super::error::{Result, check};
 use super::record_sort::RecordSorter;
 use super::spill_dir::SpillDir;
 
@@ -20,13 +20,14 @@ pub(super) const GROUP: usize = 8 + 8 + 16 + 8 + 1;
 const CHECK_EVERY: u64 = 4_096;
 
 /// Takes the key of a group and its figures.
-pub(super) type VisitGroup<'v> = dyn FnMut(&[u8], GroupFigures) -> Result<(), ScanError> + 'v;
+pub(super) type VisitGroup<'v> = dyn FnMut(&[u8], GroupFigures) -> Result<()> + 'v;
 
 /// Counts and sums by key. Groups that don't fit into memory are sorted on disk and merged at the
 /// end.
 pub(super) struct GroupTable {
     groups: HashMap<Box<[u8]>, GroupFigures, RandomState>,
-    bytes: usize,
+    /// The bytes in memory.
+    pub(super) bytes: usize,
     /// Maximum number of bytes in memory.
     most: usize,
     spilled: RecordSorter,
@@ -55,11 +56,6 @@ impl GroupTable {
         Ok(())
     }
 
-    /// The bytes in memory.
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
     /// Returns the first `limit` groups, or `None` if some groups are on disk, so that only
     /// [`GroupTable::finish`] can tell.
     pub(super) fn answer(&self, sums: bool, limit: usize) -> Option<Aggregate> {
@@ -82,7 +78,7 @@ impl GroupTable {
     }
 
     /// Returns the first `limit` groups: by sum if `sums`, else by count.
-    pub(super) fn finish(self, sums: bool, limit: usize, cancelled: &AtomicBool) -> Result<Aggregate, ScanError> {
+    pub(super) fn finish(self, sums: bool, limit: usize, cancelled: &AtomicBool) -> Result<Aggregate> {
         if let Some(answer) = self.answer(sums, limit) {
             return Ok(answer);
         }
@@ -95,7 +91,7 @@ impl GroupTable {
     }
 
     /// Passes each group to `visit`, once.
-    pub(super) fn visit(mut self, cancelled: &AtomicBool, visit: &mut VisitGroup<'_>) -> Result<(), ScanError> {
+    pub(super) fn visit(mut self, cancelled: &AtomicBool, visit: &mut VisitGroup<'_>) -> Result<()> {
         if !self.has_spilled {
             return self.groups.iter().try_for_each(|(key, group)| visit(key, *group));
         }

@@ -6,12 +6,10 @@
 
 use std::io;
 
-use headcount_domain::identity::{IdentityLink, SentKeys, SortedLinks};
-use headcount_domain::ids::{KeyHasher, RecordKey};
-use headcount_domain::intake::event::{Event, Position};
+use super::error::Result;
 use headcount_domain::queries::LinkedQuery;
+use headcount_domain::{Event, IdentityLink, KeyHasher, Position, RecordKey, SentKeys, SortedLinks};
 
-use super::error::ScanError;
 use super::events::{IDS_A_QUESTION, Scan};
 use super::external_sort::Sorter;
 
@@ -68,10 +66,7 @@ impl<'h> Identities<'h> {
     }
 
     /// Returns what resolves ascending keys of added ids.
-    pub(super) fn resolve(
-        self,
-        scan: &Scan<'_>,
-    ) -> Result<SortedLinks<impl Iterator<Item = io::Result<IdentityLink>> + use<>>, ScanError> {
+    pub(super) fn resolve(self, scan: &Scan<'_>) -> Result<SortedLinks<impl Iterator<Item = io::Result<IdentityLink>> + use<>>> {
         let links = match self.known {
             KnownIds::Links(links) => links,
             KnownIds::Asked(ids, links) => asked(scan, ids, links)?,
@@ -81,9 +76,8 @@ impl<'h> Identities<'h> {
 }
 
 /// Adds the links of ids that the shard knows.
-fn asked(scan: &Scan<'_>, ids: Sorter<KEY>, mut links: Sorter<LINK>) -> Result<Sorter<LINK>, ScanError> {
-    let mut ask =
-        |ids: Vec<RecordKey>| -> Result<(), ScanError> { Ok(scan.linked(ids)?.try_for_each(|link| push(link, &mut links))?) };
+fn asked(scan: &Scan<'_>, ids: Sorter<KEY>, mut links: Sorter<LINK>) -> Result<Sorter<LINK>> {
+    let mut ask = |ids: Vec<RecordKey>| -> Result<()> { Ok(scan.linked(ids)?.try_for_each(|link| push(link, &mut links))?) };
     let mut some = Vec::new();
     for id in ids.finish()? {
         some.push(key_of(&id?));
@@ -102,7 +96,7 @@ impl Scan<'_> {
     }
 
     /// Returns the links of ids that the shard knows, as they were at the end of the scan.
-    pub(super) fn linked(&self, ids: Vec<RecordKey>) -> Result<impl Iterator<Item = IdentityLink> + use<>, ScanError> {
+    pub(super) fn linked(&self, ids: Vec<RecordKey>) -> Result<impl Iterator<Item = IdentityLink> + use<>> {
         let links = if ids.is_empty() {
             Vec::new()
         } else {

@@ -2,12 +2,9 @@
 
 use headcount_domain::aggregate::{Aggregate, Grouping};
 use headcount_domain::figures::{Breakdown, BreakdownQuestion, BreakdownRow, EventFigures, Report, ReportQuestion};
-use headcount_domain::filter::Predicate;
-use headcount_domain::intake::event::Position;
 use headcount_domain::intake::fields::Scalar;
 use headcount_domain::queries::UniqueUsers;
-use headcount_domain::time::{Day, Window};
-use headcount_domain::versions::Depends;
+use headcount_domain::{Day, Depends, Position, Predicate, Window};
 
 use super::kept_figures::KeptFigures;
 

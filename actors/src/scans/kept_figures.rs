@@ -1,6 +1,6 @@
 //! The figures that an answer is made of.
 
-use headcount_domain::intake::event::Position;
+use headcount_domain::Position;
 
 use super::active_users::ActiveUsers;
 use super::group_table::GroupTable;
@@ -29,7 +29,7 @@ impl KeptFigures {
     pub(super) fn weight(&self) -> usize {
         match self {
             Self::None => 0,
-            Self::Groups(groups) => groups.table.bytes(),
+            Self::Groups(groups) => groups.table.bytes,
             Self::Users(users) => users.bytes(),
         }
     }
@@ -39,7 +39,7 @@ impl KeptFigures {
         match self {
             Self::None => 0,
             Self::Groups(groups) => groups.until,
-            Self::Users(users) => users.until(),
+            Self::Users(users) => users.until,
         }
     }
 }

@@ -5,13 +5,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::ops::ControlFlow;
 
-use headcount_archive::error::ArchiveError;
+use super::error::Result;
+use headcount_archive::ArchiveError;
 use headcount_domain::facts::Moment;
-use headcount_domain::filter::Predicate;
-use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::time::{Day, Instant, Timezone, Window};
+use headcount_domain::{Day, Event, Instant, Position, Predicate, Timezone, Window};
 
-use super::error::ScanError;
 use super::events::{Batch, Scan, TallyError};
 use super::page_events::PageEvents;
 use super::sealed_group::{Rows, SealedGroup};
@@ -32,7 +30,7 @@ pub(super) struct LatestQuestion<'q> {
 
 impl Scan<'_> {
     /// Offers the latest events for which `question` holds to `found`, and some others.
-    pub(super) fn find_latest(&self, question: &LatestQuestion<'_>, found: &mut PageEvents) -> Result<(), ScanError> {
+    pub(super) fn find_latest(&self, question: &LatestQuestion<'_>, found: &mut PageEvents) -> Result<()> {
         let wanted = self.wanted(0, question.window);
         let mut pass = LatestPass { scan: self, question, found, batch: Batch::default(), outcome: Ok(()) };
         let result = self.scans.history.read_latest(self.project, &wanted, &mut pass);
@@ -43,11 +41,7 @@ impl Scan<'_> {
     }
 
     /// Passes the events at these positions to `visit`. They were applied, and are no duplicates.
-    pub(super) fn find_events(
-        &self,
-        positions: &BTreeSet<Position>,
-        visit: &mut dyn FnMut(Position, &Event),
-    ) -> Result<(), ScanError> {
+    pub(super) fn find_events(&self, positions: &BTreeSet<Position>, visit: &mut dyn FnMut(Position, &Event)) -> Result<()> {
         let (Some(first), Some(last)) = (positions.first(), positions.last()) else { return Ok(()) };
         // The entry of a session may have been recorded after the scan's last event.
         let wanted = Wanted { until: *last, ..self.wanted(first.saturating_sub(1), None) };
@@ -95,7 +89,7 @@ struct LatestPass<'p, 's> {
     question: &'p LatestQuestion<'p>,
     found: &'p mut PageEvents,
     batch: Batch,
-    outcome: Result<(), ScanError>,
+    outcome: Result<()>,
 }
 
 impl LatestVisitor for LatestPass<'_, '_> {

@@ -3,11 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
-use headcount_domain::identity::SentKeys;
-use headcount_domain::ids::{ProjectId, RecordKey};
-use headcount_domain::intake::event::{Event, Position};
+use super::error::Result;
+use headcount_domain::{Event, Position, ProjectId, RecordKey, SentKeys};
 
-use super::error::ScanError;
 use super::events::{IDS_A_QUESTION, Scan};
 use super::shared::Scans;
 use crate::live::LiveEvent;
@@ -67,7 +65,7 @@ impl Scan<'_> {
     }
 
     /// The users that anonymous ids are linked to.
-    fn users_of(&self, ids: &BTreeSet<RecordKey>) -> Result<HashMap<RecordKey, RecordKey>, ScanError> {
+    fn users_of(&self, ids: &BTreeSet<RecordKey>) -> Result<HashMap<RecordKey, RecordKey>> {
         let mut users = HashMap::new();
         let ids: Vec<RecordKey> = ids.iter().copied().collect();
         for ids in ids.chunks(IDS_A_QUESTION) {

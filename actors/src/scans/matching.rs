@@ -2,13 +2,11 @@
 
 use std::io;
 
-use headcount_domain::filter::Predicate;
-use headcount_domain::intake::event::{Event, Position};
+use super::error::Result;
 use headcount_domain::intake::fields::Entry;
-use headcount_domain::time::Window;
+use headcount_domain::{Event, Position, Predicate, Window};
 
 use super::decided::{flags, visit_matching};
-use super::error::ScanError;
 use super::events::Scan;
 use super::record_sort::{RecordSorter, SortedRecords};
 use super::sessions::Sessions;
@@ -24,12 +22,7 @@ pub(super) struct Matching<'p> {
 impl<'p> Matching<'p> {
     /// Prepares to match events. Costs a pass over the project's events if the predicate has
     /// conditions on sessions.
-    pub(super) fn new(
-        scan: &Scan<'_>,
-        window: Option<Window>,
-        predicate: &'p Predicate,
-        sort_bytes: usize,
-    ) -> Result<Self, ScanError> {
+    pub(super) fn new(scan: &Scan<'_>, window: Option<Window>, predicate: &'p Predicate, sort_bytes: usize) -> Result<Self> {
         let found = predicate.needs_session().then(|| find(scan, window, predicate, sort_bytes)).transpose()?;
         Ok(Self { window, predicate, found })
     }
@@ -49,7 +42,7 @@ fn is_on_day(window: Option<Window>, event: &Event) -> bool {
 
 /// Returns the positions of matching events in matching sessions. An event without ids has no
 /// session.
-fn find(scan: &Scan<'_>, window: Option<Window>, predicate: &Predicate, sort_bytes: usize) -> Result<Positions, ScanError> {
+fn find(scan: &Scan<'_>, window: Option<Window>, predicate: &Predicate, sort_bytes: usize) -> Result<Positions> {
     let scratch = scan.scratch();
     let mut sessions = Sessions::new(scan, sort_bytes);
     let mut found = RecordSorter::new(scratch, sort_bytes);

@@ -2,14 +2,12 @@
 
 use std::collections::HashMap;
 
+use super::error::Result;
 use headcount_archive::schema::METADATA;
 use headcount_domain::aggregate::{FieldRanking, MetadataFields, TypeCounts};
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::intake::fields::{ScalarType, visit_paths};
-use headcount_domain::time::Window;
+use headcount_domain::{Event, Position, ProjectId, Window};
 
-use super::error::ScanError;
 use super::events::{Scan, Tally, TallyError};
 use super::group_table::GroupTable;
 use super::sealed_group::SealedGroup;
@@ -33,7 +31,7 @@ impl Scans {
 type PathCounts = HashMap<(String, ScalarType), u64>;
 
 impl Scan<'_> {
-    fn metadata_fields(&self, window: Window, limit: usize, sort_bytes: usize) -> Result<MetadataFields, ScanError> {
+    fn metadata_fields(&self, window: Window, limit: usize, sort_bytes: usize) -> Result<MetadataFields> {
         self.check_is_kept(window.start)?;
         let mut tally = FieldTally { window, fields: GroupTable::new(self.scratch(), sort_bytes) };
         self.tally(0, Some(window), &|group: &SealedGroup<'_>| read_paths(window, group), &mut tally)?;
@@ -71,14 +69,14 @@ struct FieldTally {
 }
 
 impl Tally<PathCounts> for FieldTally {
-    fn group(&mut self, counts: PathCounts) -> Result<(), ScanError> {
+    fn group(&mut self, counts: PathCounts) -> Result<()> {
         for ((path, kind), events) in counts {
             self.fields.add(path.as_bytes(), TypeCounts::of(kind, events).to_group())?;
         }
         Ok(())
     }
 
-    fn event(&mut self, _: Position, event: &Event) -> Result<(), ScanError> {
+    fn event(&mut self, _: Position, event: &Event) -> Result<()> {
         let Some(json) = event.details.metadata.as_deref().filter(|_| self.window.contains(event.day)) else { return Ok(()) };
         let mut added = Ok(());
         visit_paths(json, &mut |path, kind| {

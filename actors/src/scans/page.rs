@@ -3,16 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
+use super::error::Result;
 use headcount_domain::facts::Moment;
-use headcount_domain::filter::Predicate;
-use headcount_domain::identity::{IdentityId, SentKeys};
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::intake::fields::Entry;
 use headcount_domain::queries::{EventVisit, VisitsQuery};
-use headcount_domain::time::{Day, Instant, Timezone, Window};
+use headcount_domain::{Day, Event, IdentityId, Instant, Position, Predicate, ProjectId, SentKeys, Timezone, Window};
 
-use super::error::ScanError;
 use super::events::Scan;
 use super::latest::LatestQuestion;
 use super::matching::Matching;
@@ -105,7 +101,7 @@ fn days_before(window: Option<Window>, before: Option<Moment>) -> Option<Window>
     Some(Window { start, end: last.min(end) })
 }
 
-fn page(scan: &Scan<'_>, question: &PageQuestion, sort_bytes: usize) -> Result<EventsPage, ScanError> {
+fn page(scan: &Scan<'_>, question: &PageQuestion, sort_bytes: usize) -> Result<EventsPage> {
     let PageQuestion { predicate, window, limit, .. } = question;
     window.map_or(Ok(()), |window| scan.check_is_kept(window.start))?;
     let mut matching = Matching::new(scan, *window, predicate, sort_bytes)?;
@@ -154,7 +150,7 @@ fn page(scan: &Scan<'_>, question: &PageQuestion, sort_bytes: usize) -> Result<E
 }
 
 /// Asks the shard for the identities and sessions of events. An event without ids has none.
-fn visits(scan: &Scan<'_>, events: &[(Position, Box<Event>)]) -> Result<Vec<Option<EventVisit>>, ScanError> {
+fn visits(scan: &Scan<'_>, events: &[(Position, Box<Event>)]) -> Result<Vec<Option<EventVisit>>> {
     let hasher = scan.hasher();
     let asked = |(position, event): &(Position, Box<Event>)| {
         let key = SentKeys::of(&event.who, hasher).named()?;
@@ -176,7 +172,7 @@ fn entries(
     scan: &Scan<'_>,
     events: &[(Position, Box<Event>)],
     visits: &[Option<EventVisit>],
-) -> Result<BTreeMap<Position, Entry>, ScanError> {
+) -> Result<BTreeMap<Position, Entry>> {
     let sessions = visits.iter().flatten().filter_map(|visit| visit.session);
     let kept = sessions.filter(|session| !scan.is_below_floor(session.day));
     let mut missing: BTreeSet<Position> = kept.filter_map(|session| Some(session.page_at?.position)).collect();

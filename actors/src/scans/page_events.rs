@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use headcount_domain::facts::Moment;
-use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::time::Instant;
+use headcount_domain::{Event, Instant, Position};
 
 /// The most bytes of events in a page. A page of larger events has fewer of them, and at least one.
 const PAGE_BYTES: usize = 4 << 20;

@@ -5,15 +5,11 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use headcount_archive::error::ArchiveError;
-use headcount_archive::file::TextColumn;
 use headcount_archive::schema::{METADATA, METADATA_PREFIX};
+use headcount_archive::{ArchiveError, TextColumn};
 use headcount_domain::figures::CountedMoney;
-use headcount_domain::filter::Predicate;
-use headcount_domain::intake::event::Position;
 use headcount_domain::intake::fields::{BuiltIn, EventText, Field, MetadataPath, Scalar, SessionField};
-use headcount_domain::money::{Amount, Currency};
-use headcount_domain::time::{Day, Window};
+use headcount_domain::{Amount, Currency, Day, Position, Predicate, Window};
 
 use crate::history::SealedColumns;
 

@@ -6,19 +6,14 @@ use std::collections::hash_map::Entry as Place;
 use std::io;
 use std::rc::Rc;
 
-use headcount_archive::error::ArchiveError;
-use headcount_archive::file::TextColumn;
+use super::error::Result;
 use headcount_archive::schema::INTERACTIVE;
+use headcount_archive::{ArchiveError, TextColumn};
 use headcount_domain::acquisition::{Channel, DIRECT};
 use headcount_domain::aggregate::{GroupFigures, Grouping, Summand};
-use headcount_domain::filter::Predicate;
-use headcount_domain::identity::IdentityLink;
-use headcount_domain::ids::{KeyHasher, RecordKey};
-use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::intake::fields::{BuiltIn, Entry, Field, Scalar, SessionField};
-use headcount_domain::time::{Day, Window};
+use headcount_domain::{Day, Event, IdentityLink, KeyHasher, Position, Predicate, RecordKey, Window};
 
-use super::error::ScanError;
 use super::events::{Scan, Tally, TallyError};
 use super::group_ids::GroupIds;
 use super::sealed_group::{PropertyColumn, SealedGroup};
@@ -72,7 +67,7 @@ impl<'s> Scan<'s> {
         carry: &Carry<'_>,
         sessions: &mut Sessions<'s>,
         alone: &mut AloneVisitor<'_>,
-    ) -> Result<(), ScanError> {
+    ) -> Result<()> {
         let reader = SessionReader { hasher: self.hasher(), question, carry };
         let read = |group: &SealedGroup<'_>| reader.read(group);
         self.tally(0, None, &read, &mut SessionTally { reader: &reader, sessions, alone })
@@ -228,12 +223,12 @@ impl SessionReader<'_> {
 }
 
 impl Tally<ReadSessions> for SessionTally<'_, '_> {
-    fn group(&mut self, read: ReadSessions) -> Result<(), ScanError> {
+    fn group(&mut self, read: ReadSessions) -> Result<()> {
         read.links.into_iter().try_for_each(|link| self.sessions.link(link))?;
         Ok(self.add(&read.carried)?)
     }
 
-    fn event(&mut self, position: Position, event: &Event) -> Result<(), ScanError> {
+    fn event(&mut self, position: Position, event: &Event) -> Result<()> {
         let SessionQuestion { window, predicate, grouping } = self.reader.question;
         let keys = self.sessions.keys(position, event)?;
         let matches = window.contains(event.day) && predicate.matches_event(event);

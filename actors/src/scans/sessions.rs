@@ -8,13 +8,11 @@
 use std::io;
 
 use headcount_domain::facts::SESSION_GAP_MS;
-use headcount_domain::identity::{IdentityLink, SentKeys};
-use headcount_domain::ids::RecordKey;
-use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::intake::fields::Entry;
+use headcount_domain::{Event, IdentityLink, Position, RecordKey, SentKeys};
 
 use super::carried::CarriedCodes;
-use super::error::{ScanError, check};
+use super::error::{Result, check};
 use super::events::Scan;
 use super::identities::{Identities, KEY, bytes, key_of};
 use super::record_sort::RecordSorter;
@@ -101,7 +99,7 @@ impl<'h> Sessions<'h> {
     }
 
     /// Passes all events to `visit`: session by session of each identity, each in order of time.
-    pub(super) fn visit(self, scan: &Scan<'_>, visit: &mut dyn FnMut(InSession<'_>) -> io::Result<()>) -> Result<(), ScanError> {
+    pub(super) fn visit(self, scan: &Scan<'_>, visit: &mut dyn FnMut(InSession<'_>) -> io::Result<()>) -> Result<()> {
         let Self { identities, sent, mut resolved, codes } = self;
         let mut identities = identities.resolve(scan)?;
         let mut seen = 0_u64;

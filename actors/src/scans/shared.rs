@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix::System;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 
-use super::error::{ScanError, check};
+use super::error::{Result, check};
 use super::helpers::ScanHelpers;
 use super::record_sort::RecordSorter;
 use super::spill_dir::SpillDir;
@@ -42,7 +42,8 @@ pub struct Scans {
     /// else wait for each other's turns.
     pub(super) node_turns: NodeScans,
     pub(super) exports: Gate,
-    pub(super) scratch: SpillDir,
+    /// Where temporary files of scans are.
+    pub(crate) scratch: SpillDir,
     pub(super) views: Arc<Views>,
     /// The memory of each table and sort of a scan, in bytes.
     pub(super) sort_bytes: usize,
@@ -117,7 +118,7 @@ impl Scans {
     }
 
     /// Checks that a scan goes on.
-    pub(super) fn check_goes_on(&self, cancelled: &AtomicBool) -> Result<(), ScanError> {
+    pub(super) fn check_goes_on(&self, cancelled: &AtomicBool) -> Result<()> {
         check(cancelled)?;
         if self.is_closing() { Err(AskError::NoAnswer.into()) } else { Ok(()) }
     }

@@ -7,13 +7,12 @@ use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_archive::error::ArchiveError;
-use headcount_domain::identity::SentKeys;
-use headcount_domain::ids::{ProjectId, RecordKey};
-use headcount_domain::intake::event::{EVENT_VERSION, Event, Position};
+use super::error::Result;
+use headcount_archive::ArchiveError;
+use headcount_domain::intake::event::EVENT_VERSION;
+use headcount_domain::{Event, Position, ProjectId, RecordKey, SentKeys};
 use headcount_storage::codec;
 
-use super::error::ScanError;
 use super::events::{Batch, Scan, TallyError};
 use super::group_ids::GroupIds;
 use super::sealed_group::SealedGroup;
@@ -98,7 +97,7 @@ impl Scans {
 
 impl Scan<'_> {
     /// Returns the position up to which the sink has all events after `after`.
-    fn visit_subject(&self, after: Position, sink: &mut PageSink) -> Result<Position, ScanError> {
+    fn visit_subject(&self, after: Position, sink: &mut PageSink) -> Result<Position> {
         let wanted = self.wanted(after, None);
         let mut pass = SubjectPass { scan: self, sink, reached: after, seen: after };
         let mut batch = Batch::default();
@@ -196,7 +195,7 @@ impl SubjectPass<'_, '_> {
 
     /// Passes on an event, without what is erased: files may have it still. Breaks off when the
     /// sink has enough.
-    fn pass_on(&mut self, position: Position, event: Box<Event>) -> Result<ControlFlow<()>, ScanError> {
+    fn pass_on(&mut self, position: Position, event: Box<Event>) -> Result<ControlFlow<()>> {
         let mut events = vec![(position, event)];
         self.scan.scans.erasures.filter(&mut events);
         for (position, event) in events.into_iter().filter(|(_, event)| !event.is_remainder()) {

@@ -6,12 +6,9 @@ use std::time::{Duration, Instant as Stopwatch};
 use headcount_common::clock::FixedClock;
 use headcount_control::ProjectPatch;
 use headcount_domain::aggregate::{Aggregate, Grouping};
-use headcount_domain::filter::Predicate;
-use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::fields::{BuiltIn, Field, Scalar};
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
-use headcount_domain::time::{Day, Instant, Timezone, Window};
-use headcount_domain::versions::Depends;
+use headcount_domain::{Day, Depends, Instant, Predicate, ProjectId, Timezone, Window};
 
 use super::error::ScanError;
 use super::events::{IDS_A_QUESTION, Scan};

@@ -9,14 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use headcount_domain::aggregate::GroupFigures;
-use headcount_domain::identity::SentKeys;
-use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
-use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::queries::{ActiveIdentity, IdentifiedQuery, IdentityOrder, IdentityRanking, Listed, TopIdentity};
-use headcount_domain::time::Window;
+use headcount_domain::{Event, OrganizationId, Position, ProjectId, RecordKey, SentKeys, Window};
 use tokio::runtime::Handle;
 
-use super::error::{ScanError, check};
+use super::error::{Result, ScanError, check};
 use super::events::{IDS_A_QUESTION, Scan, Tally, TallyError};
 use super::group_ids::GroupIds;
 use super::group_table::GroupTable;
@@ -85,7 +82,7 @@ impl Scans {
         organization: OrganizationId,
         active: GroupTable,
         mut ranking: IdentityRanking,
-    ) -> Result<Listed<TopIdentity>, ScanError> {
+    ) -> Result<Listed<TopIdentity>> {
         let mut some: Vec<(ActiveIdentity, u64)> = Vec::new();
         let add = |some: &mut Vec<(ActiveIdentity, u64)>, ranking: &mut IdentityRanking| {
             some.sort_unstable_by_key(|(_, events)| std::cmp::Reverse(*events));
@@ -105,7 +102,7 @@ impl Scans {
 }
 
 /// Reads the key of an identity in a table.
-pub(super) fn identity(key: &[u8]) -> Result<ActiveIdentity, ScanError> {
+pub(super) fn identity(key: &[u8]) -> Result<ActiveIdentity> {
     let key = key.try_into().map_err(|_| ScanError::Read("a key of another length".to_owned()))?;
     Ok(ActiveIdentity::from_bytes(key))
 }
@@ -118,7 +115,7 @@ pub(super) fn counted(events: u64) -> GroupFigures {
 impl Scan<'_> {
     /// Adds the identified identities of the project that have an event in `window`, with the
     /// number of these events.
-    fn collect_identities(&self, window: Window, active: Option<GroupTable>, sort_bytes: usize) -> Result<GroupTable, ScanError> {
+    fn collect_identities(&self, window: Window, active: Option<GroupTable>, sort_bytes: usize) -> Result<GroupTable> {
         let new = || GroupTable::new(self.scratch(), sort_bytes);
         let mut named = new();
         let read = |group: &SealedGroup<'_>| self.read_ids(window, group);
@@ -146,7 +143,7 @@ impl Scan<'_> {
     }
 
     /// Adds the events of ids to those of the identities that they belong to.
-    fn add_identified(&self, ids: Vec<(RecordKey, u64)>, are_visitors: bool, active: &mut GroupTable) -> Result<(), ScanError> {
+    fn add_identified(&self, ids: Vec<(RecordKey, u64)>, are_visitors: bool, active: &mut GroupTable) -> Result<()> {
         if ids.is_empty() {
             return Ok(());
         }
@@ -207,11 +204,11 @@ struct NamedTally<'t, 's> {
 }
 
 impl Tally<HashMap<NamedId, u64>> for NamedTally<'_, '_> {
-    fn group(&mut self, events: HashMap<NamedId, u64>) -> Result<(), ScanError> {
+    fn group(&mut self, events: HashMap<NamedId, u64>) -> Result<()> {
         Ok(events.into_iter().try_for_each(|(id, events)| self.named.add(&id.to_bytes(), counted(events)))?)
     }
 
-    fn event(&mut self, _: Position, event: &Event) -> Result<(), ScanError> {
+    fn event(&mut self, _: Position, event: &Event) -> Result<()> {
         let is_visitor = event.who.user_id.is_none() && event.who.anonymous_id.is_none();
         match SentKeys::of(&event.who, self.scan.hasher()).named() {
             Some(key) if self.window.contains(event.day) => {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
@@ -21,7 +21,8 @@ pub(crate) struct ScanTurns {
     state: Arc<Mutex<WaitingScans>>,
     /// Bounds how many wait, and divides the places among organizations.
     waiting: Gate,
-    helpers: Arc<ScanHelpers>,
+    /// The helpers of the scans that run.
+    pub(super) helpers: Arc<ScanHelpers>,
 }
 
 struct WaitingScans {
@@ -71,11 +72,6 @@ impl ScanTurns {
     pub(crate) fn new(count: usize, helpers: ScanHelpers) -> Self {
         let state = WaitingScans { free: count, rotation: VecDeque::new(), waiting: BTreeMap::new() };
         Self { state: Arc::new(Mutex::new(state)), waiting: Gate::new(MAX_WAITING), helpers: Arc::new(helpers) }
-    }
-
-    /// The helpers of the scans that run.
-    pub(super) fn helpers(&self) -> &ScanHelpers {
-        &self.helpers
     }
 
     /// Waits for a turn of `organization`.

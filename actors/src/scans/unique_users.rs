@@ -4,17 +4,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::AtomicBool;
 
-use headcount_archive::error::ArchiveError;
-use headcount_domain::filter::Predicate;
-use headcount_domain::identity::{IdentityLink, SentKeys};
-use headcount_domain::ids::{KeyHasher, RecordKey};
-use headcount_domain::intake::event::{Event, Position};
+use headcount_archive::ArchiveError;
 use headcount_domain::queries::UniqueUsers;
-use headcount_domain::time::{Day, Window};
+use headcount_domain::{Day, Event, IdentityLink, KeyHasher, Position, Predicate, RecordKey, SentKeys, Window};
 
 use super::active_users::ActiveUsers;
 use super::decided::{flags, visit_matching};
-use super::error::{ScanError, check};
+use super::error::{Result, check};
 use super::events::{IDS_A_QUESTION, Scan, Tally, TallyError};
 use super::external_sort::Sorter;
 use super::group_ids::GroupIds;
@@ -36,7 +32,7 @@ pub(super) fn unique_users(
     predicate: &Predicate,
     (kept, room): (&mut KeptFigures, &mut ViewRoom<'_>),
     sort_bytes: usize,
-) -> Result<UniqueUsers, ScanError> {
+) -> Result<UniqueUsers> {
     if predicate.needs_session() {
         return count(by_session(scan, window, predicate, sort_bytes)?, window, scan.cancelled);
     }
@@ -44,7 +40,7 @@ pub(super) fn unique_users(
         KeptFigures::Users(users) => users,
         KeptFigures::None | KeptFigures::Groups(_) => Box::new(ActiveUsers::new(window, scan.meets_all_links())),
     };
-    let after = users.until();
+    let after = users.until;
     let mut tally = UsersTally { scan, window, predicate, sort_bytes, room, users, on_disk: None };
     let read = |group: &SealedGroup<'_>| ReadUsers::of(scan, window, predicate, group);
     let outcome = scan.tally(after, None, &read, &mut tally);
@@ -64,7 +60,7 @@ pub(super) fn unique_users(
 }
 
 /// Links the ids that only the shard can resolve.
-fn link_unresolved(scan: &Scan<'_>, users: &mut ActiveUsers) -> Result<(), ScanError> {
+fn link_unresolved(scan: &Scan<'_>, users: &mut ActiveUsers) -> Result<()> {
     let ids = users.unresolved();
     for ids in ids.chunks(IDS_A_QUESTION) {
         scan.linked(ids.to_vec())?.for_each(|link| users.link(link));
@@ -133,7 +129,7 @@ struct UsersTally<'t, 's, 'v> {
 }
 
 impl UsersTally<'_, '_, '_> {
-    fn make_room(&mut self) -> Result<(), ScanError> {
+    fn make_room(&mut self) -> Result<()> {
         if self.on_disk.is_none() && !self.room.has(self.users.bytes()) {
             let users = std::mem::replace(&mut *self.users, ActiveUsers::new(self.window, self.scan.meets_all_links()));
             self.on_disk = Some(ActiveOnDisk::new(self.scan, users, self.sort_bytes)?);
@@ -159,7 +155,7 @@ impl UsersTally<'_, '_, '_> {
 }
 
 impl Tally<ReadUsers> for UsersTally<'_, '_, '_> {
-    fn group(&mut self, read: ReadUsers) -> Result<(), ScanError> {
+    fn group(&mut self, read: ReadUsers) -> Result<()> {
         self.make_room()?;
         read.links.into_iter().try_for_each(|link| self.link(link))?;
         read.active.into_iter().try_for_each(|(named, day)| self.add(named, day))?;
@@ -167,7 +163,7 @@ impl Tally<ReadUsers> for UsersTally<'_, '_, '_> {
         Ok(())
     }
 
-    fn event(&mut self, position: Position, event: &Event) -> Result<(), ScanError> {
+    fn event(&mut self, position: Position, event: &Event) -> Result<()> {
         self.make_room()?;
         let keys = SentKeys::of(&event.who, self.scan.hasher());
         keys.link(position).map_or(Ok(()), |link| self.link(link))?;
@@ -193,7 +189,7 @@ struct ActiveOnDisk<'h> {
 
 impl<'h> ActiveOnDisk<'h> {
     /// Begins with what was collected in memory.
-    fn new(scan: &Scan<'h>, users: ActiveUsers, sort_bytes: usize) -> Result<Self, ScanError> {
+    fn new(scan: &Scan<'h>, users: ActiveUsers, sort_bytes: usize) -> Result<Self> {
         let sorter = || Sorter::new(scan.scratch(), ACTIVE, sort_bytes);
         let mut on_disk = Self { ids: Identities::new(scan, sort_bytes), active: sorter(), identities: sorter() };
         let (links, mut active) = users.into_parts();
@@ -209,7 +205,7 @@ impl<'h> ActiveOnDisk<'h> {
     }
 
     /// Returns the identities with their days.
-    fn identities(self, scan: &Scan<'_>) -> Result<Sorter<ACTIVE>, ScanError> {
+    fn identities(self, scan: &Scan<'_>) -> Result<Sorter<ACTIVE>> {
         let Self { ids, active, mut identities } = self;
         let mut ids = ids.resolve(scan)?;
         for active in active.finish()? {
@@ -222,7 +218,7 @@ impl<'h> ActiveOnDisk<'h> {
 }
 
 /// Returns the identities and days of matching events in matching sessions.
-fn by_session(scan: &Scan<'_>, window: Window, predicate: &Predicate, sort_bytes: usize) -> Result<Sorter<ACTIVE>, ScanError> {
+fn by_session(scan: &Scan<'_>, window: Window, predicate: &Predicate, sort_bytes: usize) -> Result<Sorter<ACTIVE>> {
     let scratch = scan.scratch();
     let mut sessions = Sessions::new(scan, sort_bytes);
     let question = SessionQuestion { window, predicate, grouping: None };
@@ -239,7 +235,7 @@ fn by_session(scan: &Scan<'_>, window: Window, predicate: &Predicate, sort_bytes
     Ok(identities)
 }
 
-fn count(active: Sorter<ACTIVE>, window: Window, cancelled: &AtomicBool) -> Result<UniqueUsers, ScanError> {
+fn count(active: Sorter<ACTIVE>, window: Window, cancelled: &AtomicBool) -> Result<UniqueUsers> {
     let (mut by_day, mut total, mut last) = (BTreeMap::<Day, u64>::new(), 0, None::<RecordKey>);
     for active in active.finish()? {
         check(cancelled)?;

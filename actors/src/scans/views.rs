@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use actix::System;
 use headcount_control::Registry;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use parking_lot::Mutex;
 
 use super::kept::{KeptQuestion, ViewState};
@@ -267,8 +267,7 @@ pub(super) fn start_views(most: usize, system: &System, registry: &Arc<Registry>
 
 #[cfg(test)]
 mod tests {
-    use headcount_domain::filter::Predicate;
-    use headcount_domain::time::{Day, Window};
+    use headcount_domain::{Day, Predicate, Window};
 
     use super::*;
 

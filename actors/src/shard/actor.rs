@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant as Stopwatch};
 
 use actix::{Actor, ActorFutureExt, AsyncContext, Context, Handler, Message, WrapFuture};
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 use headcount_storage::background::Burst;
 use tokio::sync::oneshot;
 

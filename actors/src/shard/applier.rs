@@ -4,10 +4,7 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use headcount_domain::fault::Fault;
-use headcount_domain::floor::FloorMove;
-use headcount_domain::identity::SentKeys;
-use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::{Event, Fault, FloorMove, Position, SentKeys};
 
 use super::partition::Partition;
 use super::work::Outcome;
@@ -43,7 +40,7 @@ impl Applier {
         (event, keys): (&Event, SentKeys),
         position: Position,
     ) -> Result<Option<Outcome>, Fault> {
-        if self.dead.contains(partition.number(), position) {
+        if self.dead.contains(partition.number, position) {
             partition.skip(position);
             return Ok(Some(Outcome::at(position)));
         }
@@ -57,8 +54,8 @@ impl Applier {
         match applied {
             Ok(outcome) => outcome.map(Some),
             Err(_) => {
-                tracing::error!(partition = partition.number(), position, "an event made its shard panic");
-                self.strike((partition.number(), position), event)?;
+                tracing::error!(partition = partition.number, position, "an event made its shard panic");
+                self.strike((partition.number, position), event)?;
                 Ok(None)
             }
         }

@@ -4,10 +4,8 @@
 //! was folded again lacks them, and usually ends after their last event.
 
 use headcount_domain::erasure::ErasedKeys;
-use headcount_domain::fault::Fault;
 use headcount_domain::fold::Forgetting;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::project::Project;
+use headcount_domain::{Fault, Project, ProjectId};
 use headcount_storage::keyspace::PartitionId;
 use headcount_storage::store::{OpenCheckpoint, Store};
 

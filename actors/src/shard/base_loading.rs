@@ -1,10 +1,7 @@
 //! Loads the bases of projects into a partition that will be filled from history.
 
-use headcount_archive::base::{BaseItem, BaseReader};
-use headcount_archive::error::{ArchiveError, Damage};
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_archive::{ArchiveError, BaseItem, BaseReader, Damage};
+use headcount_domain::{Fault, Position, ProjectId};
 use headcount_storage::external_ids::Freeze;
 use headcount_storage::keyspace::{Key, PartitionId};
 use headcount_storage::store::{OpenCheckpoint, Store};

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 
 use headcount_common::PARTITIONS;
-use headcount_domain::fault::Fault;
+use headcount_domain::Fault;
 use headcount_storage::keyspace::PartitionId;
 use headcount_storage::store::{Store, StoreError};
 

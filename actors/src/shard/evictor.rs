@@ -41,8 +41,11 @@ pub(crate) struct Evictor {
     own: Usage,
     events: usize,
     queries: usize,
-    checkpoint_due: bool,
-    is_pressing: bool,
+    /// Whether a checkpoint should begin early.
+    pub(crate) checkpoint_due: bool,
+    /// Whether checkpoints must be written at full speed, because applying events would have to
+    /// wait soon.
+    pub(super) is_pressing: bool,
     backpressured: bool,
 }
 
@@ -66,17 +69,6 @@ impl Evictor {
             is_pressing: false,
             backpressured: false,
         }
-    }
-
-    /// Whether a checkpoint should begin early.
-    pub(crate) fn checkpoint_due(&self) -> bool {
-        self.checkpoint_due
-    }
-
-    /// Whether checkpoints must be written at full speed, because applying events would have to
-    /// wait soon.
-    pub(super) fn is_pressing(&self) -> bool {
-        self.is_pressing
     }
 
     /// Makes events wait for a checkpoint until the next check of memory.
@@ -181,10 +173,10 @@ impl Evictor {
         let share = self.budget / 4;
         let part = share / progress.failing().max(1);
         for (number, partition) in partitions {
-            if partition.unsaved_from().is_some() {
+            if partition.unsaved_from.is_some() {
                 progress.note_unsaved(*number);
             }
-            if partition.is_stuck() {
+            if partition.is_stuck {
                 progress.set_full(*number, all_stuck > share && partition.stuck_bytes() > part);
             }
         }
@@ -201,7 +193,7 @@ fn usage_of(partitions: &mut PartitionMap) -> Usage {
     for partition in partitions.values_mut() {
         let bytes = partition.bytes();
         usage.rollups += partition.rollup_bytes();
-        if partition.is_stuck() {
+        if partition.is_stuck {
             usage.stuck += partition.stuck_bytes();
             usage.free.resident += bytes.resident - bytes.unsaved.min(bytes.resident);
         } else {
@@ -308,7 +300,7 @@ mod tests {
         for (own, others, finished, expected) in table {
             let (mut evictor, all) = after(own, others);
             evictor.decide(all, finished);
-            let found = (evictor.checkpoint_due(), evictor.is_pressing(), evictor.is_backpressured());
+            let found = (evictor.checkpoint_due, evictor.is_pressing, evictor.is_backpressured());
             assert_eq!(found, expected, "{own:?} {others:?}");
         }
     }

@@ -5,8 +5,7 @@ use std::ops::Range;
 
 use dashmap::DashMap;
 use headcount_common::partition_of;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::time::Day;
+use headcount_domain::{Day, ProjectId};
 use parking_lot::Mutex;
 
 /// The floor of each loaded project that has one. Written by the shards, read by all threads.

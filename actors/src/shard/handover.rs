@@ -2,8 +2,7 @@
 
 #[cfg(feature = "cluster")]
 use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, ProjectId};
 
 use super::partition::Partition;
 use super::shard::Shard;

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use headcount_common::{NOT_HERE, Owners, PARTITIONS, partition_of};
-use headcount_domain::fault::{Fault, FaultKind};
-use headcount_domain::ids::ProjectId;
+use headcount_domain::{Fault, FaultKind, ProjectId};
 use parking_lot::{Mutex, RwLock};
 
 /// The error for a partition in a rebuild, and for a project whose state is replaced.

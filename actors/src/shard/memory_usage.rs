@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use headcount_domain::Project;
 use headcount_domain::cache::bytes::Bytes;
-use headcount_domain::project::Project;
 
 /// The sum over all shards. One busy project may use the memory of all shards.
 #[derive(Debug, Default)]

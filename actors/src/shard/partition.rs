@@ -5,15 +5,9 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use headcount_common::PARTITIONS;
-use headcount_domain::fault::Fault;
-use headcount_domain::floor::FloorMove;
-use headcount_domain::identity::SentKeys;
-use headcount_domain::ids::{ProjectId, external_ids_of};
-use headcount_domain::intake::event::Event;
-use headcount_domain::intake::event::Position;
+use headcount_domain::ids::external_ids_of;
 use headcount_domain::queries::{Query, Reader};
-use headcount_domain::quota::Quota;
-use headcount_domain::time::Day;
+use headcount_domain::{Day, Event, Fault, FloorMove, Position, ProjectId, Quota, SentKeys};
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsView, Freeze, Frozen, Merge, Purge, Written};
 use headcount_storage::keyspace::PartitionId;
 use headcount_storage::log::LogMark;
@@ -49,11 +43,12 @@ pub(super) struct Replacement {
 
 /// The state of one partition.
 pub(crate) struct Partition {
-    pub(super) number: u16,
+    pub(crate) number: u16,
     /// The part of the store that holds it: its own number, unless that part was found damaged.
     pub(super) stored_as: u16,
     pub(super) context: PartitionContext,
-    pub(super) applied: Position,
+    /// The highest applied position. Each project's events are applied in order.
+    pub(crate) applied: Position,
     /// The highest position that the state reflects in part, if beyond `applied`.
     pub(super) ahead: Position,
     /// Whether sealed events are being replayed, project by project.
@@ -61,7 +56,7 @@ pub(crate) struct Partition {
     /// The serial number of its last checkpoint.
     pub(super) serial: u64,
     /// The first event that is in no checkpoint, neither begun nor durable.
-    pub(super) unsaved_from: Option<Position>,
+    pub(crate) unsaved_from: Option<Position>,
     /// Whether its last checkpoint has no mark of the log.
     pub(super) is_unmarked: bool,
     /// The first event of the checkpoint in progress.
@@ -73,7 +68,7 @@ pub(crate) struct Partition {
     /// Memory of the checkpoint at the writer, until it is written.
     pub(super) writing_bytes: usize,
     /// Whether that checkpoint could not be written yet, or never will be.
-    pub(super) is_stuck: bool,
+    pub(crate) is_stuck: bool,
     /// The projects of the current checkpoint that are still to be collected.
     freezing: Vec<ProjectId>,
     /// The serial number of the last durable checkpoint.
@@ -153,18 +148,9 @@ impl Partition {
         }
     }
 
-    pub(crate) fn number(&self) -> u16 {
-        self.number
-    }
-
     /// The part of the store that holds the partition.
     pub(crate) fn stored_as(&self) -> PartitionId {
         PartitionId(self.stored_as)
-    }
-
-    /// The highest applied position. Each project's events are applied in order.
-    pub(crate) fn applied(&self) -> Position {
-        self.applied
     }
 
     /// Computes the keys of the ids of one project's next events, and reads the records to change.
@@ -279,11 +265,6 @@ impl Partition {
         let reached = if self.replays_archive { &mut self.ahead } else { &mut self.applied };
         *reached = position.max(*reached);
         self.unsaved_from = Some(self.unsaved_from.map_or(position, |first| first.min(position)));
-    }
-
-    /// The position of the first event that is in no checkpoint, neither begun nor durable.
-    pub(crate) fn unsaved_from(&self) -> Option<Position> {
-        self.unsaved_from
     }
 
     /// The position of the first event that is in no durable checkpoint.
@@ -464,11 +445,6 @@ impl Partition {
     /// Records that the writer could not write the checkpoint.
     pub(crate) fn set_stuck(&mut self) {
         self.is_stuck = true;
-    }
-
-    /// Whether no further checkpoint can begin, because it would lack the changes of the last one.
-    pub(crate) fn is_stuck(&self) -> bool {
-        self.is_stuck
     }
 
     /// Records that the checkpoint is durable.

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use dashmap::DashMap;
 use headcount_common::partition_of;
-use headcount_domain::ids::{KeyHasher, ProjectId};
-use headcount_domain::versions::DayVersions;
+use headcount_domain::{DayVersions, KeyHasher, ProjectId};
 use headcount_storage::external_ids::ExternalIdsOptions;
 use headcount_storage::store::Store;
 

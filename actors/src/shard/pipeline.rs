@@ -6,10 +6,7 @@ use std::sync::Arc;
 use std::time::Instant as Stopwatch;
 
 use headcount_common::partition_of;
-use headcount_domain::fault::{Fault, FaultKind};
-use headcount_domain::identity::SentKeys;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Fault, FaultKind, Position, ProjectId, SentKeys};
 use headcount_storage::log::LogMark;
 
 use super::applier::Applier;
@@ -162,7 +159,7 @@ impl EventPipeline {
 
     /// The position up to which all events of a partition are applied.
     pub(super) fn all_up_to(&self, number: u16) -> Position {
-        let applied = self.partitions.get(&number).map_or(0, Partition::applied);
+        let applied = self.partitions.get(&number).map_or(0, |partition| partition.applied);
         if let Some(dropped) = self.dropped.get(&number) {
             return applied.min(*dropped);
         }
@@ -314,7 +311,7 @@ impl EventPipeline {
         if rebuild.is_failed() {
             tracing::error!(partition = number, %fault, "a partition can't be rebuilt before the next start");
         } else {
-            let attempts = rebuild.attempts();
+            let attempts = rebuild.attempts;
             tracing::error!(partition = number, %fault, attempts, "a partition's state is given up, and rebuilt from the log");
         }
         self.rebuilds.insert(number, rebuild);
@@ -325,7 +322,7 @@ impl EventPipeline {
         let left = self.released.remove(&number);
         let left = left.unwrap_or_else(|| Released::new(number));
         let rebuild = Rebuild::adopting(until, left, copied);
-        self.context.health.set_condition(number, rebuild.condition(), rebuild.fault());
+        self.context.health.set_condition(number, rebuild.condition(), &rebuild.fault);
         self.rebuilds.insert(number, rebuild);
     }
 
@@ -375,13 +372,13 @@ impl EventPipeline {
     /// The first fault that is not repaired by a rebuild yet. Leaves out damage of the archive,
     /// which waits for an intact file.
     pub(super) fn first_fault(&self) -> Option<Fault> {
-        let mut faults = self.rebuilds.values().map(Rebuild::fault);
+        let mut faults = self.rebuilds.values().map(|rebuild| &rebuild.fault);
         faults.find(|fault| fault.kind != FaultKind::DamagedArchive).cloned()
     }
 
     /// The fault of a partition that is not repaired by a rebuild yet.
     pub(super) fn fault_of(&self, number: u16) -> Option<Fault> {
-        self.rebuilds.get(&number).map(|rebuild| rebuild.fault().clone())
+        self.rebuilds.get(&number).map(|rebuild| rebuild.fault.clone())
     }
 
     /// Makes the rebuild of a partition read all of its events.
@@ -410,7 +407,7 @@ impl EventPipeline {
         let Some(rebuild) = self.rebuilds.get_mut(&number) else { return Ok(RebuildStep::Done) };
         let mut pace = Pace::new(began);
         while let Some((position, event)) = rebuild.next_event() {
-            let is_wanted = |partition: &&mut Partition| rebuild.is_wanted(position, partition.applied());
+            let is_wanted = |partition: &&mut Partition| rebuild.is_wanted(position, partition.applied);
             if let Some(partition) = self.partitions.get_mut(&number).filter(is_wanted) {
                 let keys = SentKeys::of(&event.who, &self.context.hasher);
                 match self.applier.apply(partition, (&event, keys), position)? {
@@ -428,7 +425,7 @@ impl EventPipeline {
         }
         if let Some((position, floor)) = rebuild.next_floor()
             && let Some(partition) = self.partitions.get_mut(&number)
-            && rebuild.is_wanted(position, partition.applied())
+            && rebuild.is_wanted(position, partition.applied)
         {
             let outcome = Applier::raise_floor(partition, floor, position)?;
             rebuild.applied(outcome);
@@ -442,9 +439,9 @@ impl EventPipeline {
             }
             Received::Nothing => return Ok(RebuildStep::Done),
             Received::End => {
-                let applied = self.partitions.get(&number).map_or(0, Partition::applied);
+                let applied = self.partitions.get(&number).map_or(0, |partition| partition.applied);
                 rebuild.check_complete(applied)?;
-                self.context.erasures.reflects(rebuild.refolded());
+                self.context.erasures.reflects(&rebuild.refolded);
                 tracing::info!(partition = number, position = applied, "the partition is rebuilt");
                 self.release(number);
                 return Ok(RebuildStep::More);

@@ -1,13 +1,7 @@
 //! The state of one project, as its partition keeps it.
 
-use headcount_domain::fault::Fault;
-use headcount_domain::floor::RisingFloor;
-use headcount_domain::ids::ProjectId;
 use headcount_domain::indexes::dictionary::TermCounts;
-use headcount_domain::intake::event::Position;
-use headcount_domain::project::Project;
-use headcount_domain::quota::Reached;
-use headcount_domain::time::Day;
+use headcount_domain::{Day, Fault, Position, Project, ProjectId, Reached, RisingFloor};
 use headcount_storage::store::Store;
 
 use super::memory_usage::Weight;

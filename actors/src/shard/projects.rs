@@ -2,8 +2,7 @@
 
 use std::collections::{HashMap, hash_map};
 
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::{Fault, ProjectId};
 
 use super::memory_usage::Weight;
 use super::partition_context::PartitionContext;

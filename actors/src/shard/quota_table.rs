@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use headcount_control::OwnQuotas;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::quota::{Mentions, Quota, Quotas, Reached};
+use headcount_domain::{Mentions, ProjectId, Quota, Quotas, Reached};
 use parking_lot::{Mutex, RwLock};
 
 /// A question about one event: would it exceed a quota?

@@ -9,10 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_domain::fault::{Fault, FaultKind};
-use headcount_domain::floor::FloorMove;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::{Event, Fault, FaultKind, FloorMove, Position, ProjectId};
 
 use super::health::Condition;
 use super::partition::Partition;
@@ -37,7 +34,8 @@ pub(super) type Wake = Arc<dyn Fn() + Send + Sync>;
 /// The rebuild of one partition, and the work that waits for it.
 pub(super) struct Rebuild {
     works: BTreeMap<Position, QueuedWork>,
-    fault: Fault,
+    /// The fault to repair.
+    pub(super) fault: Fault,
     /// The position applied before the fault, which must be reached again.
     target: Position,
     /// The last position to read.
@@ -48,7 +46,8 @@ pub(super) struct Rebuild {
     ignores_checkpoint: bool,
     /// Whether to rebuild the index of external ids, too.
     resets_index: bool,
-    attempts: u32,
+    /// The number of failed attempts.
+    pub(super) attempts: u32,
     stage: Stage,
     /// Events that were read, and are not applied yet.
     read: VecDeque<(Position, Box<Event>)>,
@@ -57,7 +56,7 @@ pub(super) struct Rebuild {
     /// Whether they belong to a project that is folded again, up to the position of its partition.
     is_refold: bool,
     /// The projects that are folded again.
-    refolded: Vec<(ProjectId, u64)>,
+    pub(super) refolded: Vec<(ProjectId, u64)>,
     /// The lost state. The reading thread drops it, because that takes time.
     old: Option<Partition>,
     /// Threads that use the partition's files until they end: earlier ones, and then its own.
@@ -157,7 +156,7 @@ impl Rebuild {
         earlier: Option<Self>,
         cancelled: CancelledJobs,
     ) -> Self {
-        let target = old.as_ref().filter(|_| earlier.is_none()).map_or(0, Partition::applied);
+        let target = old.as_ref().filter(|_| earlier.is_none()).map_or(0, |old| old.applied);
         let mut rebuild = match earlier {
             Some(mut earlier) => {
                 earlier.attempts += 1;
@@ -192,20 +191,10 @@ impl Rebuild {
         self.until = self.until.max(last);
     }
 
-    /// The fault to repair.
-    pub(super) fn fault(&self) -> &Fault {
-        &self.fault
-    }
-
     /// Ends the rebuild. Returns the partition's part of the store, and the jobs to wait for.
     pub(super) fn into_released(self) -> Released {
         let damage = (self.ignores_checkpoint, self.resets_index);
         Released { stored_in: self.stored_in, cancelled: self.cancelled, closing: self.closing, damage }
-    }
-
-    /// The number of failed attempts.
-    pub(super) fn attempts(&self) -> u32 {
-        self.attempts
     }
 
     /// The condition of the partition.
@@ -284,11 +273,6 @@ impl Rebuild {
     /// Whether the event at a position must be applied to its partition, which is at `applied`.
     pub(super) fn is_wanted(&self, position: Position, applied: Position) -> bool {
         self.is_refold || position > applied
-    }
-
-    /// The projects that were folded again, after the end.
-    pub(super) fn refolded(&self) -> &[(ProjectId, u64)] {
-        &self.refolded
     }
 
     /// Whether there are events to apply.
@@ -390,12 +374,12 @@ impl Reader {
         dead.record_waiting(self.number).map_err(|error| Fault::io(format!("could not set an event aside: {error}")))?;
         let bases = self.history.bases();
         let (Refold { projects, until }, mut partition) = self.open()?;
-        if partition.applied() > self.until {
-            let (applied, until) = (partition.applied(), self.until);
+        if partition.applied > self.until {
+            let (applied, until) = (partition.applied, self.until);
             return Err(Fault::damaged_log(format!("it ends at position {until}, but the state reflects position {applied}")));
         }
         partition.load_bases(&*bases)?;
-        let after = if projects.is_empty() { partition.applied() } else { until };
+        let after = if projects.is_empty() { partition.applied } else { until };
         let wanted = Wanted { until: self.until, ..Wanted::partition(self.number, after) };
         if !self.send(Piece::Opened(Box::new(partition))) {
             return Ok(projects);

@@ -3,9 +3,7 @@
 //! does this beside it.
 
 use headcount_common::partition_of;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Fault, Position, ProjectId};
 use headcount_storage::keyspace::{Key, PartitionId};
 use headcount_storage::store::{OpenCheckpoint, Store};
 

@@ -8,9 +8,7 @@
 use std::sync::Arc;
 
 use headcount_common::partition_of;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Fault, Position, ProjectId};
 use headcount_storage::keyspace::PartitionId;
 
 use super::partition::{Partition, Replacement};
@@ -31,7 +29,7 @@ impl Shard {
     /// checkpoint that will have it.
     pub(crate) fn save_soon(&mut self, project: ProjectId) -> Result<u64, Fault> {
         self.want_checkpoints();
-        self.read(project, |partition| Ok(partition.serial + u64::from(partition.unsaved_from().is_some())))
+        self.read(project, |partition| Ok(partition.serial + u64::from(partition.unsaved_from.is_some())))
     }
 
     /// Whether a checkpoint of a project's partition is durable.

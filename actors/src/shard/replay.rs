@@ -3,8 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use headcount_domain::fault::{Fault, FaultKind};
-use headcount_domain::identity::SentKeys;
+use headcount_domain::{Fault, FaultKind, SentKeys};
 
 use super::applier::Applier;
 use super::partition::{Partition, PartitionMap};
@@ -152,5 +151,5 @@ impl Shard {
 }
 
 fn wanted(partitions: &PartitionMap) -> Vec<Wanted> {
-    partitions.iter().map(|(number, partition)| Wanted::partition(*number, partition.applied())).collect()
+    partitions.iter().map(|(number, partition)| Wanted::partition(*number, partition.applied)).collect()
 }

@@ -6,12 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_common::partition_of;
-use headcount_domain::fault::{Fault, FaultKind};
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::intake::event::Position;
 use headcount_domain::queries::Query;
-use headcount_domain::quota::Quota;
-use headcount_domain::time::Day;
+use headcount_domain::{Day, Fault, FaultKind, OrganizationId, Position, ProjectId, Quota};
 use headcount_storage::external_ids::{ExternalIdsView, Purge, Written};
 use headcount_storage::keyspace::PartitionId;
 use headcount_storage::store::Store;
@@ -64,7 +60,8 @@ pub(crate) struct Shard {
     /// Exists while checkpoints are urgent.
     hurry: Option<Hurry>,
     requests: FairQueue<Option<OrganizationId>, Box<dyn ShardRequest>>,
-    pub(super) replayed: u64,
+    /// The number of events replayed from the log.
+    pub(crate) replayed: u64,
 }
 
 impl Shard {
@@ -95,11 +92,6 @@ impl Shard {
     /// The last position that each partition reflects.
     pub(crate) fn reflected(&self) -> impl Iterator<Item = (u16, Position)> {
         self.pipeline.partitions.iter().map(|(number, partition)| (*number, partition.reflected()))
-    }
-
-    /// The number of events replayed from the log.
-    pub(crate) fn replayed(&self) -> u64 {
-        self.replayed
     }
 
     /// Calls `wake` when a rebuild has events to apply. It must cause a call of [`Shard::advance`].
@@ -356,7 +348,7 @@ impl Shard {
     fn note_urgency(&mut self) {
         self.round_is_awaited &= self.wants_checkpoints || !self.checkpoints.checkpointer.is_idle();
         let is_held = self.pipeline.partitions.values().any(|partition| partition.replacement.is_some());
-        self.hurry = match self.round_is_awaited || is_held || self.evictor.is_pressing() {
+        self.hurry = match self.round_is_awaited || is_held || self.evictor.is_pressing {
             true => self.hurry.take().or_else(|| Some(self.checkpoints.writer.hurry())),
             false => None,
         };
@@ -369,7 +361,7 @@ impl Shard {
 
     /// Whether a checkpoint should begin early, for lack of memory.
     pub(crate) fn checkpoint_due(&self) -> bool {
-        self.wants_checkpoints || self.evictor.checkpoint_due()
+        self.wants_checkpoints || self.evictor.checkpoint_due
     }
 
     /// Requests checkpoints of everything soon.

@@ -5,7 +5,8 @@ use headcount_common::PARTITIONS;
 /// Assigns partitions to shards.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ShardMap {
-    shards: usize,
+    /// Number of shards.
+    pub(crate) shards: usize,
 }
 
 impl ShardMap {
@@ -13,11 +14,6 @@ impl ShardMap {
     /// partition.
     pub(crate) fn new(shards: usize) -> Self {
         Self { shards: shards.clamp(1, usize::from(PARTITIONS)) }
-    }
-
-    /// Number of shards.
-    pub(crate) fn shards(self) -> usize {
-        self.shards
     }
 
     /// The shard that hosts a partition.
@@ -39,8 +35,8 @@ mod tests {
     fn each_partition_is_hosted_once() {
         for (shards, expected) in [(0, 1), (1, 1), (3, 3), (64, 64), (1_000, 64)] {
             let map = ShardMap::new(shards);
-            assert_eq!(map.shards(), expected);
-            let mut hosted: Vec<u16> = (0..map.shards()).flat_map(|shard| map.partitions_of(shard)).collect();
+            assert_eq!(map.shards, expected);
+            let mut hosted: Vec<u16> = (0..map.shards).flat_map(|shard| map.partitions_of(shard)).collect();
             hosted.sort_unstable();
             assert_eq!(hosted, (0..PARTITIONS).collect::<Vec<_>>());
         }

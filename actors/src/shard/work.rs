@@ -1,7 +1,6 @@
 //! Committed events on their way into the state.
 
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, ProjectId};
 
 use crate::admission_gate::Permit;
 use crate::event_codec::LogRecord;
@@ -24,7 +23,6 @@ impl Outcome {
     }
 
     /// Whether an earlier event has its `external_id`.
-    #[must_use]
     pub fn is_duplicate(self) -> bool {
         self.first != self.position
     }

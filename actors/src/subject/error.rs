@@ -1,7 +1,7 @@
 //! Why a subject is not erased.
 
 use headcount_control::RegistryError;
-use headcount_domain::fault::Fault;
+use headcount_domain::Fault;
 
 /// The maximum number of identities with the same e-mail address that are erased together. Any
 /// client can send events with any address.

@@ -3,8 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use headcount_domain::ids::{ProjectId, RecordKey};
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, ProjectId, RecordKey};
 
 use super::keys::SubjectKeys;
 

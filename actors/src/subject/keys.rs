@@ -1,7 +1,7 @@
 //! The keyed hashes of the ids of a person.
 
 use headcount_control::Erasure;
-use headcount_domain::ids::{ProjectId, RecordKey};
+use headcount_domain::{ProjectId, RecordKey};
 use serde::{Deserialize, Serialize};
 
 use super::error::{ErasureError, MAX_OWNERS};

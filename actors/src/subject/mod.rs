@@ -8,9 +8,8 @@ mod keys;
 use std::fmt::Debug;
 
 use headcount_control::{Erasure, MadeFor};
-use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
-use headcount_domain::intake::event::Position;
 use headcount_domain::queries::{KnownIdentity, SubjectFigures};
+use headcount_domain::{OrganizationId, Position, ProjectId, RecordKey};
 use serde::{Deserialize, Serialize};
 
 use crate::shard::AskError;

@@ -8,11 +8,8 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use headcount_domain::cells::CellDifference;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::project::Project;
 use headcount_domain::rollups::Rollups;
-use headcount_domain::time::Day;
+use headcount_domain::{Day, Fault, Project, ProjectId};
 use headcount_storage::keyspace::{Key, Room};
 use headcount_storage::store::{PartitionSnapshot, StoreError, StoredPair};
 

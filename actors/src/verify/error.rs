@@ -1,6 +1,6 @@
 //! The errors of a verification.
 
-use headcount_domain::fault::Fault;
+use headcount_domain::Fault;
 
 /// The reason why a data directory could not be verified. There is no result then.
 #[derive(Debug, thiserror::Error)]

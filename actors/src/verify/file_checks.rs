@@ -2,11 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use headcount_archive::archive::Archive;
-use headcount_archive::error::{ArchiveError, Damage};
-use headcount_archive::manifest::MANIFEST_NAME;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
+use headcount_archive::{Archive, ArchiveError, Damage, MANIFEST_NAME};
+use headcount_domain::{Fault, ProjectId};
 use headcount_storage::UncheckedTables;
 use headcount_storage::store::{DiskStore, StoreError};
 
@@ -48,7 +45,7 @@ pub(super) fn check_archive(
 
 /// The damaged files of a project, with their paths in its folder.
 fn damaged_files(sealed: &SealedEvents, project: ProjectId) -> Result<Vec<(String, Damage)>, Fault> {
-    let open = || Archive::existing(sealed.root(), project).map(|archive| archive.with_source(sealed.source()));
+    let open = || Archive::existing(&sealed.root, project).map(|archive| archive.with_source(sealed.source()));
     loop {
         let archive = match open() {
             Ok(archive) => archive,

@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use headcount_common::partition_of;
-use headcount_domain::ids::{ProjectId, external_ids_of};
-use headcount_domain::intake::event::Position;
+use headcount_domain::ids::external_ids_of;
+use headcount_domain::{Position, ProjectId};
 use headcount_storage::external_ids::{ExternalIdsError, ExternalIdsView};
 
 use super::comparison::ComparisonError;

@@ -61,7 +61,7 @@ impl VerifyRun<'_, '_> {
     /// Checks the archive of a range, on this machine and at its shared place, and its log.
     fn check_events(&mut self, range: &VerifiedRange, archive: &SealedEvents) -> Result<(), VerifyError> {
         let (sources, is_stopped) = (self.sources, self.sources.stop_check(range));
-        let folder = archive.root().strip_prefix(&sources.data_dir).unwrap_or(archive.root()).display().to_string();
+        let folder = archive.root.strip_prefix(&sources.data_dir).unwrap_or(&archive.root).display().to_string();
         check_archive(archive, &folder, &mut self.report, &*is_stopped)?;
         for number in range.partitions.clone() {
             let Some(shared) = &sources.shared else { break };

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use headcount_common::partition_of;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, ProjectId};
 use headcount_storage::log::LogError;
 use serde::{Deserialize, Serialize};
 
@@ -104,7 +103,6 @@ pub struct VerifyReport {
 
 impl VerifyReport {
     /// The outcome in one word.
-    #[must_use]
     pub fn status(&self) -> VerifyStatus {
         match (self.damaged.is_empty(), self.differing) {
             (false, _) => VerifyStatus::Damaged,
@@ -187,7 +185,6 @@ impl VerifyReport {
 
 impl VerifyStatus {
     /// The outcome in one word.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Clean => "clean",

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use headcount_common::{SharedArchive, partition_of};
-use headcount_domain::fault::{Fault, FaultKind};
-use headcount_domain::ids::{KeyHasher, ProjectId};
+use headcount_domain::{Fault, FaultKind, KeyHasher, ProjectId};
 use headcount_storage::external_ids::ExternalIdsView;
 use headcount_storage::keyspace::PartitionId;
 use headcount_storage::store::{DiskStore, PartitionSnapshot};
@@ -253,7 +252,7 @@ impl VerifyRun<'_, '_> {
         let deleted = &sources.deleted;
         let replay =
             Replay { history, hasher: &sources.hasher, dead: &sources.dead, deleted, record_bytes: sources.record_bytes };
-        let dir = scratch.dir().join(numbers.first().map_or_else(String::new, u16::to_string));
+        let dir = scratch.dir.join(numbers.first().map_or_else(String::new, u16::to_string));
         let recomputation = Recomputation::of(&numbers, replay, &dir);
         self.check_stop()?;
         let mut recomputation = match recomputation {

@@ -6,8 +6,7 @@ use headcount_actors::domain::figures::{ComparedWindows, ReportQuery};
 use headcount_actors::domain::queries::TrafficQuery;
 use headcount_actors::domain::rollups::SUMS;
 use headcount_actors::domain::time::Interval;
-use headcount_archive::archive::Archive;
-use headcount_archive::base::{BaseItem, BaseReader, BaseWriter};
+use headcount_archive::{Archive, BaseItem, BaseReader, BaseWriter};
 use headcount_storage::keyspace::Key;
 use serde_json::json;
 

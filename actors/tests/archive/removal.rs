@@ -4,8 +4,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_actors::verify::VerifyStatus;
-use headcount_archive::archive::Archive;
-use headcount_archive::removal::OldFiles;
+use headcount_archive::{Archive, OldFiles};
 use headcount_storage::backup::{Backup, BackupFolder, restore};
 use headcount_storage::keyspace::Key;
 

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_actors::domain::intake::admission::DropReason;
 use headcount_actors::verify::{VerifyReport, VerifyStatus};
-use headcount_archive::archive::Archive;
-use headcount_archive::error::ArchiveError;
+use headcount_archive::{Archive, ArchiveError};
 use headcount_control::ProjectPatch;
 
 use super::removal::same_state;

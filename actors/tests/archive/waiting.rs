@@ -6,7 +6,7 @@ use std::path::Path;
 use headcount_actors::domain::fault::FaultKind;
 use headcount_actors::domain::filter::Predicate;
 use headcount_actors::{AskError, Engine, EngineConfig};
-use headcount_archive::manifest::Manifest;
+use headcount_archive::Manifest;
 use headcount_storage::files::switch::{Errno, Plan, Switch};
 
 use super::{answers, copy, files, forget, new, same, send, small, window};

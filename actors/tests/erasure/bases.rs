@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 
 use headcount_actors::verify::VerifyStatus;
-use headcount_archive::base::{BaseEntry, BaseItem, BaseName};
+use headcount_archive::{BaseEntry, BaseItem, BaseName};
 
 use super::*;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use headcount_control::OPERATOR_FILE;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use headcount_storage::files::{PRIVATE_FILE, write_atomically};
 use headcount_storage::lock::{DirLock, LockError};
 use serde::Deserialize;

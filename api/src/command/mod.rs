@@ -3,24 +3,31 @@
 //! `settings` is what a command knows of the program.
 
 pub mod client;
-pub mod credentials;
-pub mod failure;
-pub mod flags;
-pub mod managed_server;
-pub mod output;
-pub mod request;
-pub mod runtime;
-pub mod saved_output;
-pub mod settings;
-pub mod text;
+mod credentials;
+mod failure;
+mod flags;
+mod managed_server;
+mod output;
+mod request;
+mod runtime;
+mod saved_output;
+mod settings;
+mod text;
 
 use clap::Subcommand;
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 
-use client::ServerFlags;
-use failure::Failure;
-use managed_server::ManagedServer;
-use request::Reply;
+pub use client::{Client, OperatorFlags, ServerFlags, ServerPlace, is_held, pick};
+pub use credentials::{CREDENTIALS_FILE, InitialCredentials, describe_sign_in};
+pub use failure::Failure;
+pub use flags::{duration, parse_duration};
+pub use managed_server::ManagedServer;
+pub use output::{print, print_line};
+pub use request::{Body, Reply, all, asking};
+pub use runtime::{runtime, since_epoch, stop_signal, threaded_runtime};
+pub use saved_output::SavedOutput;
+pub use settings::{CommandSettings, ProcessServer};
+pub use text::unexpected;
 
 /// The flags of every management command.
 #[derive(Debug, clap::Args)]

@@ -39,7 +39,7 @@ pub fn unexpected(error: impl Display) -> Failure {
 }
 
 /// Formats an object: a line for each field.
-pub fn fields(object: &RawValue) -> Result<String, Failure> {
+pub(super) fn fields(object: &RawValue) -> Result<String, Failure> {
     let ObjectFields(fields) = serde_json::from_str(object.get()).map_err(unexpected)?;
     let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let lines = fields.iter().map(|(name, value)| format!("{name:<width$}  {}", text(value)).trim_end().to_owned());
@@ -47,7 +47,7 @@ pub fn fields(object: &RawValue) -> Result<String, Failure> {
 }
 
 /// Formats objects: a line for each, below the names of the columns.
-pub fn table(objects: &[Box<RawValue>], columns: &[&str]) -> Result<String, Failure> {
+pub(super) fn table(objects: &[Box<RawValue>], columns: &[&str]) -> Result<String, Failure> {
     let mut rows = vec![columns.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()];
     for object in objects {
         let object: Value = serde_json::from_str(object.get()).map_err(unexpected)?;

@@ -9,8 +9,7 @@ use headcount_control::{
     Actor, ActorKind, ApiToken, AuthError, Author, Authority, Capability, Limiter, Principal, ProjectConfig, Registry, Role,
     Scope, Share, ShareHolder, TokenHolder,
 };
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::time::{Instant, Timezone};
+use headcount_domain::{Instant, OrganizationId, ProjectId, Timezone};
 
 use crate::app::AppState;
 use crate::extract::cookie;
@@ -20,7 +19,7 @@ use crate::rate_limit::{self, TokenLimiter};
 use crate::request::HttpRequest;
 
 use crate::respond::code::ErrorCode;
-use crate::respond::error::ApiError;
+use crate::respond::error::{ApiError, Result};
 
 /// The minimum role for an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +52,7 @@ impl Caller {
     }
 
     /// Checks that the caller's token is for the whole organization.
-    pub fn check_organization_wide(&self) -> Result<(), ApiError> {
+    pub fn check_organization_wide(&self) -> Result<()> {
         match self.token.project {
             None => Ok(()),
             Some(_) => Err(ApiError::new(
@@ -82,7 +81,7 @@ pub struct ProjectCaller {
 
 impl ProjectCaller {
     /// Checks that the caller may see money.
-    pub fn check_money(&self) -> Result<(), ApiError> {
+    pub fn check_money(&self) -> Result<()> {
         allowed(&self.caller.token, Scope::RevenueRead, MinRole::Admin)
     }
 }
@@ -97,7 +96,7 @@ impl Asker {
     }
 
     /// Returns the caller, who may ask this question.
-    pub fn asks(self, question: &impl SharedQuestion) -> Result<ProjectCaller, ApiError> {
+    pub fn asks(self, question: &impl SharedQuestion) -> Result<ProjectCaller> {
         if self.0.caller.share.is_some() {
             share_rules::check_fields(question)?;
         }
@@ -116,7 +115,7 @@ pub enum Credential {
 
 impl Credential {
     /// Reads the one credential of a request.
-    pub fn of(state: &AppState, request: &HttpRequest) -> Result<Self, ApiError> {
+    pub fn of(state: &AppState, request: &HttpRequest) -> Result<Self> {
         match cookie::find(state, request)? {
             Some(cookie) if !request.headers().contains_key(header::AUTHORIZATION) => {
                 if cookie::is_of_page(state, request) {
@@ -138,7 +137,7 @@ impl Credential {
 }
 
 /// Returns the bearer credential of a request, which has no cookie beside it.
-fn bearer<'r>(state: &AppState, request: &'r HttpRequest) -> Result<&'r str, ApiError> {
+fn bearer<'r>(state: &AppState, request: &'r HttpRequest) -> Result<&'r str> {
     let mut values = request.headers().get_all(header::AUTHORIZATION);
     let value = values.next();
     if values.next().is_some() {
@@ -158,13 +157,13 @@ fn bearer<'r>(state: &AppState, request: &'r HttpRequest) -> Result<&'r str, Api
 }
 
 /// Returns the holder of a token, of a session or of a share, whatever it may do.
-pub fn anybody(state: &AppState, request: &HttpRequest) -> Result<Caller, ApiError> {
+pub fn anybody(state: &AppState, request: &HttpRequest) -> Result<Caller> {
     let caller = authenticated(state, request)?;
     LetIn { organization: caller.organization(), authority: caller.authority.clone() }.note(request);
     Ok(caller)
 }
 
-fn authenticated(state: &AppState, request: &HttpRequest) -> Result<Caller, ApiError> {
+fn authenticated(state: &AppState, request: &HttpRequest) -> Result<Caller> {
     let credential = Credential::of(state, request)?;
     let (authority, token, share, kind, limiter) = match credential.principal(state.engine.registry(), state.engine.clock().now())
     {
@@ -187,19 +186,19 @@ fn unknown(credential: &Credential) -> ApiError {
 }
 
 /// Returns the caller of an operation that readers of shares may not use.
-fn token(state: &AppState, request: &HttpRequest) -> Result<Caller, ApiError> {
+fn token(state: &AppState, request: &HttpRequest) -> Result<Caller> {
     let caller = anybody(state, request)?;
     if caller.share.is_some() { Err(share_rules::not_for_shares()) } else { Ok(caller) }
 }
 
 /// Returns the holder of a token that is in the header `Authorization`, whatever it may do.
-pub fn token_holder(state: &AppState, request: &HttpRequest) -> Result<Caller, ApiError> {
+pub fn token_holder(state: &AppState, request: &HttpRequest) -> Result<Caller> {
     bearer(state, request)?;
     token(state, request)
 }
 
 /// Takes a request from the limit of its token, once, however many checks the operation makes.
-fn spend(state: &AppState, request: &HttpRequest, limiter: Arc<Limiter>) -> Result<(), ApiError> {
+fn spend(state: &AppState, request: &HttpRequest, limiter: Arc<Limiter>) -> Result<()> {
     if request.extensions().contains::<TokenLimiter>() {
         return Ok(());
     }
@@ -213,7 +212,7 @@ fn request_id(request: &HttpRequest) -> Option<String> {
     Some(request.id().as_str().to_owned())
 }
 
-fn allowed(token: &ApiToken, scope: Scope, role: MinRole) -> Result<(), ApiError> {
+fn allowed(token: &ApiToken, scope: Scope, role: MinRole) -> Result<()> {
     if role == MinRole::Admin && token.role == Role::Member {
         return Err(ApiError::new(ErrorCode::InsufficientRole, "this needs the role owner or admin; the token's is member"));
     }
@@ -227,7 +226,7 @@ fn allowed(token: &ApiToken, scope: Scope, role: MinRole) -> Result<(), ApiError
 }
 
 /// Authorizes an operation on the whole organization.
-pub fn organization_wide(state: &AppState, request: &HttpRequest, scope: Scope, role: MinRole) -> Result<Caller, ApiError> {
+pub fn organization_wide(state: &AppState, request: &HttpRequest, scope: Scope, role: MinRole) -> Result<Caller> {
     let caller = token(state, request)?;
     allowed(&caller.token, scope, role)?;
     caller.check_organization_wide()?;
@@ -235,7 +234,7 @@ pub fn organization_wide(state: &AppState, request: &HttpRequest, scope: Scope, 
 }
 
 /// Checks that the caller's organization has a capability.
-pub fn capable(state: &AppState, caller: &Caller, capability: Capability) -> Result<(), ApiError> {
+pub fn capable(state: &AppState, caller: &Caller, capability: Capability) -> Result<()> {
     if state.engine.registry().organization(caller.organization())?.capabilities.contains(&capability) {
         return Ok(());
     }
@@ -244,12 +243,12 @@ pub fn capable(state: &AppState, caller: &Caller, capability: Capability) -> Res
 }
 
 /// Authorizes an operation on `/projects/{project_id}/…`.
-pub fn on_project(state: &AppState, request: &HttpRequest, scope: Scope, role: MinRole) -> Result<ProjectCaller, ApiError> {
+pub fn on_project(state: &AppState, request: &HttpRequest, scope: Scope, role: MinRole) -> Result<ProjectCaller> {
     in_project(state, request, token(state, request)?, (scope, role))
 }
 
 /// Authorizes a question about `/projects/{project_id}/…` that readers of shares may ask, too. Only [`Asker::asks`] says which project it is.
-pub fn asker(state: &AppState, request: &HttpRequest, scope: Scope, role: MinRole) -> Result<Asker, ApiError> {
+pub fn asker(state: &AppState, request: &HttpRequest, scope: Scope, role: MinRole) -> Result<Asker> {
     let caller = anybody(state, request)?;
     if let Some(share) = &caller.share {
         share_rules::check_scope(share, scope)?;
@@ -257,12 +256,7 @@ pub fn asker(state: &AppState, request: &HttpRequest, scope: Scope, role: MinRol
     in_project(state, request, caller, (scope, role)).map(Asker)
 }
 
-fn in_project(
-    state: &AppState,
-    request: &HttpRequest,
-    caller: Caller,
-    (scope, role): (Scope, MinRole),
-) -> Result<ProjectCaller, ApiError> {
+fn in_project(state: &AppState, request: &HttpRequest, caller: Caller, (scope, role): (Scope, MinRole)) -> Result<ProjectCaller> {
     let token = &caller.token;
     allowed(token, scope, role)?;
     let not_found = || ApiError::not_found("project");
@@ -306,7 +300,7 @@ pub fn may_go_on(state: &Registry, credential: &Credential, project: ProjectId, 
 }
 
 /// Authorizes an operation of `/admin/*`, which is about the whole data directory and needs the operator token.
-pub fn operator(state: &AppState, request: &HttpRequest) -> Result<(), ApiError> {
+pub fn operator(state: &AppState, request: &HttpRequest) -> Result<()> {
     let bearer = bearer(state, request)?;
     if state.operator.as_ref().is_some_and(|operator| operator.is(bearer)) {
         return Ok(());
@@ -321,7 +315,7 @@ pub fn operator(state: &AppState, request: &HttpRequest) -> Result<(), ApiError>
 }
 
 /// Authorizes the creation of organizations, which needs the root token.
-pub fn root(state: &AppState, request: &HttpRequest) -> Result<Author, ApiError> {
+pub fn root(state: &AppState, request: &HttpRequest) -> Result<Author> {
     let now = state.engine.clock().now();
     match state.engine.registry().authenticate(bearer(state, request)?, now) {
         Ok(Principal::Root(kind)) => {

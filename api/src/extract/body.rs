@@ -12,13 +12,13 @@ use actix_web::http::header;
 use actix_web::web::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use headcount_actors::admission_gate::{Holder, Permit};
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 
 use crate::app::AppState;
 use crate::extract::{encoding, standing};
 use crate::request::HttpRequest;
 use crate::respond::code::ErrorCode;
-use crate::respond::error::ApiError;
+use crate::respond::error::{ApiError, Result};
 
 /// The maximum size of an event's body.
 pub const EVENT_LIMIT_BYTES: usize = 64 << 10;
@@ -42,7 +42,6 @@ impl Arrived {
     }
 
     /// Whether it has.
-    #[must_use]
     pub fn get(&self) -> bool {
         self.0.get()
     }
@@ -58,7 +57,7 @@ pub enum Media {
 }
 
 /// Refuses a body of another type. A body without a type counts as JSON.
-pub fn check_media(request: &HttpRequest, media: Media) -> Result<(), ApiError> {
+pub fn check_media(request: &HttpRequest, media: Media) -> Result<()> {
     let Some(value) = request.headers().get(header::CONTENT_TYPE) else { return Ok(()) };
     let allowed = if media == Media::Json { "application/json" } else { "application/json or text/plain" };
     let readable = |_| ApiError::unsupported_media(format!("the content type must be {allowed}, in ASCII"));
@@ -86,7 +85,7 @@ pub enum BodyContent {
 }
 
 /// Takes bytes of a body from their pool, if there is room for them now.
-pub fn admit(state: &AppState, request: &HttpRequest, content: BodyContent, bytes: usize) -> Result<Permit, ApiError> {
+pub fn admit(state: &AppState, request: &HttpRequest, content: BodyContent, bytes: usize) -> Result<Permit> {
     let (engine, address) = (&state.engine, state.client_address(request));
     Ok(match content {
         BodyContent::Events(Some(project)) => engine.admission.admit(project, address, bytes)?,
@@ -103,7 +102,7 @@ pub async fn read(
     payload: Payload,
     permit: Permit,
     limit_bytes: usize,
-) -> Result<(Bytes, Permit), ApiError> {
+) -> Result<(Bytes, Permit)> {
     let (body, mut permit) = read_encoded(state, request, payload, permit, limit_bytes).await?;
     let body = encoding::decode(request, body, limit_bytes)?;
     permit.cover(body.len())?;
@@ -117,7 +116,7 @@ pub(crate) async fn read_encoded(
     payload: Payload,
     mut permit: Permit,
     limit_bytes: usize,
-) -> Result<(Bytes, Permit), ApiError> {
+) -> Result<(Bytes, Permit)> {
     let announced = announced_bytes(request, limit_bytes)?;
     // Most bodies are one chunk, which needs no copy.
     let (mut first, mut rest) = (Bytes::new(), BytesMut::new());
@@ -145,12 +144,12 @@ pub async fn discard(
     payload: Payload,
     mut permit: Permit,
     limit_bytes: usize,
-) -> Result<(), ApiError> {
+) -> Result<()> {
     each_chunk(state, request, payload, limit_bytes, |chunk, _| Ok(permit.cover(chunk.len())?)).await
 }
 
 /// Returns the body's announced length, which must be within the limit.
-fn announced_bytes(request: &HttpRequest, limit_bytes: usize) -> Result<usize, ApiError> {
+fn announced_bytes(request: &HttpRequest, limit_bytes: usize) -> Result<usize> {
     let length = request.headers().get(header::CONTENT_LENGTH);
     let length: usize = length.and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or(0);
     if length > limit_bytes { Err(ApiError::too_large(limit_bytes)) } else { Ok(length) }
@@ -176,8 +175,8 @@ async fn each_chunk(
     request: &HttpRequest,
     payload: Payload,
     limit_bytes: usize,
-    mut take: impl FnMut(Bytes, usize) -> Result<(), ApiError>,
-) -> Result<(), ApiError> {
+    mut take: impl FnMut(Bytes, usize) -> Result<()>,
+) -> Result<()> {
     let mut incoming = until_end(request, payload, announced_bytes(request, limit_bytes)?);
     let mut total = 0;
     let read = async {
@@ -198,7 +197,7 @@ async fn each_chunk(
     }
 }
 
-async fn next(incoming: &mut Incoming) -> Result<Option<Bytes>, ApiError> {
+async fn next(incoming: &mut Incoming) -> Result<Option<Bytes>> {
     let incomplete = |_| ApiError::new(ErrorCode::IncompleteBody, "the body ended before it was complete");
     let mut chunk = match incoming.left {
         Some(0) => None,

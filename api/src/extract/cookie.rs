@@ -11,7 +11,7 @@ use crate::app::AppState;
 use crate::page_policy::SHARE_PATH;
 use crate::request::HttpRequest;
 use crate::respond::code::ErrorCode;
-use crate::respond::error::ApiError;
+use crate::respond::error::{ApiError, Result};
 
 /// The name over https. Browsers take a cookie of this prefix from the host itself only, over https, for all its paths.
 const SECURE_NAME: &str = "__Host-headcount";
@@ -40,7 +40,7 @@ fn with_age(is_https: bool, value: &str, seconds: i64) -> String {
 }
 
 /// Returns the cookie of a request, whether it counts or not.
-pub fn find<'r>(state: &AppState, request: &'r HttpRequest) -> Result<Option<&'r str>, ApiError> {
+pub fn find<'r>(state: &AppState, request: &'r HttpRequest) -> Result<Option<&'r str>> {
     let headers = request.headers();
     if !headers.contains_key(header::COOKIE) {
         return Ok(None);

@@ -13,7 +13,7 @@ use brotli::{Allocator, BrotliDecompressStream, BrotliResult, BrotliState};
 
 use crate::request::HttpRequest;
 use crate::respond::code::ErrorCode;
-use crate::respond::error::ApiError;
+use crate::respond::error::{ApiError, Result};
 
 /// What the decoder of brotli may always allocate at once: more than its tables have.
 const LEAST_ALLOCATED_BYTES: usize = 64 << 10;
@@ -27,7 +27,7 @@ pub fn takes_gzip(request: &HttpRequest) -> bool {
 }
 
 /// Returns a body of a request without its encoding. It is at most as large as the limit.
-pub(super) fn decode(request: &HttpRequest, body: Bytes, limit_bytes: usize) -> Result<Bytes, ApiError> {
+pub(super) fn decode(request: &HttpRequest, body: Bytes, limit_bytes: usize) -> Result<Bytes> {
     let Some(encoding) = request.headers().get(header::CONTENT_ENCODING) else { return Ok(body) };
     let readable = |_| ApiError::unsupported_media("the content encoding must be gzip, br or zstd, in ASCII");
     let encoding = encoding.to_str().map_err(readable)?.trim().to_ascii_lowercase();
@@ -45,11 +45,11 @@ pub(super) fn decode(request: &HttpRequest, body: Bytes, limit_bytes: usize) -> 
 }
 
 /// Refuses what is over a limit.
-pub(super) fn within(bytes: usize, limit_bytes: usize) -> Result<(), ApiError> {
+pub(super) fn within(bytes: usize, limit_bytes: usize) -> Result<()> {
     if bytes > limit_bytes { Err(ApiError::too_large(limit_bytes)) } else { Ok(()) }
 }
 
-fn inflate(decoder: impl Read, limit_bytes: usize) -> Result<Bytes, ApiError> {
+fn inflate(decoder: impl Read, limit_bytes: usize) -> Result<Bytes> {
     let mut body = Vec::new();
     let limit = u64::try_from(limit_bytes).unwrap_or(u64::MAX);
     decoder.take(limit + 1).read_to_end(&mut body).map_err(|_| broken())?;
@@ -80,7 +80,7 @@ impl Allocator<u8> for BoundedAlloc {
 }
 
 /// Decodes brotli of RFC 7932, whose windows have at most 16 MiB. Unlike the crate's reader, it refuses bytes after the end.
-fn inflate_brotli(body: &[u8], limit_bytes: usize) -> Result<Bytes, ApiError> {
+fn inflate_brotli(body: &[u8], limit_bytes: usize) -> Result<Bytes> {
     // The window of a body within the limit has the next power of two, and some bytes more.
     let window =
         BoundedAlloc { most: (2 * limit_bytes).max(LEAST_ALLOCATED_BYTES), all: StandardAlloc::default(), has_refused: false };

@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use headcount_domain::filter::{Filter, MAX_FILTERS, MAX_VALUES, Operator, Predicate};
 use headcount_domain::intake::submission::Invalid;
-use headcount_domain::names::NamedValues;
+use headcount_domain::{Filter, MAX_FILTERS, MAX_VALUES, NamedValues, Operator, Predicate};
 use serde_json::value::RawValue;
 use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Type};
 
 use crate::extract::json::Fields;
 use crate::openapi::own_schema;
-use crate::respond::error::ApiError;
+use crate::respond::error::{ApiError, Result};
 
 const PARTS: &[&str] = &["field", "operator", "value"];
 
@@ -50,44 +49,44 @@ fn operands() -> OneOfBuilder {
 }
 
 /// Reads a list of filters.
-pub fn read(fields: &Fields<'_>, name: &str) -> Result<Vec<Filter>, ApiError> {
+pub fn read(fields: &Fields<'_>, name: &str) -> Result<Vec<Filter>> {
     fields.raw(name).map_or(Ok(Vec::new()), |json| parse(json, name))
 }
 
 /// Reads a list of filters of a question about sessions.
-pub fn read_in_sessions(fields: &Fields<'_>, name: &str) -> Result<Vec<Filter>, ApiError> {
+pub fn read_in_sessions(fields: &Fields<'_>, name: &str) -> Result<Vec<Filter>> {
     fields.raw(name).map_or(Ok(Vec::new()), |json| parse_with(json, name, Filter::in_sessions))
 }
 
 /// Parses a list of filters.
-pub fn parse(json: &str, name: &str) -> Result<Vec<Filter>, ApiError> {
+pub fn parse(json: &str, name: &str) -> Result<Vec<Filter>> {
     parse_with(json, name, Filter::new)
 }
 
 /// Makes a filter of a field, an operator and an operand.
 type NewFilter = fn(&str, &str, Option<&str>) -> Result<Filter, Invalid>;
 
-fn parse_with(json: &str, name: &str, new: NewFilter) -> Result<Vec<Filter>, ApiError> {
+fn parse_with(json: &str, name: &str, new: NewFilter) -> Result<Vec<Filter>> {
     let items: Vec<&RawValue> = serde_json::from_str(json)
         .map_err(|_| ApiError::parameter(name, format!("`{name}` must be a list of at most {MAX_FILTERS} filters")))?;
     items.into_iter().enumerate().map(|(index, item)| read_one(&format!("{name}[{index}]"), item.get(), new)).collect()
 }
 
 /// Returns the predicate of the events that a question is about, or `None` if it is about all of them.
-pub fn predicate(event_name: Option<&str>, filters: Vec<Filter>) -> Result<Option<Predicate>, ApiError> {
+pub fn predicate(event_name: Option<&str>, filters: Vec<Filter>) -> Result<Option<Predicate>> {
     if event_name.is_none() && filters.is_empty() {
         return Ok(None);
     }
     Ok(Some(Predicate::new(event_name, filters)?))
 }
 
-fn read_one(param: &str, json: &str, new: NewFilter) -> Result<Filter, ApiError> {
+fn read_one(param: &str, json: &str, new: NewFilter) -> Result<Filter> {
     let parts: BTreeMap<String, &RawValue> = serde_json::from_str(json)
         .map_err(|_| ApiError::parameter(param, format!("`{param}` must be an object of {}", PARTS.join(", "))))?;
     if let Some(unknown) = parts.keys().find(|part| !PARTS.contains(&part.as_str())) {
         return Err(ApiError::unknown_parameter(&format!("{param}.{unknown}"), PARTS));
     }
-    let text = |part: &str| -> Result<String, ApiError> {
+    let text = |part: &str| -> Result<String> {
         let param = format!("{param}.{part}");
         let raw = parts.get(part).ok_or_else(|| ApiError::missing(&param))?;
         serde_json::from_str(raw.get()).map_err(|_| ApiError::parameter(&param, format!("`{param}` must be a string")))
@@ -105,7 +104,7 @@ fn at(param: &str, invalid: Invalid) -> ApiError {
 mod tests {
     use super::*;
 
-    fn ask(body: &str) -> Result<Option<Predicate>, ApiError> {
+    fn ask(body: &str) -> Result<Option<Predicate>> {
         let fields = Fields::read(body.as_bytes(), &["event_name", "filters"])?;
         let event_name: Option<String> = fields.optional("event_name", "a string")?;
         predicate(event_name.as_deref(), fields.with("filters", read)?)

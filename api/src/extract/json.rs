@@ -22,7 +22,7 @@ use crate::extract::query::NoParameters;
 use crate::extract::standing;
 use crate::request::HttpRequest;
 use crate::respond::code::ErrorCode;
-use crate::respond::error::ApiError;
+use crate::respond::error::{ApiError, Result};
 
 /// The fields of a JSON object, unread.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ impl<'de> Visitor<'de> for KnownFields<'_> {
 
 impl<'a> Fields<'a> {
     /// Reads a body whose fields must be among `allowed`. An empty body is an empty object.
-    pub fn read(body: &'a [u8], allowed: &[&str]) -> Result<Self, ApiError> {
+    pub fn read(body: &'a [u8], allowed: &[&str]) -> Result<Self> {
         if body.iter().all(u8::is_ascii_whitespace) {
             return Ok(Self::default());
         }
@@ -86,26 +86,26 @@ impl<'a> Fields<'a> {
     }
 
     /// Reads a field, which must be `expected` (in words) if it is present.
-    pub fn optional<T: Deserialize<'a>>(&self, name: &str, expected: impl AsRef<str>) -> Result<Option<T>, ApiError> {
+    pub fn optional<T: Deserialize<'a>>(&self, name: &str, expected: impl AsRef<str>) -> Result<Option<T>> {
         let Some(raw) = self.raw(name) else { return Ok(None) };
         let wrong = |_| ApiError::parameter(name, format!("`{name}` must be {}, not {}", expected.as_ref(), cut_chars(raw, 64)));
         serde_json::from_str(raw).map(Some).map_err(wrong)
     }
 
     /// Reads a field that must be present.
-    pub fn required<T: Deserialize<'a>>(&self, name: &str, expected: impl AsRef<str>) -> Result<T, ApiError> {
+    pub fn required<T: Deserialize<'a>>(&self, name: &str, expected: impl AsRef<str>) -> Result<T> {
         self.optional(name, expected)?.ok_or_else(|| ApiError::missing(name))
     }
 
     /// Reads a text field that `parse` understands if it is present.
-    pub fn parsed<T>(&self, name: &str, expected: &str, parse: impl FnOnce(&str) -> Option<T>) -> Result<Option<T>, ApiError> {
+    pub fn parsed<T>(&self, name: &str, expected: &str, parse: impl FnOnce(&str) -> Option<T>) -> Result<Option<T>> {
         let Some(text) = self.optional::<String>(name, "a string")? else { return Ok(None) };
         let wrong = || ApiError::parameter(name, format!("`{name}` must be {expected}, not {:?}", cut_chars(&text, 64)));
         parse(&text).map(Some).ok_or_else(wrong)
     }
 
     /// Reads a field by a function of its own.
-    pub fn with<T>(&self, name: &str, read: impl FnOnce(&Self, &str) -> Result<T, ApiError>) -> Result<T, ApiError> {
+    pub fn with<T>(&self, name: &str, read: impl FnOnce(&Self, &str) -> Result<T>) -> Result<T> {
         read(self, name)
     }
 }
@@ -113,11 +113,11 @@ impl<'a> Fields<'a> {
 /// A JSON body. Defined by [`json_body!`].
 pub trait JsonBody: Sized {
     /// Reads the fields in their order. The first error is returned.
-    fn from_json(body: &[u8]) -> Result<Self, ApiError>;
+    fn from_json(body: &[u8]) -> Result<Self>;
 }
 
 /// Reads the JSON body of a request.
-pub async fn read<B: JsonBody>(state: &AppState, request: &HttpRequest, payload: Payload) -> Result<B, ApiError> {
+pub async fn read<B: JsonBody>(state: &AppState, request: &HttpRequest, payload: Payload) -> Result<B> {
     read_within(state, request, payload, body::BATCH_LIMIT_BYTES).await
 }
 
@@ -127,17 +127,12 @@ pub async fn read_within<B: JsonBody>(
     request: &HttpRequest,
     payload: Payload,
     limit_bytes: usize,
-) -> Result<B, ApiError> {
+) -> Result<B> {
     B::from_json(&read_bytes(state, request, payload, limit_bytes).await?)
 }
 
 /// Reads a JSON body without events, of an operation that has no parameters beside it. The request keeps its permit.
-pub async fn read_bytes(
-    state: &AppState,
-    request: &HttpRequest,
-    payload: Payload,
-    limit_bytes: usize,
-) -> Result<Bytes, ApiError> {
+pub async fn read_bytes(state: &AppState, request: &HttpRequest, payload: Payload, limit_bytes: usize) -> Result<Bytes> {
     NoParameters::check(request)?;
     body::check_media(request, Media::Json)?;
     let content = BodyContent::Other(standing::organization(request).map(Holder::Organization));
@@ -189,7 +184,7 @@ pub use json_body;
 pub struct EmptyBody;
 
 impl JsonBody for EmptyBody {
-    fn from_json(body: &[u8]) -> Result<Self, ApiError> {
+    fn from_json(body: &[u8]) -> Result<Self> {
         Fields::read(body, &[]).map(|_| Self)
     }
 }

@@ -1,16 +1,18 @@
 //! The types of query parameters. Each reads, checks and documents itself.
 
 use headcount_domain::intake::admission::is_group_type;
-use headcount_domain::names::{NamedValues, UnknownName};
 use headcount_domain::text::cut_chars;
-use headcount_domain::time::{CohortInterval, Day, Window};
+use headcount_domain::time::CohortInterval;
+use headcount_domain::{Day, NamedValues, UnknownName, Window};
+use std::fmt::Display;
+use std::str::FromStr;
 use utoipa::IntoParams;
 use utoipa::openapi::Required;
 use utoipa::openapi::path::{Parameter as Documented, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
 
 use crate::extract::query::{Calendar, Parameter, QueryString};
-use crate::respond::error::ApiError;
+use crate::respond::error::{ApiError, Result};
 
 /// How much of a wrong value an error repeats.
 const SHOWN_CHARACTERS: usize = 64;
@@ -28,6 +30,12 @@ pub type ListLimit = Limit<100, 20>;
 /// Text of 1 to `MAX` characters.
 #[derive(Debug, Clone)]
 pub struct Text<const MAX: usize>(pub String);
+
+/// Reads the parameter `starting_after`: the id behind which a page of a list begins.
+pub fn after<T: FromStr<Err: Display>>(sent: Option<Text<64>>) -> Result<Option<T>> {
+    let id = |Text(id): Text<64>| id.parse().map_err(|error| ApiError::parameter("starting_after", format!("{error}")));
+    sent.map(id).transpose()
+}
 
 /// One of a few words. The default if it is absent.
 #[derive(Debug, Clone, Copy)]
@@ -74,7 +82,7 @@ impl<const MIN: u32, const MAX: u32, const DEFAULT: u32> Integer<MIN, MAX, DEFAU
 }
 
 impl<const MIN: u32, const MAX: u32, const DEFAULT: u32> Parameter for Integer<MIN, MAX, DEFAULT> {
-    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self> {
         let Some(text) = query.text(name) else { return Ok(Self(DEFAULT)) };
         let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let value = text.parse().ok().filter(|value| is_digits && (MIN..=MAX).contains(value));
@@ -89,7 +97,7 @@ impl<const MIN: u32, const MAX: u32, const DEFAULT: u32> Parameter for Integer<M
 }
 
 impl<const MAX: usize> Parameter for Option<Text<MAX>> {
-    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self> {
         let Some(text) = query.text(name) else { return Ok(None) };
         match text.chars().count() {
             0 => Err(ApiError::parameter(name, format!("`{name}` must not be empty"))),
@@ -106,7 +114,7 @@ impl<const MAX: usize> Parameter for Option<Text<MAX>> {
 }
 
 impl<const MAX: usize> Parameter for Text<MAX> {
-    fn read(query: &QueryString, name: &'static str, calendar: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, name: &'static str, calendar: &Calendar) -> Result<Self> {
         Option::<Self>::read(query, name, calendar)?.ok_or_else(|| ApiError::missing(name))
     }
 
@@ -116,7 +124,7 @@ impl<const MAX: usize> Parameter for Text<MAX> {
 }
 
 impl<T: NamedValues + Default> Parameter for Choice<T> {
-    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self> {
         let Some(text) = query.text(name) else { return Ok(Self(T::default())) };
         text.parse().map(Self).map_err(|UnknownName { allowed }| wrong(name, &format!("must be one of {allowed}"), text))
     }
@@ -128,7 +136,7 @@ impl<T: NamedValues + Default> Parameter for Choice<T> {
 }
 
 impl<T: NamedValues> Parameter for Option<Choice<T>> {
-    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self> {
         let Some(text) = query.text(name) else { return Ok(None) };
         let known = text.parse().map(Choice);
         known.map(Some).map_err(|UnknownName { allowed }| wrong(name, &format!("must be one of {allowed}"), text))
@@ -143,7 +151,7 @@ impl<T: NamedValues> Parameter for Option<Choice<T>> {
 impl<T: NamedValues> Parameter for TypeFilter<T> {
     const NAMES: &'static [&'static str] = &["type"];
 
-    fn read(query: &QueryString, _: &'static str, calendar: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, _: &'static str, calendar: &Calendar) -> Result<Self> {
         let given = Option::<Choice<T>>::read(query, "type", calendar)?;
         Ok(Self(given.map(|Choice(value)| value)))
     }
@@ -154,7 +162,7 @@ impl<T: NamedValues> Parameter for TypeFilter<T> {
 }
 
 impl Parameter for Flag {
-    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self> {
         match query.text(name) {
             None | Some("false") => Ok(Self(false)),
             Some("true") => Ok(Self(true)),
@@ -169,7 +177,7 @@ impl Parameter for Flag {
 }
 
 impl Parameter for GroupTypeName {
-    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self> {
         let text = query.text(name).ok_or_else(|| ApiError::missing(name))?;
         if text == "company" {
             let message =
@@ -193,7 +201,7 @@ const DATES: &[&str] = &["start_date", "end_date"];
 impl Parameter for Dates {
     const NAMES: &'static [&'static str] = DATES;
 
-    fn read(query: &QueryString, _: &'static str, calendar: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, _: &'static str, calendar: &Calendar) -> Result<Self> {
         calendar.window(query.text("start_date"), query.text("end_date")).map(Self)
     }
 
@@ -206,7 +214,7 @@ impl Parameter for Dates {
 impl Parameter for IgnoredDates {
     const NAMES: &'static [&'static str] = DATES;
 
-    fn read(_: &QueryString, _: &'static str, _: &Calendar) -> Result<Self, ApiError> {
+    fn read(_: &QueryString, _: &'static str, _: &Calendar) -> Result<Self> {
         Ok(Self)
     }
 
@@ -218,7 +226,7 @@ impl Parameter for IgnoredDates {
 impl Parameter for RangeDays {
     const NAMES: &'static [&'static str] = &["range_days"];
 
-    fn read(query: &QueryString, _: &'static str, calendar: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, _: &'static str, calendar: &Calendar) -> Result<Self> {
         let days = Integer::<1, 365, 30>::read(query, "range_days", calendar)?;
         Ok(Self(calendar.last_days(days.0)))
     }
@@ -229,7 +237,7 @@ impl Parameter for RangeDays {
 }
 
 impl Parameter for RunningInterval {
-    fn read(query: &QueryString, name: &'static str, calendar: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, name: &'static str, calendar: &Calendar) -> Result<Self> {
         let Choice(interval) = Choice::<CohortInterval>::read(query, name, calendar)?;
         Ok(Self { interval, first_day: calendar.running(interval) })
     }

@@ -7,7 +7,7 @@ use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use crate::request::HttpRequest;
-use crate::respond::error::ApiError;
+use crate::respond::error::{ApiError, Result};
 
 /// Makes types of parameters in paths, for the OpenAPI document.
 #[macro_export]
@@ -46,6 +46,6 @@ path_parameters! {
 }
 
 /// Returns the id in the path. One that can't be is that of no `thing`.
-pub fn id_in_path<T: FromStr>(request: &HttpRequest, parameter: &str, thing: &'static str) -> Result<T, ApiError> {
+pub fn id_in_path<T: FromStr>(request: &HttpRequest, parameter: &str, thing: &'static str) -> Result<T> {
     request.parameter(parameter).parse().map_err(|_| ApiError::not_found(thing))
 }

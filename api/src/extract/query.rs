@@ -7,13 +7,14 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use headcount_domain::time::{CohortInterval, Day, Instant, Timezone, Window};
+use headcount_domain::time::CohortInterval;
+use headcount_domain::{Day, Instant, Timezone, Window};
 use utoipa::openapi::path;
 
 use crate::app::AppState;
 use crate::extract::share_rules::{NamedField, SharedQuestion};
 use crate::request::HttpRequest;
-use crate::respond::error::ApiError;
+use crate::respond::error::{ApiError, Result};
 
 /// The parameters of a query string, as text.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ pub struct QueryString {
 
 impl QueryString {
     /// Reads the parameters, each of which must be allowed and may be given once.
-    fn read<Q: QueryParameters>(request: &HttpRequest) -> Result<Self, ApiError> {
+    fn read<Q: QueryParameters>(request: &HttpRequest) -> Result<Self> {
         let mut values = BTreeMap::new();
         for (name, value) in form_urlencoded::parse(request.query_string().as_bytes()) {
             if !Q::allows(&name) {
@@ -67,7 +68,7 @@ impl Calendar {
     }
 
     /// Returns the window between two dates, each of which has a default.
-    pub fn window(&self, start: Option<&str>, end: Option<&str>) -> Result<Window, ApiError> {
+    pub fn window(&self, start: Option<&str>, end: Option<&str>) -> Result<Window> {
         let window = Window::resolve(start, end, self.timezone, self.now)?;
         if Window::depends_on_today(start, end) {
             self.today.set(Some(self.timezone.day_of(self.now)));
@@ -116,7 +117,7 @@ pub trait Parameter: Sized {
     const NAMES: &'static [&'static str] = &[];
 
     /// Reads and checks the value of the field `name`.
-    fn read(query: &QueryString, name: &'static str, calendar: &Calendar) -> Result<Self, ApiError>;
+    fn read(query: &QueryString, name: &'static str, calendar: &Calendar) -> Result<Self>;
 
     /// Documents the field `name`.
     fn document(name: &'static str, description: &str) -> Vec<path::Parameter>;
@@ -131,10 +132,10 @@ pub trait QueryParameters: Sized {
     fn names() -> Vec<&'static str>;
 
     /// Reads the parameters in the order of the fields. The first error is returned.
-    fn from_query(query: &QueryString, calendar: &Calendar) -> Result<Self, ApiError>;
+    fn from_query(query: &QueryString, calendar: &Calendar) -> Result<Self>;
 
     /// Reads the parameters of a request.
-    fn read(request: &HttpRequest, calendar: &Calendar) -> Result<Self, ApiError> {
+    fn read(request: &HttpRequest, calendar: &Calendar) -> Result<Self> {
         Self::from_query(&QueryString::read::<Self>(request)?, calendar)
     }
 }
@@ -199,7 +200,7 @@ impl SharedQuestion for NoParameters {
 
 impl NoParameters {
     /// Refuses any parameter.
-    pub fn check(request: &HttpRequest) -> Result<(), ApiError> {
+    pub fn check(request: &HttpRequest) -> Result<()> {
         QueryString::read::<Self>(request).map(drop)
     }
 }
@@ -213,7 +214,7 @@ impl QueryParameters for NoParameters {
         Vec::new()
     }
 
-    fn from_query(_: &QueryString, _: &Calendar) -> Result<Self, ApiError> {
+    fn from_query(_: &QueryString, _: &Calendar) -> Result<Self> {
         Ok(Self)
     }
 }

@@ -10,10 +10,8 @@ use actix_web::dev::Payload;
 use actix_web::web::Bytes;
 use headcount_actors::{AskError, OrganizationProjects};
 use headcount_control::Organization;
-use headcount_domain::money::Currency;
 use headcount_domain::queries::Query;
-use headcount_domain::time::{Timezone, Window};
-use headcount_domain::versions::Depends;
+use headcount_domain::{Currency, Depends, Timezone, Window};
 use serde::Serialize;
 
 use crate::app::AppState;
@@ -25,7 +23,7 @@ use crate::extract::query::{Calendar, QueryParameters};
 use crate::extract::share_rules::SharedQuestion;
 use crate::respond::answer::Completed;
 use crate::respond::code::ErrorCode;
-use crate::respond::error::ApiError;
+use crate::respond::error::{ApiError, Result};
 use crate::respond::etag::{self, DataVersion, EntityTag};
 use crate::respond::kept::{self, KeepableQuestion};
 
@@ -105,7 +103,7 @@ pub trait AsksProject<Q> {
     /// The timezone of the project's days.
     fn timezone(&self) -> Timezone;
     /// Returns the caller, who may ask this question.
-    fn asks(self, question: &Q) -> Result<ProjectCaller, ApiError>;
+    fn asks(self, question: &Q) -> Result<ProjectCaller>;
 }
 
 impl<Q> AsksProject<Q> for ProjectCaller {
@@ -113,7 +111,7 @@ impl<Q> AsksProject<Q> for ProjectCaller {
         self.config.policy.timezone
     }
 
-    fn asks(self, _: &Q) -> Result<ProjectCaller, ApiError> {
+    fn asks(self, _: &Q) -> Result<ProjectCaller> {
         Ok(self)
     }
 }
@@ -123,14 +121,14 @@ impl<Q: SharedQuestion> AsksProject<Q> for Asker {
         self.timezone()
     }
 
-    fn asks(self, question: &Q) -> Result<ProjectCaller, ApiError> {
+    fn asks(self, question: &Q) -> Result<ProjectCaller> {
         self.asks(question)
     }
 }
 
 impl<'r, Q: QueryParameters> ProjectQuestion<'r, Q> {
     /// Reads a question about the project in the path.
-    pub fn read(state: &'r AppState, request: &'r HttpRequest, asker: impl AsksProject<Q>) -> Result<Self, ApiError> {
+    pub fn read(state: &'r AppState, request: &'r HttpRequest, asker: impl AsksProject<Q>) -> Result<Self> {
         let calendar = Calendar::new(state, asker.timezone());
         let parameters = Q::read(request, &calendar)?;
         let subject = asker.asks(&parameters)?;
@@ -144,7 +142,7 @@ impl<Q> ProjectQuestion<'_, Q> {
         &self,
         query: P,
         shape: impl FnOnce(P::Partial) -> A,
-    ) -> Result<HttpResponse, ApiError> {
+    ) -> Result<HttpResponse> {
         self.reply_kept(query.depends(), self.state.engine.ask(self.subject.project, query), shape).await
     }
 }
@@ -152,7 +150,7 @@ impl<Q> ProjectQuestion<'_, Q> {
 impl<Q> ProjectQuestion<'_, Q> {
     /// Returns the window between two dates for an answer that reads events: none are kept below the project's floor, to which a default start
     /// moves up.
-    pub async fn event_window(&self, start: Option<&str>, end: Option<&str>) -> Result<Window, ApiError> {
+    pub async fn event_window(&self, start: Option<&str>, end: Option<&str>) -> Result<Window> {
         let window = self.window(start, end)?;
         let floor = self.state.engine.floor(self.subject.project).await?;
         Ok(window.above(floor, start.is_some())?)
@@ -162,8 +160,8 @@ impl<Q> ProjectQuestion<'_, Q> {
     pub async fn in_event_window(
         &self,
         (start, end): (Option<&str>, Option<&str>),
-        answer: impl AsyncFn(Window) -> Result<HttpResponse, ApiError>,
-    ) -> Result<HttpResponse, ApiError> {
+        answer: impl AsyncFn(Window) -> Result<HttpResponse>,
+    ) -> Result<HttpResponse> {
         let window = self.event_window(start, end).await?;
         let answered = answer(window).await;
         let is_passed = |error: &ApiError| start.is_none() && error.code() == ErrorCode::BeforeRetention;
@@ -175,7 +173,7 @@ impl<Q> ProjectQuestion<'_, Q> {
     }
 
     /// Returns a window whose start was chosen, for an answer that reads events.
-    pub async fn chosen_window(&self, window: Window) -> Result<Window, ApiError> {
+    pub async fn chosen_window(&self, window: Window) -> Result<Window> {
         let floor = self.state.engine.floor(self.subject.project).await?;
         Ok(window.above(floor, true)?)
     }
@@ -188,7 +186,7 @@ impl<'r, B: JsonBody> ProjectQuestion<'r, B> {
         request: &'r HttpRequest,
         payload: Payload,
         asker: impl AsksProject<B>,
-    ) -> Result<Self, ApiError> {
+    ) -> Result<Self> {
         let body = json::read_bytes(state, request, payload, EVENT_LIMIT_BYTES).await?;
         let parameters = B::from_json(&body)?;
         let calendar = Calendar::new(state, asker.timezone());
@@ -199,7 +197,7 @@ impl<'r, B: JsonBody> ProjectQuestion<'r, B> {
 
 impl<'r, Q: QueryParameters> OrganizationQuestion<'r, Q> {
     /// Reads a question about the caller's organization.
-    pub fn read(state: &'r AppState, request: &'r HttpRequest, caller: &Caller) -> Result<Self, ApiError> {
+    pub fn read(state: &'r AppState, request: &'r HttpRequest, caller: &Caller) -> Result<Self> {
         let subject = state.engine.registry().organization(caller.organization())?;
         let calendar = Calendar::new(state, subject.timezone());
         let parameters = Q::read(request, &calendar)?;
@@ -212,7 +210,7 @@ impl<'r, Q: QueryParameters> OrganizationQuestion<'r, Q> {
         window: Window,
         answer: impl Future<Output = Result<T, AskError>>,
         shape: impl FnOnce(T) -> A,
-    ) -> Result<HttpResponse, ApiError> {
+    ) -> Result<HttpResponse> {
         let completed = async { self.complete(window, shape(answer.await?)).await };
         self.reply_kept(Depends::Everything, completed, identity).await
     }
@@ -224,7 +222,7 @@ impl<'r, Q: QueryParameters> OrganizationQuestion<'r, Q> {
         window: Window,
         answer: impl Future<Output = Result<Option<T>, AskError>>,
         shape: impl FnOnce(T) -> A,
-    ) -> Result<HttpResponse, ApiError> {
+    ) -> Result<HttpResponse> {
         let completed = async {
             match answer.await? {
                 Some(answer) => self.complete(window, shape(answer)).await.map(Some),
@@ -247,7 +245,7 @@ impl<'r, Q: QueryParameters> OrganizationQuestion<'r, Q> {
 
 impl<S: QuestionSubject, Q> Question<'_, S, Q> {
     /// Returns the window between two dates, each of which has a default.
-    pub fn window(&self, start: Option<&str>, end: Option<&str>) -> Result<Window, ApiError> {
+    pub fn window(&self, start: Option<&str>, end: Option<&str>) -> Result<Window> {
         self.calendar.window(start, end)
     }
 
@@ -257,7 +255,7 @@ impl<S: QuestionSubject, Q> Question<'_, S, Q> {
         depends: Depends,
         answer: impl Future<Output = Result<T, AskError>>,
         shape: impl FnOnce(T) -> A,
-    ) -> Result<HttpResponse, ApiError> {
+    ) -> Result<HttpResponse> {
         match self.not_modified(&depends).await? {
             Ok(not_modified) => Ok(not_modified),
             Err(tag) => tag.json(&shape(while_client_waits(self.request, answer).await?)),
@@ -270,7 +268,7 @@ impl<S: QuestionSubject, Q> Question<'_, S, Q> {
         depends: Depends,
         answer: impl Future<Output = Result<T, AskError>>,
         shape: impl FnOnce(T) -> A,
-    ) -> Result<HttpResponse, ApiError> {
+    ) -> Result<HttpResponse> {
         match self.not_modified(&depends).await? {
             Ok(not_modified) => Ok(not_modified),
             Err(tag) => self.kept(&tag, async { Ok(shape(answer.await?)) }).await,
@@ -278,11 +276,7 @@ impl<S: QuestionSubject, Q> Question<'_, S, Q> {
     }
 
     /// Returns 200 with the answer that is kept under a tag, or else with `answer`, which is kept from then on.
-    async fn kept<A: Serialize>(
-        &self,
-        tag: &EntityTag,
-        answer: impl Future<Output = Result<A, ApiError>>,
-    ) -> Result<HttpResponse, ApiError> {
+    async fn kept<A: Serialize>(&self, tag: &EntityTag, answer: impl Future<Output = Result<A>>) -> Result<HttpResponse> {
         let answer = while_client_waits(self.request, answer);
         if !kept::may_be_kept(self.request) {
             return tag.json(&answer.await?);
@@ -302,7 +296,7 @@ impl<S: QuestionSubject, Q> Question<'_, S, Q> {
         thing: &'static str,
         answer: impl Future<Output = Result<Option<T>, AskError>>,
         shape: impl FnOnce(T) -> A,
-    ) -> Result<HttpResponse, ApiError> {
+    ) -> Result<HttpResponse> {
         let tag = self.tag(&Depends::Everything).await?;
         if let Some(not_modified) = tag.not_modified(self.request) {
             return Ok(not_modified);
@@ -313,12 +307,12 @@ impl<S: QuestionSubject, Q> Question<'_, S, Q> {
     }
 
     /// Returns 304 if the client has the answer, else the tag of the answer.
-    pub async fn not_modified(&self, depends: &Depends) -> Result<Result<HttpResponse, EntityTag>, ApiError> {
+    pub async fn not_modified(&self, depends: &Depends) -> Result<Result<HttpResponse, EntityTag>> {
         let tag = self.tag(depends).await?;
         Ok(tag.not_modified(self.request).or_else(|| tag.not_modified_if_any(self.request)).ok_or(tag))
     }
 
-    async fn tag(&self, depends: &Depends) -> Result<EntityTag, ApiError> {
+    async fn tag(&self, depends: &Depends) -> Result<EntityTag> {
         let subject = &self.subject;
         let (incarnation, version) = subject.version(self.state, depends).await?;
         let (timezone, currency) = (subject.timezone(), subject.currency());

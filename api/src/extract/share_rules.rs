@@ -5,11 +5,11 @@
 //! were parsed.
 
 use headcount_control::{Scope, Share};
-use headcount_domain::filter::Filter;
+use headcount_domain::Filter;
 use headcount_domain::intake::fields::{BuiltIn, Field};
 
 use crate::respond::code::ErrorCode;
-use crate::respond::error::ApiError;
+use crate::respond::error::{ApiError, Result};
 
 /// A field that a question names, and the parameter that names it.
 pub type NamedField = (String, Field);
@@ -19,6 +19,20 @@ pub trait SharedQuestion {
     /// Returns every field that the question names. An implementation lists all parameters, so that a new one is not forgotten.
     fn named_fields(&self) -> Vec<NamedField>;
 }
+
+/// Says of questions, each with all its parameters, that they name no field.
+#[macro_export]
+macro_rules! names_no_field {
+    ($($question:ident { $($parameter:ident),* };)+) => {$(
+        impl $crate::extract::share_rules::SharedQuestion for $question {
+            fn named_fields(&self) -> Vec<$crate::extract::share_rules::NamedField> {
+                let Self { $($parameter: _),* } = self;
+                Vec::new()
+            }
+        }
+    )+};
+}
+pub use names_no_field;
 
 /// Returns the fields that filters name.
 pub fn named_by_filters(filters: &[Filter]) -> Vec<NamedField> {
@@ -36,7 +50,7 @@ pub(crate) fn not_for_shares() -> ApiError {
 }
 
 /// Checks that a share shows what needs this scope.
-pub(crate) fn check_scope(share: &Share, scope: Scope) -> Result<(), ApiError> {
+pub(crate) fn check_scope(share: &Share, scope: Scope) -> Result<()> {
     match scope {
         Scope::RevenueRead if !share.revenue => Err(forbidden("the share doesn't show money")),
         Scope::RevenueRead | Scope::AnalyticsRead => Ok(()),
@@ -45,7 +59,7 @@ pub(crate) fn check_scope(share: &Share, scope: Scope) -> Result<(), ApiError> {
 }
 
 /// Checks that a share may show the fields that a question names.
-pub(crate) fn check_fields(question: &impl SharedQuestion) -> Result<(), ApiError> {
+pub(crate) fn check_fields(question: &impl SharedQuestion) -> Result<()> {
     match question.named_fields().into_iter().find(|(_, field)| may_name_somebody(field)) {
         None => Ok(()),
         Some((param, field)) => {

@@ -1,12 +1,12 @@
 //! Whether a request may go on: a client chooses how long its body takes, and its credential may
 //! end meanwhile.
 
+use crate::respond::error::Result;
 use headcount_control::Authority;
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 
 use crate::app::AppState;
 use crate::request::HttpRequest;
-use crate::respond::error::ApiError;
 
 /// What a request was let in with.
 #[derive(Debug, Clone)]
@@ -28,7 +28,7 @@ pub fn organization(request: &HttpRequest) -> Option<OrganizationId> {
 }
 
 /// Checks that the credential is still worth what it was when the request was let in (`auth.rs`). Every body ends with this check.
-pub(crate) fn check_again(state: &AppState, request: &HttpRequest) -> Result<(), ApiError> {
+pub(crate) fn check_again(state: &AppState, request: &HttpRequest) -> Result<()> {
     let extensions = request.extensions();
     let Some(LetIn { authority, .. }) = extensions.get() else { return Ok(()) };
     Ok(state.engine.registry().check_authority(authority, state.engine.clock().now())?)

@@ -249,7 +249,7 @@ impl InUse {
 
 #[cfg(test)]
 mod tests {
-    use headcount_domain::ids::ProjectId;
+    use headcount_domain::ProjectId;
 
     use super::*;
 

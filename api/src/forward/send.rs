@@ -23,7 +23,7 @@ use crate::request::HttpRequest;
 use crate::request_id::REQUEST_ID;
 use crate::request_metrics::Forwarded;
 use crate::respond::code::ErrorCode;
-use crate::respond::error::ApiError;
+use crate::respond::error::{ApiError, Result};
 use crate::respond::sent::PassedOn;
 
 /// How much longer than the owner's own limits its answer may take.
@@ -49,7 +49,7 @@ pub fn forward<'a>(
     upload: Upload,
     to: OwnerNode,
     travel: Travel,
-) -> LocalBoxFuture<'a, Result<HttpResponse, ApiError>> {
+) -> LocalBoxFuture<'a, Result<HttpResponse>> {
     Box::pin(send((state, peers), request, upload, to, travel))
 }
 
@@ -59,7 +59,7 @@ async fn send(
     upload: Upload,
     to: OwnerNode,
     travel: Travel,
-) -> Result<HttpResponse, ApiError> {
+) -> Result<HttpResponse> {
     let is_decoded = upload.is_decoded();
     let outgoing = outgoing(state, request, upload.complete(state, request, &to, travel).await?, is_decoded)?;
     let patience = state.engine.question_timeout().max(LEAST_PATIENCE) + MARGIN;
@@ -129,12 +129,7 @@ fn failed(state: &AppState, no_answer: NoAnswer, travel: Travel) -> ApiError {
 }
 
 /// Returns the request as it is sent.
-fn outgoing(
-    state: &AppState,
-    request: &HttpRequest,
-    body: UploadBody,
-    is_decoded: bool,
-) -> Result<Request<UploadBody>, ApiError> {
+fn outgoing(state: &AppState, request: &HttpRequest, body: UploadBody, is_decoded: bool) -> Result<Request<UploadBody>> {
     let unusable =
         || ApiError::new(ErrorCode::MalformedRequest, "the request can't be passed on to the machine that has this project");
     let mut passed = headers::of_request(request.headers(), is_decoded);
@@ -156,7 +151,7 @@ fn outgoing(
 }
 
 /// Returns the owner's answer as that of this node.
-fn answered(head: &response::Parts, mut download: Download) -> Result<HttpResponse, ApiError> {
+fn answered(head: &response::Parts, mut download: Download) -> Result<HttpResponse> {
     let status = StatusCode::from_u16(head.status.as_u16()).map_err(|_| ApiError::internal())?;
     let length = head.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     download.size = match length {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use headcount_actors::admission_gate::Holder;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 
 use crate::app::AppState;
 use crate::request::HttpRequest;

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use crate::respond::error::Result;
 use actix_web::dev::Payload;
 use actix_web::web::Bytes;
 use headcount_actors::admission_gate::{Holder, Permit};
@@ -13,7 +14,6 @@ use super::travel::{OwnerNode, Travel};
 use crate::app::AppState;
 use crate::extract::body::{self, BodyContent};
 use crate::request::HttpRequest;
-use crate::respond::error::ApiError;
 
 /// What is left of a request's body.
 pub enum Upload {
@@ -62,7 +62,7 @@ impl Upload {
         request: &HttpRequest,
         to: &OwnerNode,
         travel: Travel,
-    ) -> Result<UploadBody, ApiError> {
+    ) -> Result<UploadBody> {
         let (bytes, permit) = match self {
             Self::Nothing => (Bytes::new(), None),
             Self::Decoded(bytes, permit) => (bytes, Some(permit)),

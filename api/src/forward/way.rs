@@ -2,25 +2,25 @@
 
 use headcount_actors::admission_gate::Holder;
 use headcount_common::{NOT_HERE, Owner, home_of, partition_of};
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 
 use super::travel::{Destination, OwnerNode};
 use crate::app::AppState;
 use crate::extract::auth;
 use crate::request::HttpRequest;
 use crate::request_metrics::Forwarded;
-use crate::respond::error::ApiError;
+use crate::respond::error::{ApiError, Result};
 
 /// Returns the node that a request of a project goes to. `None`: it is answered here.
 ///
 /// A request that came from another node goes no further: the two may each take the other for the
 /// owner.
-pub fn way(state: &AppState, request: &HttpRequest, project: ProjectId) -> Result<Option<OwnerNode>, ApiError> {
+pub fn way(state: &AppState, request: &HttpRequest, project: ProjectId) -> Result<Option<OwnerNode>> {
     way_to(state, request, partition_of(project), Holder::Project(project))
 }
 
 /// The same for whatever goes to the owner of a partition.
-fn way_to(state: &AppState, request: &HttpRequest, partition: u16, holder: Holder) -> Result<Option<OwnerNode>, ApiError> {
+fn way_to(state: &AppState, request: &HttpRequest, partition: u16, holder: Holder) -> Result<Option<OwnerNode>> {
     match state.engine.owners().of(partition) {
         Owner::Here => Ok(None),
         Owner::There(address) if request.first_node().is_none() => Ok(Some(OwnerNode { partition, address, holder })),
@@ -32,7 +32,7 @@ fn way_to(state: &AppState, request: &HttpRequest, partition: u16, holder: Holde
 }
 
 /// Returns the node that a request to an endpoint goes to. `None`: it is answered here.
-pub(crate) fn way_of(state: &AppState, request: &HttpRequest, destination: Destination) -> Result<Option<OwnerNode>, ApiError> {
+pub(crate) fn way_of(state: &AppState, request: &HttpRequest, destination: Destination) -> Result<Option<OwnerNode>> {
     let named = |parameter| request.parameter(parameter);
     match destination {
         Destination::Here | Destination::ByHandler => Ok(None),

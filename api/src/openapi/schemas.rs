@@ -1,7 +1,7 @@
 //! Schemas of the closed lists, taken from the lists themselves.
 
 use headcount_control::{Capability, MAX_RATE_LIMIT, Role, Scope};
-use headcount_domain::names::NamedValues;
+use headcount_domain::NamedValues;
 use utoipa::openapi::schema::{Array, ArrayBuilder, Object, ObjectBuilder, SchemaType, Type};
 
 use super::own_schema;

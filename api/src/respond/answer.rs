@@ -6,8 +6,7 @@
 
 use std::borrow::Cow;
 
-use headcount_domain::money::Amount;
-use headcount_domain::time::Instant;
+use headcount_domain::{Amount, Instant};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use utoipa::openapi::RefOr;
@@ -75,7 +74,8 @@ impl<A: utoipa::ToSchema> utoipa::ToSchema for Completed<A> {
 }
 
 /// Defines an answer, and how it is made of a value of the engine: of its field of the same name, or as
-/// the expression behind the type says, which knows the value by the name between the bars.
+/// the expression behind the type says, which knows the value by the name between the bars. Where there
+/// are more names, its function `new` takes them all, and the fields are those of the first.
 #[macro_export]
 macro_rules! answer {
     (@field $value:ident.$field:ident) => {
@@ -84,7 +84,21 @@ macro_rules! answer {
     (@field $value:ident.$field:ident $make:expr) => {
         $make
     };
-    ($(#[$summary:meta])+ $visibility:vis struct $name:ident from |$value:ident: $source:ty| {
+    (@made $name:ident |$value:ident: $source:ty| { $($field:ident $(= $make:expr)?,)* }) => {
+        impl From<$source> for $name {
+            fn from($value: $source) -> Self {
+                Self { $($field: $crate::answer!(@field $value.$field $($make)?),)* }
+            }
+        }
+    };
+    (@made $name:ident |$value:ident: $source:ty, $($more:ident: $of:ty),+| { $($field:ident $(= $make:expr)?,)* }) => {
+        impl $name {
+            pub(crate) fn new($value: $source, $($more: $of),+) -> Self {
+                Self { $($field: $crate::answer!(@field $value.$field $($make)?),)* }
+            }
+        }
+    };
+    ($(#[$summary:meta])+ $visibility:vis struct $name:ident from |$($value:ident: $source:ty),+| {
         $($(#[$attribute:meta])* $field:ident: $type:ty $(= $make:expr)?,)*
     }) => {
         $(#[$summary])+
@@ -93,17 +107,18 @@ macro_rules! answer {
             $($(#[$attribute])* $field: $type,)*
         }
 
-        impl From<$source> for $name {
-            fn from($value: $source) -> Self {
-                Self { $($field: $crate::answer!(@field $value.$field $($make)?),)* }
-            }
-        }
+        $crate::answer!(@made $name |$($value: $source),+| { $($field $(= $make)?,)* });
     };
     ($(#[$summary:meta])+ $visibility:vis struct $name:ident from $source:ty { $($fields:tt)* }) => {
         $crate::answer! { $(#[$summary])+ $visibility struct $name from |value: $source| { $($fields)* } }
     };
 }
 pub use answer;
+
+/// Shows the rows of an answer.
+pub fn shown<R, A: From<R>>(rows: Vec<R>) -> Vec<A> {
+    rows.into_iter().map(A::from).collect()
+}
 
 /// An amount, written without the noise of binary fractions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

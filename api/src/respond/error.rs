@@ -13,9 +13,9 @@ use headcount_actors::{AskError, TrackError};
 use headcount_common::ControlError;
 use headcount_common::nodes::AskNodeError;
 use headcount_control::{AuthError, RegistryError};
-use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::intake::submission::Invalid;
 use headcount_domain::time::{BeforeFloor, WindowError};
+use headcount_domain::{Fault, FaultKind};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -33,6 +33,9 @@ const QUOTA_RETRY_AFTER_SECONDS: u32 = 3_600;
 /// The headers that a page may read of an answer.
 pub const CORS_EXPOSED_HEADERS: HeaderValue =
     HeaderValue::from_static("ratelimit-limit, ratelimit-remaining, ratelimit-reset, retry-after");
+
+/// What a handler returns.
+pub type Result<T, E = ApiError> = std::result::Result<T, E>;
 
 /// An error that becomes the answer. Boxed, to keep results small.
 #[derive(Debug, Clone)]

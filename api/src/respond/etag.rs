@@ -7,12 +7,11 @@ use actix_web::HttpResponse;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::web::Bytes;
 use headcount_common::answers_version;
-use headcount_domain::money::Currency;
-use headcount_domain::time::{Day, Timezone};
+use headcount_domain::{Currency, Day, Timezone};
 use serde::Serialize;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
-use crate::respond::error::ApiError;
+use crate::respond::error::{ApiError, Result};
 
 const JSON: &str = "application/json";
 /// Stands in `If-None-Match` for any answer.
@@ -88,7 +87,7 @@ impl EntityTag {
     }
 
     /// Returns 200 with `answer` and this tag.
-    pub fn json(&self, answer: &impl Serialize) -> Result<HttpResponse, ApiError> {
+    pub fn json(&self, answer: &impl Serialize) -> Result<HttpResponse> {
         Ok(self.written(to_json(answer)?))
     }
 
@@ -119,12 +118,12 @@ pub fn document(request: &HttpRequest, content_type: &'static str, body: Bytes) 
 }
 
 /// Returns 200 with `answer`, or 304 if the client has it.
-pub fn json(request: &HttpRequest, answer: &impl Serialize) -> Result<HttpResponse, ApiError> {
+pub fn json(request: &HttpRequest, answer: &impl Serialize) -> Result<HttpResponse> {
     Ok(document(request, JSON, to_json(answer)?))
 }
 
 /// Writes an answer as JSON.
-pub fn to_json(answer: &impl Serialize) -> Result<Bytes, ApiError> {
+pub fn to_json(answer: &impl Serialize) -> Result<Bytes> {
     serde_json::to_vec(answer).map(Bytes::from).map_err(|error| {
         tracing::error!(%error, "an answer can't be written as JSON");
         ApiError::internal()

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use headcount_domain::intake::event::Position;
+use headcount_domain::Position;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// The prefix of the names of bases.
@@ -42,20 +42,17 @@ pub struct BaseEntry {
 
 impl BaseEntry {
     /// The base has everything of the project up to this position, and nothing beyond.
-    #[must_use]
     pub fn position(&self) -> Position {
         self.name.position
     }
 
     /// The name of the file, in the project's folder.
-    #[must_use]
     pub fn name(&self) -> String {
         self.name.to_string()
     }
 
     /// The name of the next base, at the same or a later position. A name always has the same
     /// contents.
-    #[must_use]
     pub fn next_name(&self, position: Position) -> BaseName {
         let rewrites = if position == self.position() { self.name.rewrites + 1 } else { 0 };
         BaseName { position, rewrites }

@@ -3,8 +3,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, ProjectId};
 use headcount_storage::files::File;
 
 use super::entry::{BaseEntry, BaseHeader};
@@ -71,13 +70,11 @@ impl BaseReader {
     }
 
     /// The name of the file.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The header of the base.
-    #[must_use]
     pub fn header(&self) -> &BaseHeader {
         &self.header
     }

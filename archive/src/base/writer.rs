@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use headcount_domain::intake::event::Position;
+use headcount_domain::Position;
 use headcount_storage::files::{self, File};
 use sha2::{Digest, Sha256};
 

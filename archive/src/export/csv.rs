@@ -74,7 +74,6 @@ fn neutralized(text: &str) -> Cow<'_, str> {
 }
 
 /// Restores a text that was [`neutralized`].
-#[must_use]
 pub fn restored(text: &str) -> Cow<'_, str> {
     let has_apostrophe = |cell: &Cell<'_>| cell.text.starts_with('\'') && cell.is_formula();
     changed(text, has_apostrophe, |cell, out| out.push_str(cell.text.strip_prefix('\'').unwrap_or(cell.text)))

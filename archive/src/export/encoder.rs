@@ -1,7 +1,6 @@
 //! Encodes rows in a format of exports.
 
-use headcount_domain::ids::ProjectId;
-use headcount_domain::named_values;
+use headcount_domain::{ProjectId, named_values};
 
 use super::json::{Nulls, json_fields};
 use super::{ROW_VERSION, VERSION_FIELD, csv};
@@ -25,7 +24,6 @@ named_values! {
 
 impl ExportFormat {
     /// The media type.
-    #[must_use]
     pub const fn media_type(self) -> &'static str {
         match self {
             Self::Ndjson => "application/x-ndjson",
@@ -49,7 +47,6 @@ enum Kind {
 
 impl RowEncoder {
     /// Begins an export of events of `project`.
-    #[must_use]
     pub fn new(format: ExportFormat, project: ProjectId) -> Self {
         let mut out = Vec::new();
         let kind = match format {

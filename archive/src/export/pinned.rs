@@ -4,10 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::submission::Invalid;
-use headcount_domain::money::Amount;
-use headcount_domain::time::{Day, Instant};
+use headcount_domain::{Amount, Day, Instant, ProjectId};
 use memchr::memchr;
 use memchr::memmem::Finder;
 use serde::Deserialize;

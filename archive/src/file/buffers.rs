@@ -98,7 +98,8 @@ pub(super) struct Buffers {
     table: &'static [Column],
     columns: Vec<Buffer>,
     rows: u32,
-    bytes: usize,
+    /// An upper bound of the bytes of all values, including values of paths.
+    pub(super) bytes: usize,
 }
 
 impl Buffers {
@@ -117,11 +118,6 @@ impl Buffers {
 
     pub(super) fn rows(&self) -> usize {
         self.rows as usize
-    }
-
-    /// An upper bound of the bytes of all values, including values of paths.
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
     }
 
     /// Counts the paths of the rows.

@@ -8,9 +8,7 @@ use std::ops::{ControlFlow, RangeInclusive};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Decimal128Type, Int32Type, Int64Type, TimestampMillisecondType};
 use arrow_array::{Array, ArrayRef, StringArray};
-use headcount_domain::intake::event::Position;
-use headcount_domain::money::Amount;
-use headcount_domain::time::{Day, Instant};
+use headcount_domain::{Amount, Day, Instant, Position};
 use parquet::basic::Encoding;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::statistics::Statistics;
@@ -38,25 +36,21 @@ pub struct TextColumn {
 
 impl TextColumn {
     /// Creates a column of `rows` rows without values.
-    #[must_use]
     pub fn empty(rows: usize) -> Self {
         Self { codes: vec![0; rows], values: None }
     }
 
     /// The codes of the rows. [`TextColumn::null`] stands for a missing value.
-    #[must_use]
     pub fn codes(&self) -> &[u32] {
         &self.codes
     }
 
     /// The code of rows without a value; all others are smaller.
-    #[must_use]
     pub fn null(&self) -> u32 {
         self.values.as_ref().map_or(0, |values| u32::try_from(values.len()).unwrap_or(u32::MAX))
     }
 
     /// The value of a code.
-    #[must_use]
     pub fn value(&self, code: u32) -> Option<&str> {
         let values = self.values.as_ref()?;
         let at = code as usize;
@@ -73,25 +67,21 @@ impl ArchiveFile {
 
 impl GroupReader<'_> {
     /// The number of rows.
-    #[must_use]
     pub fn rows(&self) -> usize {
         usize::try_from(self.file.row_groups()[self.group].rows).unwrap_or(usize::MAX)
     }
 
     /// The first and the last position.
-    #[must_use]
     pub fn positions(&self) -> RangeInclusive<Position> {
         self.file.row_groups()[self.group].positions.clone()
     }
 
     /// The earliest and the latest day.
-    #[must_use]
     pub fn days(&self) -> RangeInclusive<Day> {
         self.file.row_groups()[self.group].days.clone()
     }
 
     /// The earliest and the latest time, if the footer has them.
-    #[must_use]
     pub fn times(&self) -> Option<RangeInclusive<Instant>> {
         let (_, chunk) = self.file.column(self.group, TIMESTAMP)?;
         let Some(Statistics::Int64(times)) = chunk.statistics() else { return None };
@@ -123,7 +113,6 @@ impl GroupReader<'_> {
 
     /// Whether the file has this column. If a metadata path has no column, the metadata must be
     /// read instead.
-    #[must_use]
     pub fn has_column(&self, name: &str) -> bool {
         self.file.has_column(name)
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use bytes::Bytes;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use headcount_storage::files::File;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
@@ -83,7 +83,8 @@ pub struct ExportFile {
     batches: Option<ParquetRecordBatchReader>,
     rows: std::vec::IntoIter<Row>,
     has_failed: bool,
-    read_bytes: u64,
+    /// The number of bytes of row groups that were read.
+    pub read_bytes: u64,
 }
 
 impl ExportFile {
@@ -120,12 +121,6 @@ impl ExportFile {
         let metadata = careful(|| ArrowReaderMetadata::try_new(Arc::new(metadata), options))?;
         let rows = Vec::new().into_iter();
         Ok(Self { file, project, metadata, checksums, next_group: 0, batches: None, rows, has_failed: false, read_bytes: 0 })
-    }
-
-    /// The number of bytes of row groups that were read.
-    #[must_use]
-    pub fn read_bytes(&self) -> u64 {
-        self.read_bytes
     }
 
     fn next_row(&mut self) -> Result<Option<Row>, ExportFileError> {
@@ -232,7 +227,7 @@ impl ChunkCheck<'_> {
         let mut pages = ThriftReader::new(chunk);
         let (mut values, mut longest) = (0_u64, 0);
         let is_text = matches!(self.column.access, Access::Text(..));
-        while !pages.rest().is_empty() {
+        while !pages.rest.is_empty() {
             let header = pages.page()?;
             let data = pages.bytes(header.compressed)?;
             if header.uncompressed > MAX_PAGE_BYTES {
@@ -266,7 +261,7 @@ impl ChunkCheck<'_> {
 /// The length of the longest text in a dictionary.
 fn longest_text(page: &[u8]) -> Option<usize> {
     let (mut texts, mut longest) = (ThriftReader::new(page), 0);
-    while !texts.rest().is_empty() {
+    while !texts.rest.is_empty() {
         let length = u32::from_le_bytes(texts.bytes(4)?.try_into().ok()?);
         longest = longest.max(texts.bytes(usize::try_from(length).ok()?)?.len());
     }

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use headcount_domain::intake::event::Position;
-use headcount_domain::time::{Day, Month};
+use headcount_domain::time::Month;
+use headcount_domain::{Day, Position};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// The name of a file: `month=2026-11/<first>-<last>.parquet`, or
@@ -24,13 +24,11 @@ pub struct FileName {
 
 impl FileName {
     /// The name of the month's folder.
-    #[must_use]
     pub fn folder(&self) -> String {
         folder_of(self.month)
     }
 
     /// The name without the folder, for messages.
-    #[must_use]
     pub fn base(&self) -> String {
         let Self { first, last, rewrites, .. } = self;
         match rewrites {

@@ -7,9 +7,7 @@ use std::sync::{Arc, OnceLock};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use bytes::{Buf, Bytes};
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
-use headcount_domain::time::Day;
+use headcount_domain::{Day, Position, ProjectId};
 use headcount_storage::files::File;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
@@ -69,7 +67,6 @@ pub struct Selection<'c> {
 
 impl<'c> Selection<'c> {
     /// Selects columns of all rows.
-    #[must_use]
     pub fn all(columns: Columns<'c>) -> Self {
         Self { columns, positions: 0..=Position::MAX, days: Day(i32::MIN)..=Day(i32::MAX) }
     }
@@ -112,26 +109,22 @@ impl ArchiveFile {
     }
 
     /// The name of the file.
-    #[must_use]
     pub fn name(&self) -> FileName {
         self.name
     }
 
     /// The project of its events.
-    #[must_use]
     pub fn project(&self) -> ProjectId {
         self.project
     }
 
     /// The row groups, in order.
-    #[must_use]
     pub fn row_groups(&self) -> &[RowGroup] {
         &self.row_groups
     }
 
     /// Whether the file has this column. If a metadata path has no column, the metadata must be
     /// read instead.
-    #[must_use]
     pub fn has_column(&self, name: &str) -> bool {
         self.column_names().any(|column| column == name)
     }
@@ -157,7 +150,6 @@ impl ArchiveFile {
     }
 
     /// Returns the batches of `selection`, in the order of positions.
-    #[must_use]
     pub fn batches(&self, selection: &Selection<'_>) -> Batches<'_> {
         let overlaps = |group: &RowGroup| {
             group.positions.end() >= selection.positions.start()

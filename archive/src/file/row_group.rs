@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use headcount_domain::intake::fields::MetadataPath;
 use headcount_storage::background;
 use parquet::basic::{Compression, Encoding, ZstdLevel};

@@ -2,8 +2,7 @@
 
 use std::ops::{ControlFlow, RangeInclusive};
 
-use headcount_domain::intake::event::Position;
-use headcount_domain::time::Day;
+use headcount_domain::{Day, Position};
 
 use super::reader::{ArchiveFile, Batches, Columns, Selection};
 use crate::error::ArchiveError;
@@ -23,14 +22,12 @@ pub struct Rows<'f> {
 
 impl ArchiveFile {
     /// Returns the rows from the position `from` on.
-    #[must_use]
     pub fn rows(&self, from: Position) -> Rows<'_> {
         self.rows_of_groups(from, Day(i32::MIN)..=Day(i32::MAX))
     }
 
     /// Returns the rows from the position `from` on, in the row groups with rows on one of these
     /// days.
-    #[must_use]
     pub fn rows_of_groups(&self, from: Position, days: RangeInclusive<Day>) -> Rows<'_> {
         let selection = Selection { columns: Columns::Row, positions: from..=Position::MAX, days };
         let batch = Vec::new().into_iter();

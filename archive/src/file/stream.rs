@@ -1,7 +1,7 @@
 //! Writes a Parquet file for an export: to memory, and without the columns that only the archive
 //! has.
 
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 
 use super::buffers::Buffers;
 use super::row_group::Encoder;
@@ -35,7 +35,7 @@ impl StreamWriter {
             return Err(ArchiveError::Refused { position: row.position, reason: Refusal::Amount });
         }
         self.buffers.push(row);
-        let is_full = self.buffers.rows() >= ROW_GROUP_ROWS || self.buffers.bytes() >= ROW_GROUP_BYTES;
+        let is_full = self.buffers.rows() >= ROW_GROUP_ROWS || self.buffers.bytes >= ROW_GROUP_BYTES;
         if is_full { self.end_row_group(out) } else { Ok(()) }
     }
 

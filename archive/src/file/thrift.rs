@@ -22,7 +22,8 @@ const ROW_GROUPS: i64 = 4;
 
 /// The unread bytes. Every method returns `None` if they are invalid.
 pub(super) struct ThriftReader<'b> {
-    rest: &'b [u8],
+    /// The unread bytes.
+    pub(super) rest: &'b [u8],
 }
 
 /// The header of a page, as [`ChunkPages`](super::page::ChunkPages) writes it.
@@ -43,11 +44,6 @@ pub(super) struct PageHeader {
 impl<'b> ThriftReader<'b> {
     pub(super) fn new(rest: &'b [u8]) -> Self {
         Self { rest }
-    }
-
-    /// The unread bytes.
-    pub(super) fn rest(&self) -> &'b [u8] {
-        self.rest
     }
 
     /// Checks that a footer has at most `row_groups` row groups, and no other long list.

@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
 use headcount_domain::intake::fields::MetadataPath;
-use headcount_domain::time::{Day, Month};
+use headcount_domain::time::Month;
+use headcount_domain::{Day, Position, ProjectId};
 use headcount_storage::background;
 use headcount_storage::files::{self, File};
 use sha2::{Digest, Sha256};
@@ -122,7 +121,7 @@ impl FileWriter {
         let first = self.positions.map_or(row.position, |(first, _)| first);
         self.positions = Some((first, row.position));
         self.days = (self.days.0.min(row.event.day), self.days.1.max(row.event.day));
-        let is_full = self.buffers.rows() >= ROW_GROUP_ROWS || self.buffers.bytes() >= self.options.row_group_bytes;
+        let is_full = self.buffers.rows() >= ROW_GROUP_ROWS || self.buffers.bytes >= self.options.row_group_bytes;
         if is_full { self.end_row_group() } else { Ok(()) }
     }
 
@@ -143,7 +142,6 @@ impl FileWriter {
     }
 
     /// The number of rows so far.
-    #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows
     }

@@ -1,7 +1,8 @@
 use super::*;
 use crate::base::BaseName;
 use crate::file::FileName;
-use headcount_domain::time::{Day, Month};
+use headcount_domain::Day;
+use headcount_domain::time::Month;
 
 const PROJECT: ProjectId = ProjectId(5);
 

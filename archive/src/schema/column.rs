@@ -1,7 +1,6 @@
 //! The parts of a column: its name, its type, and access to its values.
 
-use headcount_domain::money::Amount;
-use headcount_domain::time::{Day, Instant};
+use headcount_domain::{Amount, Day, Instant};
 
 use super::draft::Draft;
 use crate::row::Row;
@@ -62,7 +61,6 @@ pub enum Value<'r> {
 
 impl Column {
     /// Returns the value of `row`.
-    #[must_use]
     pub fn value<'r>(&self, row: &'r Row) -> Value<'r> {
         match self.access {
             Access::Integer(get, _) => Value::Integer(get(row)),

@@ -4,9 +4,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Decimal128Type, Int64Type, TimestampMillisecondType};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
-use headcount_domain::ids::ProjectId;
-use headcount_domain::money::Amount;
-use headcount_domain::time::{Day, Instant};
+use headcount_domain::{Amount, Day, Instant, ProjectId};
 
 use super::column::{Access, Column};
 use super::draft::Draft;

@@ -4,10 +4,8 @@ use compact_str::CompactString;
 use headcount_domain::acquisition::{Acquisition, Channel};
 use headcount_domain::agent::{Agent, Device};
 use headcount_domain::company::CompanyKey;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::{Details, Event, Money, Position, SentIds};
-use headcount_domain::money::{Amount, Currency};
-use headcount_domain::time::{Day, Instant};
+use headcount_domain::intake::event::{Details, Money, SentIds};
+use headcount_domain::{Amount, Currency, Day, Event, Instant, Position, ProjectId};
 
 use crate::row::{Currencies, Row};
 

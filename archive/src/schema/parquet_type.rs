@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use headcount_domain::AMOUNT_DECIMALS;
 use headcount_domain::intake::fields::MetadataPath;
-use headcount_domain::money::AMOUNT_DECIMALS;
 use parquet::basic::{LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::errors::Result;
 use parquet::schema::types::{Type, TypePtr};

@@ -5,8 +5,7 @@ use headcount_domain::agent::{Agent, Device};
 use headcount_domain::company::CompanyKey;
 use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Money;
-use headcount_domain::money::{Amount, Currency};
-use headcount_domain::time::Instant;
+use headcount_domain::{Amount, Currency, Instant};
 
 use super::column::{Access, Column};
 use super::draft::Draft;

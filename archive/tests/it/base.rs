@@ -1,8 +1,7 @@
 //! Bases: what was written comes back, and what is damaged is noticed.
 
-use headcount_archive::base::{BaseEntry, BaseHeader, BaseItem, BaseName, BaseReader, BaseWriter};
-use headcount_archive::error::{ArchiveError, Damage};
-use headcount_domain::ids::ProjectId;
+use headcount_archive::{ArchiveError, BaseEntry, BaseHeader, BaseItem, BaseName, BaseReader, BaseWriter, Damage};
+use headcount_domain::ProjectId;
 
 const PROJECT: ProjectId = ProjectId(5);
 const NAME: BaseName = BaseName { position: 70, rewrites: 0 };

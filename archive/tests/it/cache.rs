@@ -6,12 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fs, io};
 
-use headcount_archive::archive::Archive;
-use headcount_archive::cache::cached_files;
-use headcount_archive::error::{ArchiveError, Damage};
-use headcount_archive::seal::SealOptions;
-use headcount_archive::source::{FileSource, ListedFile};
-use headcount_domain::ids::ProjectId;
+use headcount_archive::{Archive, ArchiveError, Damage, FileSource, ListedFile, SealOptions, cached_files};
+use headcount_domain::ProjectId;
 
 use crate::support::{PROJECT, rows, scratch, seal, series};
 

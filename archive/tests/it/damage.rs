@@ -3,11 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use headcount_archive::archive::Archive;
-use headcount_archive::error::{ArchiveError, Damage};
-use headcount_archive::file::{Columns, FileEntry, Selection, WriterOptions};
-use headcount_archive::row::Row;
-use headcount_archive::seal::SealOptions;
+use headcount_archive::{Archive, ArchiveError, Columns, Damage, FileEntry, Row, SealOptions, Selection, WriterOptions};
 
 use crate::support::{PROJECT, contents, sample, scratch, seal, series};
 

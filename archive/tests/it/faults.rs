@@ -5,11 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use headcount_archive::archive::Archive;
-use headcount_archive::compact::{CompactOptions, merge_next};
-use headcount_archive::error::ArchiveError;
-use headcount_archive::row::Row;
-use headcount_archive::seal::{SealOptions, Sealer, month_of};
+use headcount_archive::{Archive, ArchiveError, CompactOptions, Row, SealOptions, Sealer, merge_next, month_of};
 use headcount_storage::files::switch::{Errno, Plan, Switch};
 
 use crate::support::{MARCH, PROJECT, contents, rows, scratch, seal, series};

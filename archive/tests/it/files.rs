@@ -2,12 +2,8 @@
 
 use std::fs;
 
-use headcount_archive::archive::Archive;
-use headcount_archive::error::{ArchiveError, Refusal};
-use headcount_archive::row::Row;
-use headcount_archive::seal::{SealOptions, Sealer};
-use headcount_domain::ids::ProjectId;
-use headcount_domain::money::Amount;
+use headcount_archive::{Archive, ArchiveError, Refusal, Row, SealOptions, Sealer};
+use headcount_domain::{Amount, ProjectId};
 
 use crate::support::{PROJECT, contents, plausible, rows, scratch, seal, series};
 

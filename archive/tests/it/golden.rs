@@ -3,9 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use headcount_archive::archive::Archive;
 use headcount_archive::schema::{COLUMNS, SCHEMA_VERSION, Value, message};
-use headcount_archive::seal::SealOptions;
+use headcount_archive::{Archive, SealOptions};
 
 use serde_json::{Value as Json, json};
 

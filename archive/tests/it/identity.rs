@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use headcount_archive::export::{ExportFormat, RowEncoder};
-use headcount_archive::file::{ArchiveFile, Columns, ExportFile, ExportFileError, FileWriter, Selection, WriterOptions};
-use headcount_archive::metadata::visit_scalars;
-use headcount_archive::row::Row;
+use headcount_archive::{
+    ArchiveFile, Columns, ExportFile, ExportFileError, FileWriter, Row, Selection, WriterOptions, visit_scalars,
+};
 use headcount_domain::intake::fields::{MetadataPath, Scalar};
 use headcount_domain::time::Month;
 use proptest::prelude::*;

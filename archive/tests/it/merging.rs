@@ -2,10 +2,7 @@
 
 use std::fs;
 
-use headcount_archive::archive::Archive;
-use headcount_archive::compact::{CompactOptions, merge_next, next_merge};
-use headcount_archive::row::Row;
-use headcount_archive::seal::{SealOptions, month_of};
+use headcount_archive::{Archive, CompactOptions, Row, SealOptions, merge_next, month_of, next_merge};
 use headcount_domain::time::Month;
 
 use crate::support::{MARCH, PROJECT, plausible, rows, scratch, seal, series};

@@ -9,12 +9,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
-use headcount_archive::archive::Archive;
-use headcount_archive::compact::{CompactOptions, merge_next};
-use headcount_archive::file::WriterOptions;
-use headcount_archive::seal::{SealOptions, month_of};
-use headcount_domain::money::Amount;
-use headcount_domain::time::Day;
+use headcount_archive::{Archive, CompactOptions, SealOptions, WriterOptions, merge_next, month_of};
+use headcount_domain::{Amount, Day};
 use serde_json::Value;
 
 use crate::support::{MARCH, PROJECT, plausible, sample, scratch, seal, series};

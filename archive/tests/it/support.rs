@@ -3,17 +3,14 @@
 use std::path::Path;
 
 use compact_str::CompactString;
-use headcount_archive::archive::Archive;
-use headcount_archive::row::{Currencies, Row};
-use headcount_archive::seal::{SealOptions, Sealer};
+use headcount_archive::{Archive, Currencies, Row, SealOptions, Sealer};
 use headcount_domain::acquisition::{Acquisition, Channel};
 use headcount_domain::agent::{Agent, Device};
 use headcount_domain::company::CompanyKey;
-use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::country::Country;
-use headcount_domain::intake::event::{Details, Event, Money, Position, SentIds};
-use headcount_domain::money::{Amount, Currency};
-use headcount_domain::time::{Day, Instant, MS_PER_DAY};
+use headcount_domain::intake::event::{Details, Money, SentIds};
+use headcount_domain::time::MS_PER_DAY;
+use headcount_domain::{Amount, Currency, Day, Event, Instant, Position, ProjectId};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

@@ -9,12 +9,9 @@ use std::time::Instant as Clock;
 
 use headcount_bench::{event, policy};
 use headcount_domain::agent::Agent;
-use headcount_domain::ids::KeyHasher;
-use headcount_domain::intake::event::Event;
-use headcount_domain::project::Project;
 use headcount_domain::queries::{AttributionQuery, Dimension, EntityLevel, Query, Reader, TouchModel};
 use headcount_domain::records::NoSource;
-use headcount_domain::time::{Day, Instant, Window};
+use headcount_domain::{Day, Event, Instant, KeyHasher, Project, Window};
 
 /// Time between events: slightly more than the timeout of a session.
 const APART_MS: usize = 31 * 60 * 1000;

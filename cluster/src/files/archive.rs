@@ -7,25 +7,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use headcount_archive::catalog::{CATALOG_NAME, Catalog};
-use headcount_archive::error::{ArchiveError, Damage};
-use headcount_archive::manifest::MANIFEST_NAME;
-use headcount_archive::source::{FileSource, ListedFile};
+use headcount_archive::{ArchiveError, CATALOG_NAME, Catalog, Damage, FileSource, ListedFile, MANIFEST_NAME};
 use headcount_common::{DamagedObject, SharedArchive, SharedArchiveError};
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, ProjectId};
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-use super::FilesError;
 use super::bucket::{Bucket, BucketError, sha256_of};
 use super::list::{ArchiveList, ProjectList, folder_of, list_object, object_of};
 use super::pointer::{ListName, OwnPointer, Pointers};
 use super::states::SharedStates;
 use super::sync::{dir_of, fetch_lists, remove_all};
 use super::unnamed::Unnamed;
+use super::{FilesError, Result};
 use crate::connection::Connection;
 use crate::levels::Levels;
 use crate::log::LogReader;
@@ -44,8 +40,9 @@ pub struct SharedFiles {
     runtime: Handle,
     connection: Connection,
     bucket: Bucket,
-    pointers: Pointers,
-    states: SharedStates,
+    pub(super) pointers: Pointers,
+    /// The published saved states of the partitions.
+    pub(crate) states: SharedStates,
     /// How long the log keeps events after they are in the bucket.
     log_kept: Duration,
     /// The archives by partition. Each is locked during its publication.
@@ -79,12 +76,7 @@ impl SharedFiles {
     ///
     /// # Errors
     /// Returns [`FilesError::Elsewhere`] or [`FilesError::Brokers`].
-    pub async fn open(
-        connection: &Connection,
-        record: &ClusterRecord,
-        bucket: &Bucket,
-        log_kept: Duration,
-    ) -> Result<Self, FilesError> {
+    pub async fn open(connection: &Connection, record: &ClusterRecord, bucket: &Bucket, log_kept: Duration) -> Result<Self> {
         let pointers = Pointers::open(connection, KIND).await?;
         let theirs = pointers.agree(bucket.address()).await?;
         if theirs != bucket.address() {
@@ -95,7 +87,7 @@ impl SharedFiles {
 
     /// Keeps the archives of a new cluster in a bucket, even if an earlier attempt chose another
     /// one.
-    pub(crate) async fn open_new(connection: &Connection, record: &ClusterRecord, bucket: &Bucket) -> Result<Self, FilesError> {
+    pub(crate) async fn open_new(connection: &Connection, record: &ClusterRecord, bucket: &Bucket) -> Result<Self> {
         let pointers = Pointers::open(connection, KIND).await?;
         pointers.move_to(bucket.address()).await?;
         Self::open_at(connection, record, bucket, (pointers, Duration::ZERO)).await
@@ -106,7 +98,7 @@ impl SharedFiles {
         record: &ClusterRecord,
         bucket: &Bucket,
         (pointers, log_kept): (Pointers, Duration),
-    ) -> Result<Self, FilesError> {
+    ) -> Result<Self> {
         let bucket = bucket.below(&record.incarnation.to_string());
         let states = SharedStates::open(connection, &bucket).await?;
         let (runtime, connection) = (Handle::current(), connection.clone());
@@ -117,7 +109,7 @@ impl SharedFiles {
     ///
     /// # Errors
     /// Returns [`FilesError::Brokers`].
-    pub async fn place(connection: &Connection) -> Result<Option<String>, FilesError> {
+    pub async fn place(connection: &Connection) -> Result<Option<String>> {
         Pointers::open(connection, KIND).await?.place().await
     }
 
@@ -127,7 +119,7 @@ impl SharedFiles {
     ///
     /// # Errors
     /// Returns a [`FilesError`].
-    pub async fn take_over(&self, partition: u16, epoch: u64, root: &Path) -> Result<(), FilesError> {
+    pub async fn take_over(&self, partition: u16, epoch: u64, root: &Path) -> Result<()> {
         let pointer = self.pointers.take_over(partition, epoch).await?;
         let bucket = self.bucket.below(&format!("{partition:02}"));
         let published = match &pointer.value.list {
@@ -149,7 +141,7 @@ impl SharedFiles {
     }
 
     /// Like [`Self::take_over`], for an owner that publishes the whole archive again.
-    pub(crate) async fn replace(&self, partition: u16, epoch: u64) -> Result<(), FilesError> {
+    pub(crate) async fn replace(&self, partition: u16, epoch: u64) -> Result<()> {
         let pointer = self.pointers.take_over(partition, epoch).await?;
         self.insert(partition, (self.bucket.below(&format!("{partition:02}")), pointer, Published::default()));
         Ok(())
@@ -193,15 +185,6 @@ impl SharedFiles {
         }
     }
 
-    /// The published saved states of the partitions.
-    pub(crate) fn states(&self) -> &SharedStates {
-        &self.states
-    }
-
-    pub(super) fn pointers(&self) -> &Pointers {
-        &self.pointers
-    }
-
     pub(super) fn of(&self, partition: u16) -> Option<Arc<Mutex<PartitionFiles>>> {
         self.partitions.lock().get(&partition).cloned()
     }
@@ -209,7 +192,7 @@ impl SharedFiles {
 
 /// Reads the list of an archive, if possible from its directory: a node can then take the partition
 /// over while the bucket is unreachable.
-async fn read_list(bucket: &Bucket, name: &str, sha256: &str, root: &Path) -> Result<ArchiveList, FilesError> {
+async fn read_list(bucket: &Bucket, name: &str, sha256: &str, root: &Path) -> Result<ArchiveList> {
     let kept = files::read_if_there(&root.join(LIST_NAME)).map_err(BucketError::from)?;
     let bytes = match kept.filter(|bytes| sha256_of(bytes) == sha256) {
         Some(bytes) => bytes,
@@ -219,7 +202,7 @@ async fn read_list(bucket: &Bucket, name: &str, sha256: &str, root: &Path) -> Re
 }
 
 /// Writes the bytes of a list to the directory of its archive.
-fn keep_list(root: &Path, bytes: &[u8]) -> Result<(), FilesError> {
+fn keep_list(root: &Path, bytes: &[u8]) -> Result<()> {
     Ok(write_atomically(&root.join(LIST_NAME), bytes, PRIVATE_FILE).map_err(BucketError::from)?)
 }
 
@@ -298,13 +281,7 @@ impl PartitionFiles {
         of_projects.chain(lists).collect()
     }
 
-    async fn publish(
-        &mut self,
-        pointers: &Pointers,
-        partition: u16,
-        root: &Path,
-        is_stopping: &dyn Fn() -> bool,
-    ) -> Result<(), FilesError> {
+    async fn publish(&mut self, pointers: &Pointers, partition: u16, root: &Path, is_stopping: &dyn Fn() -> bool) -> Result<()> {
         let catalog_text = files::read_if_there(&root.join(CATALOG_NAME)).map_err(BucketError::from)?.unwrap_or_default();
         if catalog_text.is_empty() {
             return Ok(());
@@ -339,7 +316,7 @@ impl PartitionFiles {
     }
 
     /// Uploads the files of a project that the bucket lacks, and then the list of the files.
-    async fn upload(&self, root: &Path, project: ProjectId, is_stopping: &dyn Fn() -> bool) -> Result<ProjectList, FilesError> {
+    async fn upload(&self, root: &Path, project: ProjectId, is_stopping: &dyn Fn() -> bool) -> Result<ProjectList> {
         let dir = dir_of(root, project);
         let bytes = files::read(&dir.join(MANIFEST_NAME)).map_err(BucketError::from)?;
         let list = ProjectList::of(&bytes, project)?;
@@ -364,7 +341,7 @@ impl PartitionFiles {
     }
 
     /// Deletes objects that the published list does not name. Failures are retried later.
-    async fn delete_unnamed(&mut self, pointers: &Pointers, partition: u16) -> Result<(), FilesError> {
+    async fn delete_unnamed(&mut self, pointers: &Pointers, partition: u16) -> Result<()> {
         let old = self.unnamed.look(&self.bucket).await;
         if old.is_empty() && self.unnamed.is_empty() {
             return Ok(());
@@ -380,7 +357,7 @@ impl PartitionFiles {
     }
 
     /// Deletes all objects of a project. The published list must not name the project.
-    async fn remove(&self, project: ProjectId) -> Result<(), FilesError> {
+    async fn remove(&self, project: ProjectId) -> Result<()> {
         if self.published.projects.contains_key(&project) {
             return Err(FilesError::StillListed(project));
         }
@@ -392,7 +369,7 @@ impl PartitionFiles {
     }
 
     /// Deletes all objects of a project that the published list does not name.
-    async fn keep_listed(&mut self, pointers: &Pointers, partition: u16, project: ProjectId) -> Result<(), FilesError> {
+    async fn keep_listed(&mut self, pointers: &Pointers, partition: u16, project: ProjectId) -> Result<()> {
         // Needed without a list, too: a former owner may have uploaded files for a list that it
         // never published.
         let list = self.pointer.value.list.clone();
@@ -415,7 +392,7 @@ impl PartitionFiles {
     }
 
     /// Removes events from the log once they have been published for `kept`.
-    async fn trim(&mut self, until: Position, kept: Duration) -> Result<(), FilesError> {
+    async fn trim(&mut self, until: Position, kept: Duration) -> Result<()> {
         let (until, now) = (until.min(self.published.logged_after), Instant::now());
         if self.sealed.last().is_none_or(|(_, last)| *last < until) {
             self.sealed.push((now + kept, until));

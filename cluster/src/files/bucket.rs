@@ -100,7 +100,6 @@ impl Bucket {
     }
 
     /// The address.
-    #[must_use]
     pub fn address(&self) -> &str {
         &self.address
     }

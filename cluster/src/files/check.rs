@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use headcount_common::DamagedObject;
 
-use super::FilesError;
 use super::archive::{PartitionFiles, SharedFiles};
 use super::bucket::{Bucket, BucketError};
 use super::pointer::ListName;
+use super::{FilesError, Result};
 
 /// How long to wait for a publication between two calls of `is_stopping`.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -24,7 +24,7 @@ type Objects = BTreeMap<String, String>;
 impl SharedFiles {
     /// Reads every object of the published archive of a partition, and returns the missing and
     /// damaged ones.
-    pub(super) async fn check(&self, partition: u16, is_stopping: &dyn Fn() -> bool) -> Result<Vec<DamagedObject>, FilesError> {
+    pub(super) async fn check(&self, partition: u16, is_stopping: &dyn Fn() -> bool) -> Result<Vec<DamagedObject>> {
         let (bucket, objects, _) = self.published_objects(partition, is_stopping)?;
         let mut damaged = Vec::new();
         for (name, sha256) in &objects {
@@ -51,18 +51,18 @@ impl SharedFiles {
             .collect();
         if !self.is_named(partition, is_stopping).await? {
             let reason = "the brokers name another list of the archive than was published, or none".to_owned();
-            damaged.push(DamagedObject { address: self.pointers().address_of(partition), reason });
+            damaged.push(DamagedObject { address: self.pointers.address_of(partition), reason });
         }
         Ok(damaged)
     }
 
     /// Whether the brokers name the list that this node has published. Only this node changes it.
-    async fn is_named(&self, partition: u16, is_stopping: &dyn Fn() -> bool) -> Result<bool, FilesError> {
+    async fn is_named(&self, partition: u16, is_stopping: &dyn Fn() -> bool) -> Result<bool> {
         for look in 0..LOOKS {
             if look > 0 {
                 tokio::time::sleep(PAUSE).await;
             }
-            let named = self.pointers().named(partition).await?;
+            let named = self.pointers.named(partition).await?;
             // Read after asking the brokers: the next attempt sees a publication in between.
             let (_, _, list) = self.published_objects(partition, is_stopping)?;
             if named == list {
@@ -76,11 +76,7 @@ impl SharedFiles {
     }
 
     /// Returns the published objects of a partition, after waiting for a publication in progress.
-    fn published_objects(
-        &self,
-        partition: u16,
-        is_stopping: &dyn Fn() -> bool,
-    ) -> Result<(Bucket, Objects, Option<ListName>), FilesError> {
+    fn published_objects(&self, partition: u16, is_stopping: &dyn Fn() -> bool) -> Result<(Bucket, Objects, Option<ListName>)> {
         let files = self.of(partition).ok_or(FilesError::NotOwner(partition))?;
         loop {
             if let Some(files) = files.try_lock_for(PATIENCE) {

@@ -2,11 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use headcount_archive::catalog::Catalog;
-use headcount_archive::error::ArchiveError;
-use headcount_archive::manifest::Manifest;
-use headcount_archive::source::ListedFile;
-use headcount_domain::ids::ProjectId;
+use headcount_archive::{ArchiveError, Catalog, ListedFile, Manifest};
+use headcount_domain::ProjectId;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

@@ -26,9 +26,12 @@ pub use list::ListError;
 pub use states::StateTiming;
 pub(crate) use states::{SharedStates, copy_dir, remove_copies, remove_copy};
 
-use headcount_archive::error::ArchiveError;
+use headcount_archive::ArchiveError;
 use headcount_common::SharedArchiveError;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
+
+/// What the shared files return.
+pub type Result<T, E = FilesError> = std::result::Result<T, E>;
 
 /// The reason why the archive of a partition can't be taken over or published.
 #[derive(Debug, thiserror::Error)]

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::FilesError;
+use super::{FilesError, Result};
 use crate::cells::{KvCells, Owned, PartitionCells, Unanswered};
 use crate::connection::Connection;
 use crate::record::BUCKET;
@@ -40,7 +40,7 @@ impl From<Unanswered> for FilesError {
 
 impl Pointers {
     /// Opens the pointers to lists of a `kind`.
-    pub(crate) async fn open(connection: &Connection, kind: &'static str) -> Result<Self, FilesError> {
+    pub(crate) async fn open(connection: &Connection, kind: &'static str) -> Result<Self> {
         let cells = KvCells::existing(connection, BUCKET);
         cells.open().await?;
         Ok(Self(PartitionCells::new(cells, kind)))
@@ -56,7 +56,7 @@ impl Pointers {
     /// # Errors
     /// Returns [`FilesError::NotOwner`] if a later owner has taken it over, and
     /// [`FilesError::Brokers`].
-    pub(crate) async fn take_over(&self, partition: u16, epoch: u64) -> Result<OwnPointer, FilesError> {
+    pub(crate) async fn take_over(&self, partition: u16, epoch: u64) -> Result<OwnPointer> {
         self.0.take_over(partition, epoch).await?.ok_or(FilesError::NotOwner(partition))
     }
 
@@ -65,7 +65,7 @@ impl Pointers {
     /// # Errors
     /// Returns [`FilesError::NotOwner`] if another node has taken the pointer over: it still names
     /// the former list. [`FilesError::Brokers`]: it may name either list.
-    pub(crate) async fn publish(&self, partition: u16, own: &mut OwnPointer, list: Option<ListName>) -> Result<(), FilesError> {
+    pub(crate) async fn publish(&self, partition: u16, own: &mut OwnPointer, list: Option<ListName>) -> Result<()> {
         let change = |pointer: &mut Pointer| {
             pointer.list.clone_from(&list);
             Ok::<_, FilesError>(())
@@ -75,17 +75,17 @@ impl Pointers {
 
     /// Records `place` as the place of this cluster's files unless one is recorded, and returns the
     /// recorded place.
-    pub(super) async fn agree(&self, place: &str) -> Result<String, FilesError> {
+    pub(super) async fn agree(&self, place: &str) -> Result<String> {
         Ok(text(&self.0.cells.offer(PLACE, place.to_owned()).await?))
     }
 
     /// Records `place` as the place of files of a new cluster.
-    pub(super) async fn move_to(&self, place: &str) -> Result<(), FilesError> {
+    pub(super) async fn move_to(&self, place: &str) -> Result<()> {
         Ok(self.0.cells.put(PLACE, place.to_owned()).await.map(drop)?)
     }
 
     /// Returns the place where the nodes of this cluster keep files, if there is one.
-    pub(super) async fn place(&self) -> Result<Option<String>, FilesError> {
+    pub(super) async fn place(&self) -> Result<Option<String>> {
         Ok(self.0.cells.read(PLACE).await?.map(|cell| text(&cell.value)))
     }
 
@@ -93,7 +93,7 @@ impl Pointers {
     ///
     /// # Errors
     /// Returns [`FilesError::Brokers`].
-    pub(super) async fn named(&self, partition: u16) -> Result<Option<ListName>, FilesError> {
+    pub(super) async fn named(&self, partition: u16) -> Result<Option<ListName>> {
         Ok(self.0.read(partition).await?.and_then(|pointer| pointer.list))
     }
 }

@@ -4,26 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use headcount_archive::archive::Archive;
-use headcount_archive::catalog::CATALOG_NAME;
-use headcount_archive::manifest::MANIFEST_NAME;
-use headcount_domain::ids::ProjectId;
+use headcount_archive::{Archive, CATALOG_NAME, MANIFEST_NAME};
+use headcount_domain::ProjectId;
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
 
-use super::FilesError;
 use super::bucket::{Bucket, BucketError, FETCHED_PREFIX, sha256_of};
 use super::list::{ArchiveList, ProjectList, list_object};
+use super::{FilesError, Result};
 
 /// The number of lists downloaded at once.
 const AT_ONCE: usize = 16;
 
 /// Makes the directory `root` list exactly what `list` does. Keeps existing files that are the
 /// same. Returns the lists of the projects.
-pub(super) async fn fetch_lists(
-    bucket: &Bucket,
-    list: &ArchiveList,
-    root: &Path,
-) -> Result<BTreeMap<ProjectId, ProjectList>, FilesError> {
+pub(super) async fn fetch_lists(bucket: &Bucket, list: &ArchiveList, root: &Path) -> Result<BTreeMap<ProjectId, ProjectList>> {
     let projects = list.projects()?;
     if let Some(parent) = root.parent() {
         files::create_private_dir(parent).map_err(BucketError::from)?;
@@ -41,14 +35,14 @@ pub(super) async fn fetch_lists(
 }
 
 /// Removes the lists of a directory, for an archive of which nothing is published.
-pub(super) fn remove_all(root: &Path) -> Result<(), FilesError> {
+pub(super) fn remove_all(root: &Path) -> Result<()> {
     match root.exists() {
         true => Ok(files::remove_dir_all(root).map_err(BucketError::from)?),
         false => Ok(()),
     }
 }
 
-async fn fetch_list(bucket: &Bucket, root: &Path, project: ProjectId, sha256: &str) -> Result<ProjectList, FilesError> {
+async fn fetch_list(bucket: &Bucket, root: &Path, project: ProjectId, sha256: &str) -> Result<ProjectList> {
     let dir = dir_of(root, project);
     let path = dir.join(MANIFEST_NAME);
     let here = files::read_if_there(&path).map_err(BucketError::from)?;
@@ -78,12 +72,12 @@ pub(super) fn dir_of(root: &Path, project: ProjectId) -> PathBuf {
     root.join(format!("project={project}"))
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), FilesError> {
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     write_atomically(path, bytes, PRIVATE_FILE).map_err(|error| BucketError::from(error).into())
 }
 
 /// Removes the archives of other projects.
-fn remove_others(root: &Path, projects: &BTreeSet<ProjectId>) -> Result<(), FilesError> {
+fn remove_others(root: &Path, projects: &BTreeSet<ProjectId>) -> Result<()> {
     for path in files::list(root).map_err(BucketError::from)? {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let project = name.strip_prefix("project=").and_then(|project| project.parse().ok());
@@ -95,7 +89,7 @@ fn remove_others(root: &Path, projects: &BTreeSet<ProjectId>) -> Result<(), File
 }
 
 /// Removes unfinished downloads of an earlier process.
-fn remove_unfinished(dir: &Path) -> Result<(), FilesError> {
+fn remove_unfinished(dir: &Path) -> Result<()> {
     if !dir.exists() {
         return Ok(());
     }

@@ -38,9 +38,9 @@ const STREAM_IS_FULL: &str = "maximum bytes exceeded";
 #[derive(Debug)]
 pub(crate) struct Appender {
     connection: Connection,
-    reader: LogReader,
+    pub(crate) reader: LogReader,
     subject: String,
-    figures: Arc<AppendFigures>,
+    pub(super) figures: Arc<AppendFigures>,
 }
 
 /// The outcome of sending a message once.
@@ -66,17 +66,9 @@ impl Appender {
         Ok(Self { connection: connection.clone(), reader, subject: name.subject.clone(), figures: Arc::default() })
     }
 
-    pub(crate) fn reader(&self) -> &LogReader {
-        &self.reader
-    }
-
     /// Returns the levels at which to encode messages.
     pub(crate) fn written(&self) -> Levels {
         self.connection.written()
-    }
-
-    pub(super) fn figures(&self) -> &Arc<AppendFigures> {
-        &self.figures
     }
 
     /// Returns the largest size of an encoded message.
@@ -97,7 +89,7 @@ impl Appender {
     pub(crate) async fn append(&self, end: LogEnd, bytes: Vec<u8>, is_unknown: &mut bool) -> Result<u64, LogError> {
         let appended = self.append_unwatched(end, bytes, is_unknown);
         let leader = || self.reader.clone().leader();
-        let sequence = watched(&self.figures, self.reader.name(), ALARM_EVERY, appended, leader).await?;
+        let sequence = watched(&self.figures, &self.reader.name, ALARM_EVERY, appended, leader).await?;
         self.figures.confirmed(sequence);
         Ok(sequence)
     }
@@ -124,7 +116,7 @@ impl Appender {
                     return Ok(sequence);
                 }
                 Sent::Recorded(sequence) => return Err(self.reader.broken(sequence, MessageError::Unchained)),
-                Sent::Full if !*is_unknown => return Err(LogError::Full(self.reader.name().to_owned())),
+                Sent::Full if !*is_unknown => return Err(LogError::Full(self.reader.name.to_owned())),
                 Sent::Rejected(reason) if !*is_unknown => return Err(LogError::Rejected(reason)),
                 Sent::Full => "the stream is full".to_owned(),
                 Sent::Passed => "another message is the last one".to_owned(),
@@ -139,7 +131,7 @@ impl Appender {
                 return Ok(found);
             }
             if is_look {
-                tracing::warn!(stream = self.reader.name(), attempt, reason, "a message is not recorded yet");
+                tracing::warn!(stream = &self.reader.name, attempt, reason, "a message is not recorded yet");
                 match self.reader.confirm(end).await {
                     Ok(()) | Err(LogError::Unavailable(_)) => {}
                     Err(error) => return Err(error),
@@ -171,7 +163,7 @@ impl Appender {
     /// Sends a message once, to be recorded directly after the end.
     async fn send(&self, end: LogEnd, payload: Bytes) -> Sent {
         let message =
-            PublishMessage::build().payload(payload).expected_last_sequence(end.sequence).expected_stream(self.reader.name());
+            PublishMessage::build().payload(payload).expected_last_sequence(end.sequence).expected_stream(&self.reader.name);
         #[cfg(feature = "fault-injection")]
         if Mistake::AckBeforeQuorum.is_made() {
             let _unanswered = self.connection.context.send_publish(self.subject.clone(), message).await;

@@ -35,7 +35,7 @@ impl LogReader {
     pub(super) async fn audit(&self, end: LogEnd, timing: AuditTiming) -> Result<(), LogError> {
         match self.look_often(timing, || self.look(end)).await {
             Err(LogError::Unavailable(reason)) => {
-                tracing::debug!(stream = self.name(), reason, "the audit is put off");
+                tracing::debug!(stream = &self.name, reason, "the audit is put off");
                 Ok(())
             }
             looked => looked,
@@ -67,7 +67,7 @@ impl LogReader {
         loop {
             match look().await {
                 Err(error @ (LogError::Missing { .. } | LogError::Broken { .. })) if looks < timing.looks => {
-                    tracing::warn!(stream = self.name(), %error, looks, "something is missing that the brokers had; looking again")
+                    tracing::warn!(stream = &self.name, %error, looks, "something is missing that the brokers had; looking again")
                 }
                 looked => return looked,
             }
@@ -83,7 +83,7 @@ impl LogReader {
         if claims.chain != end.chain {
             return Err(self.broken(end.sequence, MessageError::Unchained));
         }
-        let state = self.stream().get_info().await.map_err(LogError::unavailable)?.state;
+        let state = self.stream.get_info().await.map_err(LogError::unavailable)?.state;
         if state.last_sequence < end.sequence {
             return Err(self.missing(state.last_sequence + 1));
         }
@@ -96,7 +96,7 @@ impl LogReader {
 
     /// Returns the sequence of the first missing message between existing ones.
     async fn first_gap(&self) -> Result<Option<u64>, LogError> {
-        let info = self.stream().info_builder().with_deleted(true).fetch().await.map_err(LogError::unavailable)?;
+        let info = self.stream.info_builder().with_deleted(true).fetch().await.map_err(LogError::unavailable)?;
         Ok(info.info.state.deleted.and_then(|deleted| deleted.first().copied()))
     }
 }

@@ -45,7 +45,8 @@ pub struct StreamCommit<T> {
     tasks: Mutex<HashMap<u16, CommitTask>>,
     /// The number of messages sent again for partitions that were released.
     earlier_retries: AtomicU64,
-    audit: AuditTiming,
+    /// The times of audits.
+    pub(crate) audit: AuditTiming,
 }
 
 /// The task of a partition.
@@ -101,11 +102,6 @@ impl<T: Send + 'static> StreamCommit<T> {
         Self { audit, ..self }
     }
 
-    /// The times of audits.
-    pub(crate) fn audit(&self) -> AuditTiming {
-        self.audit
-    }
-
     /// Records the submissions of a partition from now on. The partition must be new to it. Does
     /// nothing after [`Commit::close`].
     pub fn adopt(&self, partition: u16, writer: LogWriter) {
@@ -126,13 +122,11 @@ impl<T: Send + 'static> StreamCommit<T> {
 
     /// Whether a partition can't record events any more, because another machine writes it, or the
     /// brokers lost messages.
-    #[must_use]
     pub fn has_ended(&self, partition: u16) -> bool {
         self.tasks.lock().get(&partition).is_some_and(|task| task.has_ended.load(Ordering::Acquire))
     }
 
     /// Returns the messages of a partition that the brokers have lost, if an audit has found any.
-    #[must_use]
     pub fn lost(&self, partition: u16) -> Option<String> {
         self.tasks.lock().get(&partition)?.lost.get().cloned()
     }

@@ -92,7 +92,7 @@ impl LogCursor {
                 Ok(()) | Err(LogError::Unavailable(_)) if !found.is_empty() => return Ok(found),
                 Ok(()) => self.consumer = None,
                 Err(LogError::Unavailable(reason)) => {
-                    tracing::info!(stream = self.reader.name(), reason, "asking for messages once more");
+                    tracing::info!(stream = &self.reader.name, reason, "asking for messages once more");
                     self.consumer = None;
                 }
                 Err(error) => return Err(error),
@@ -102,7 +102,7 @@ impl LogCursor {
         let (first, _) = self.reader.ask_bounds().await?;
         match self.reader.get(next).await? {
             Some(_) if first <= next => {
-                Err(LogError::Unavailable(format!("message {next} of {} is not delivered", self.reader.name())))
+                Err(LogError::Unavailable(format!("message {next} of {} is not delivered", &self.reader.name)))
             }
             _ => Err(self.reader.missing(next)),
         }
@@ -160,15 +160,15 @@ impl LogCursor {
             num_replicas: 1,
             ..pull::Config::default()
         };
-        self.reader.stream().create_consumer(config).await.map_err(LogError::unavailable)
+        self.reader.stream.create_consumer(config).await.map_err(LogError::unavailable)
     }
 
     /// Deletes the consumer. If that fails, the brokers delete it after a while.
     async fn forget_consumer(&mut self) {
         if let Some(consumer) = self.consumer.take()
-            && let Err(error) = self.reader.stream().delete_consumer(&consumer.cached_info().name).await
+            && let Err(error) = self.reader.stream.delete_consumer(&consumer.cached_info().name).await
         {
-            tracing::debug!(stream = self.reader.name(), %error, "a consumer is left to its time limit");
+            tracing::debug!(stream = &self.reader.name, %error, "a consumer is left to its time limit");
         }
     }
 }

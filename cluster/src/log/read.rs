@@ -35,7 +35,6 @@ struct Adopted {
 impl StreamLog {
     /// Begins without partitions. Reads with `runtime`, so its tasks must not call the functions of
     /// this.
-    #[must_use]
     pub fn new(runtime: Handle) -> Self {
         Self { runtime, readers: RwLock::default(), released: RwLock::default() }
     }

@@ -23,8 +23,8 @@ const SMALL_MESSAGE_BYTES: u64 = 64 << 10;
 /// recorded.
 #[derive(Debug, Clone)]
 pub struct LogReader {
-    stream: Stream<()>,
-    name: String,
+    pub(super) stream: Stream<()>,
+    pub(super) name: String,
     bounds: Arc<Bounds>,
 }
 
@@ -233,14 +233,6 @@ impl LogReader {
             Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
             Err(error) => Err(LogError::unavailable(error)),
         }
-    }
-
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
-    pub(super) fn stream(&self) -> &Stream<()> {
-        &self.stream
     }
 
     pub(super) fn missing(&self, wanted: u64) -> LogError {

@@ -45,14 +45,14 @@ impl LogWriter {
         visit: &mut impl FnMut(LogEnd, Message),
     ) -> Result<Self, LogError> {
         let appender = Appender::open(connection, name).await?;
-        appender.reader().confirm(end).await?;
+        appender.reader.confirm(end).await?;
         let mut writer = Self { appender, epoch, end };
         loop {
             let mut visit_all = |end, message| {
                 visit(end, message);
                 ControlFlow::Continue(())
             };
-            writer.end = writer.appender.reader().read(writer.end, &mut visit_all).await?;
+            writer.end = writer.appender.reader.read(writer.end, &mut visit_all).await?;
             if writer.end.epoch >= epoch {
                 return Err(LogError::Fenced { by: writer.end.epoch });
             }
@@ -83,35 +83,33 @@ impl LogWriter {
         let events = entries.iter().map(|entry| u64::from(entry.count)).sum();
         match self.record(Content::Events(entries)).await {
             Ok(sequence) => {
-                self.appender.reader().appended(sequence, events);
+                self.appender.reader.appended(sequence, events);
                 Ok(sequence)
             }
             // Only this writer may write in this epoch, and no writer in an earlier one.
             Err(LogError::Fenced { by }) if by <= self.epoch => {
-                Err(self.appender.reader().broken(self.end.sequence + 1, MessageError::Unchained))
+                Err(self.appender.reader.broken(self.end.sequence + 1, MessageError::Unchained))
             }
             recorded => recorded,
         }
     }
 
     /// Returns a reader that knows the messages of this writer.
-    #[must_use]
     pub fn reader(&self) -> LogReader {
-        self.appender.reader().clone()
+        self.appender.reader.clone()
     }
 
     /// Checks that the brokers have every message that they confirmed to this writer, and all
     /// before. Returns an error if one is lost. `Ok` also means that the brokers don't answer.
     pub(super) async fn audit(&self, timing: AuditTiming) -> Result<(), LogError> {
-        self.appender.reader().audit(self.end, timing).await
+        self.appender.reader.audit(self.end, timing).await
     }
 
     pub(super) fn figures(&self) -> &Arc<AppendFigures> {
-        self.appender.figures()
+        &self.appender.figures
     }
 
     /// Returns the last position that a recorded event can have.
-    #[must_use]
     pub fn last_position(&self) -> Position {
         position::last_of(self.end.sequence)
     }
@@ -127,7 +125,7 @@ impl LogWriter {
         // Sends it until its outcome is known, or the future is dropped.
         let sequence = self.appender.append(self.end, bytes, &mut false).await?;
         self.end = LogEnd { sequence, chain, epoch: self.epoch };
-        self.appender.reader().note_end(self.end);
+        self.appender.reader.note_end(self.end);
         Ok(sequence)
     }
 }

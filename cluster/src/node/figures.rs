@@ -38,7 +38,7 @@ impl NodeFigures {
     /// Records that the node holds the lease of a partition, until the lease's time is over.
     pub(super) fn has(&self, partition: u16, lease: &Lease) {
         let mut counted = self.0.lock();
-        let held = Held { epoch: lease.epoch(), until: lease.until(), is_served: false };
+        let held = Held { epoch: lease.epoch, until: lease.until(), is_served: false };
         counted.held.entry(partition).or_insert(held).until = lease.until();
     }
 

@@ -42,7 +42,6 @@ pub struct MemberLog {
 impl MemberLog {
     /// Begins without partitions. Reads and records with `runtime`, and keeps archives in `files`.
     /// Without `files`, it seals nothing.
-    #[must_use]
     pub fn new(runtime: &Handle, connection: &Connection, record: &ClusterRecord, files: Option<Arc<SharedFiles>>) -> Self {
         Self {
             runtime: runtime.clone(),

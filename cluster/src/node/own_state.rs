@@ -25,7 +25,7 @@ pub(super) async fn compare(shared: &Shared, partition: u16, resumed: u64, reade
         .map_err(NodeError::unavailable)?;
     // A state that can't be read is built again.
     let Ok(SavedPositions { reflected, mark, .. }) = saved else { return Ok(()) };
-    let timing = shared.commit.audit();
+    let timing = shared.commit.audit;
     let compared = match mark {
         Some(mark) => reader.confirm_lost(Link::from(mark), timing).await,
         None => reader.reaches(sequence_of(reflected), timing).await,
@@ -64,7 +64,7 @@ pub(super) async fn compare_files(shared: &Shared, partition: u16, reader: &LogR
     if reader.known_bounds().1 >= sealed {
         return Ok(());
     }
-    match reader.reaches(sealed, shared.commit.audit()).await {
+    match reader.reaches(sealed, shared.commit.audit).await {
         Ok(_) => Ok(()),
         Err(LogError::Missing { stream, wanted }) => Err(NodeError::Lost(LogError::BehindFiles { stream, wanted, sealed })),
         Err(error) => Err(error.into()),

@@ -132,11 +132,11 @@ impl PartitionTask {
     /// partition.
     async fn hold(&self, mut lease: Lease) -> End {
         let (partition, shared, mut stop) = (self.partition, Arc::clone(&self.shared), self.stop.clone());
-        tracing::info!(partition, epoch = lease.epoch(), "takes a partition over");
+        tracing::info!(partition, epoch = lease.epoch, "takes a partition over");
         let began = Instant::now();
         shared.figures.has(partition, &lease);
         let end = {
-            let mut taking = pin!(take_over(&shared, partition, (lease.epoch(), lease.resumed())));
+            let mut taking = pin!(take_over(&shared, partition, (lease.epoch, lease.resumed())));
             let mut served = None;
             let mut publishing = Publishing::new(&shared, partition);
             let mut renewal = interval(shared.timing.renewed_every);
@@ -339,7 +339,7 @@ async fn begin_epoch(shared: &Shared, partition: u16, (epoch, resumed): (u64, u6
 
 async fn take_state_over(shared: &Shared, partition: u16, epoch: u64) -> Result<(), NodeError> {
     match &shared.files {
-        Some(files) => Ok(files.states().take_over(partition, epoch).await?),
+        Some(files) => Ok(files.states.take_over(partition, epoch).await?),
         None => Ok(()),
     }
 }

@@ -100,7 +100,7 @@ fn publish(shared: &Shared, partition: u16, runtime: &Handle) {
 }
 
 fn states(shared: &Shared) -> Option<&SharedStates> {
-    Some(shared.files.as_ref()?.states())
+    Some(&shared.files.as_ref()?.states)
 }
 
 /// Fetches the published state of a partition during a takeover, if that saves much replay.

@@ -45,7 +45,7 @@ async fn a_lease_is_held_until_it_is_not_renewed_or_released() {
     let mut second = wait_for(&mut other).await;
     assert!(renewed.elapsed() >= TIMING.held);
     assert!(!first.is_valid() && second.is_valid());
-    assert!(second.epoch() > first.epoch());
+    assert!(second.epoch > first.epoch);
     assert!(matches!(first.renew().await, Err(LeaseError::Lost(_))));
     assert!(!first.is_valid());
     assert!(matches!(first.release().await, Err(LeaseError::Lost(_))));
@@ -61,7 +61,7 @@ async fn a_lease_is_held_until_it_is_not_renewed_or_released() {
     let own = leases.candidate("lease.007", holder("a")).look().await.unwrap();
     assert!(own.is_free && own.is_own);
     let fourth = leases.candidate("lease.007", holder("a")).take().await.unwrap().unwrap();
-    assert!(fourth.epoch() > third.epoch());
+    assert!(fourth.epoch > third.epoch);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -143,7 +143,7 @@ async fn compete(mut candidate: Candidate, end: Instant, owned: Arc<Mutex<Vec<Ow
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        owned.lock().unwrap().push(Owned { epoch: lease.epoch(), from, until });
+        owned.lock().unwrap().push(Owned { epoch: lease.epoch, from, until });
         if is_released {
             let _ = lease.release().await;
         }

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use headcount_archive::catalog::Catalog;
+use headcount_archive::Catalog;
 use headcount_cluster::files::{Bucket, SharedFiles};
 use headcount_common::{SharedArchive, SharedArchiveError, partition_of};
 

@@ -21,7 +21,6 @@ type WrittenValue = (Vec<u8>, u64, Instant);
 
 impl MemoryValues {
     /// Begins without values. Each vanishes after that time.
-    #[must_use]
     pub fn new(kept: Duration) -> Self {
         Self { kept, values: Mutex::default() }
     }

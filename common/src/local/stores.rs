@@ -20,14 +20,12 @@ pub struct LocalStores {
 
 impl LocalStores {
     /// The stores of a data directory.
-    #[must_use]
     pub fn new(data_dir: &Path) -> Self {
         Self { data_dir: data_dir.to_owned() }
     }
 }
 
 /// The directory of the documents of a kind and of their values, in a data directory.
-#[must_use]
 pub fn kind_dir(data_dir: &Path, kind: &str) -> PathBuf {
     data_dir.join("control").join(kind)
 }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 
 /// A request to another node.
 #[derive(Clone)]
@@ -67,7 +67,6 @@ pub enum AskNodeError {
 
 impl AskNodeError {
     /// Returns the code of the error between nodes, without its details.
-    #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
             Self::NotHere => "not_here",
@@ -81,7 +80,6 @@ impl AskNodeError {
     }
 
     /// Returns the details that some errors have.
-    #[must_use]
     pub fn details(&self) -> &str {
         match self {
             Self::OtherVersion(details) | Self::NoAnswer(details) | Self::Unreachable(details) => details,
@@ -90,7 +88,6 @@ impl AskNodeError {
     }
 
     /// Returns the error that another node reported. An unknown code comes from another version.
-    #[must_use]
     pub fn of_code(code: &str, details: &str) -> Self {
         match code {
             "not_here" => Self::NotHere,

@@ -1,7 +1,7 @@
 //! The bytes of questions and answers between nodes: a tag of two bytes (little-endian), and then a
 //! value in the encoding of the store, which begins with its version.
 
-use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::{OrganizationId, ProjectId};
 use headcount_storage::codec::{self, CodecError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

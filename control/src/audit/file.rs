@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use headcount_common::ControlError;
-use headcount_domain::time::Instant;
+use headcount_domain::Instant;
 use headcount_storage::log::{AppendEntry, Log, LogFile, LogOptions};
 use serde::{Deserialize, Serialize};
 

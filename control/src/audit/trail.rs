@@ -14,8 +14,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use headcount_common::{ControlError, ControlLog};
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId};
 use headcount_storage::files::create_private_dir;
 use headcount_storage::log::LogFile;
 

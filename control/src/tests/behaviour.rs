@@ -1,6 +1,6 @@
 //! The behaviour of the operations.
 
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use headcount_domain::intake::policy::{BotPolicy, Rates, SignalsPolicy};
 
 use super::*;
@@ -207,7 +207,7 @@ fn a_limit_is_of_one_key_and_lasts_as_long_as_it_is_the_same() {
     limit(&first, 1).unwrap();
     limit(&second, 9).unwrap();
     assert!(is_used_up(&first));
-    assert_eq!(limiter(&second).unwrap().limit(), RateLimit { per_second: 9, burst: None });
+    assert_eq!(limiter(&second).unwrap().limit, RateLimit { per_second: 9, burst: None });
     limit(&first, 2).unwrap();
     assert!(!is_used_up(&first), "another limit begins full");
     limit(&first, 0).unwrap();

@@ -1,7 +1,7 @@
 //! Files of this version stay readable. A new version adds its own fixtures, and still reads these.
 
 use headcount_common::latest_record_version;
-use headcount_domain::ids::RecordKey;
+use headcount_domain::RecordKey;
 
 use super::super::record::{decode, encode};
 use super::super::{snapshot, state};
@@ -137,5 +137,5 @@ fn a_control_log_is_opened_and_continued() {
     drop(registry);
     let registry = open(dir.path()).unwrap();
     assert_eq!(everything(&registry), before);
-    assert_eq!(registry.public_key(&key).unwrap().limiter.unwrap().limit(), RateLimit { per_second: 3, burst: None });
+    assert_eq!(registry.public_key(&key).unwrap().limiter.unwrap().limit, RateLimit { per_second: 3, burst: None });
 }

@@ -17,9 +17,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::money::{Currency, Rate};
-use headcount_domain::time::{Instant, Timezone};
+use headcount_domain::{Currency, Instant, OrganizationId, ProjectId, Rate, Timezone};
 use headcount_storage::log::{AppendEntry, Log, LogOptions};
 
 use crate::website::Website;

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use headcount_common::{ControlLog as _, LocalControlLog};
-use headcount_domain::ids::RecordKey;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, RecordKey};
 
 use super::*;
 use crate::{BackedUpLog, ControlMoment};

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use headcount_common::ControlLog;
-use headcount_domain::ids::RecordKey;
+use headcount_domain::RecordKey;
 use tempfile::TempDir;
 
 use super::*;

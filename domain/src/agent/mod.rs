@@ -20,7 +20,6 @@ use lists::{BROWSERS, SYSTEMS};
 const MAX_AGENT_BYTES: usize = 1024;
 
 /// Parses a user agent in about ten microseconds; never fails.
-#[must_use]
 pub fn parse(user_agent: &str) -> Agent {
     let user_agent = text::cut_bytes(user_agent.trim(), MAX_AGENT_BYTES);
     let os = || SYSTEMS.as_ref()?.first(user_agent).map(|found| found.name.into());
@@ -37,7 +36,6 @@ pub fn parse(user_agent: &str) -> Agent {
 }
 
 /// Parses a user agent with the client hints of its request.
-#[must_use]
 pub fn parse_with(user_agent: &str, hints: &Hints<'_>) -> Agent {
     let mut agent = parse(user_agent);
     hints.refine(text::cut_bytes(user_agent.trim(), MAX_AGENT_BYTES), &mut agent);

@@ -31,26 +31,22 @@ impl Grouping {
     }
 
     /// The property that is grouped by.
-    #[must_use]
     pub fn by(&self) -> &Field {
         &self.by
     }
 
     /// The property that is summed.
-    #[must_use]
     pub fn sum(&self) -> Option<&MetadataPath> {
         self.sum.as_ref()
     }
 
     /// Whether the groups are values of the session's entry, so that all events of a session are in
     /// one group.
-    #[must_use]
     pub fn is_by_session(&self) -> bool {
         self.by.of_session()
     }
 
     /// Whether numbers are summed.
-    #[must_use]
     pub fn sums(&self) -> bool {
         self.sum.is_some()
     }
@@ -67,7 +63,6 @@ impl Grouping {
     }
 
     /// Returns what `event` adds to its group.
-    #[must_use]
     pub fn contribution(&self, event: &Event) -> GroupFigures {
         let (Some(path), Some(metadata)) = (&self.sum, event.details.metadata.as_deref()) else {
             return GroupFigures::of(Summand::None);

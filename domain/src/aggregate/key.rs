@@ -34,13 +34,11 @@ impl<'b> GroupKey<'b> {
     }
 
     /// Reads a key that [`GroupKey::write`] wrote.
-    #[must_use]
     pub fn read(bytes: &'b [u8]) -> Self {
         Self(bytes)
     }
 
     /// Returns the value.
-    #[must_use]
     pub fn value(self) -> Scalar<'b> {
         let Some((kind, _)) = self.0.split_first() else { return Scalar::Null };
         let text = || std::str::from_utf8(self.text()).unwrap_or_default();
@@ -60,7 +58,6 @@ impl<'b> GroupKey<'b> {
     }
 
     /// Returns the bytes.
-    #[must_use]
     pub const fn as_bytes(self) -> &'b [u8] {
         self.0
     }

@@ -34,7 +34,6 @@ pub struct TypeCounts {
 
 impl TypeCounts {
     /// Returns the counts of `events` events with values of one type.
-    #[must_use]
     pub fn of(kind: ScalarType, events: u64) -> Self {
         let mut counts = Self::default();
         counts.counts[kind as usize] = events;
@@ -42,14 +41,12 @@ impl TypeCounts {
     }
 
     /// Returns the figures of a group that contains these counts.
-    #[must_use]
     pub fn to_group(self) -> GroupFigures {
         let [booleans, numbers, texts] = self.counts;
         GroupFigures { count: booleans, summed: numbers, total: Total { low: texts.into(), ..Total::default() } }
     }
 
     /// The inverse of [`TypeCounts::to_group`].
-    #[must_use]
     pub fn of_group(group: GroupFigures) -> Self {
         Self { counts: [group.count, group.summed, u64::try_from(group.total.low).unwrap_or(u64::MAX)] }
     }
@@ -75,7 +72,6 @@ pub struct FieldRanking {
 
 impl FieldRanking {
     /// Prepares to select `limit` properties.
-    #[must_use]
     pub fn new(limit: usize) -> Self {
         Self { limit, added: 0, best: BinaryHeap::new() }
     }
@@ -95,7 +91,6 @@ impl FieldRanking {
     }
 
     /// Returns the properties.
-    #[must_use]
     pub fn finish(self) -> MetadataFields {
         let row = |(Reverse(events), path, has): (_, Box<str>, [bool; ScalarType::ALL.len()])| {
             let types = TypeCounts { counts: has.map(u64::from) }.types();

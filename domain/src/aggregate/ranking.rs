@@ -48,7 +48,6 @@ pub struct Ranking {
 
 impl Ranking {
     /// Selects `limit` groups, by their sums if `sums`, else by their counts.
-    #[must_use]
     pub fn new(sums: bool, limit: usize) -> Self {
         Self { sums, top: TopGroups::new(limit) }
     }
@@ -60,7 +59,6 @@ impl Ranking {
     }
 
     /// Returns the answer.
-    #[must_use]
     pub fn finish(self) -> Aggregate {
         let Self { sums, top } = self;
         let total_groups = top.count();
@@ -124,7 +122,6 @@ impl<G> Ord for Ranked<G> {
 
 impl<G> TopGroups<G> {
     /// Selects `limit` groups.
-    #[must_use]
     pub fn new(limit: usize) -> Self {
         Self { limit, count: 0, best: BinaryHeap::new() }
     }
@@ -145,7 +142,6 @@ impl<G> TopGroups<G> {
     }
 
     /// The number of all groups that were added.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }

@@ -20,7 +20,6 @@ pub enum Summand {
 impl Summand {
     /// Returns what a property adds: a number rounded half away from zero to 6 places. Only JSON
     /// numbers are summed.
-    #[must_use]
     pub fn of(property: &Scalar<'_>) -> Self {
         match property {
             Scalar::Number(number) => Self::of_number(number),
@@ -63,7 +62,6 @@ impl Total {
     }
 
     /// Returns the sum; `None` if it, or one of its summands, is 1e32 or more, or -1e32 or less.
-    #[must_use]
     pub fn amount(self) -> Option<Amount> {
         let is_shown = !self.has_too_large && self.carry == 0 && self.low.unsigned_abs() < TOO_LARGE_MICROS;
         is_shown.then_some(Amount::from_micros(self.low))
@@ -83,7 +81,6 @@ pub struct GroupFigures {
 
 impl GroupFigures {
     /// Returns a group of one event.
-    #[must_use]
     pub fn of(summand: Summand) -> Self {
         let total = match summand {
             Summand::None => return Self { count: 1, ..Self::default() },

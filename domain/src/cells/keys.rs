@@ -25,13 +25,11 @@ pub trait Value: Copy + std::fmt::Debug {
 }
 
 /// Maps a signed number to an unsigned one of similar size (zigzag).
-#[must_use]
 pub fn unsigned(number: i128) -> u128 {
     (number << 1).cast_unsigned() ^ (number >> 127).cast_unsigned()
 }
 
 /// The inverse of [`unsigned`].
-#[must_use]
 pub fn signed(number: u128) -> i128 {
     (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
 }

@@ -95,7 +95,6 @@ fn width(number: u128) -> u8 {
 
 impl Packed {
     /// Creates a part with one row, whose key has `key_len` bytes.
-    #[must_use]
     pub fn new(key_len: usize, key: &KeyBytes, columns: &Columns) -> Self {
         let key_len = u8::try_from(key_len.min(MAX_KEY)).unwrap_or_default();
         let mut part = Self::empty(*key, key_len, key_len, columns.map(width));
@@ -113,25 +112,21 @@ impl Packed {
     }
 
     /// Returns the number of rows.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.count as usize
     }
 
     /// Returns the length of a key.
-    #[must_use]
     pub fn key_len(&self) -> usize {
         usize::from(self.key_len)
     }
 
     /// Returns the number of bytes of the rows.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         self.rows.len()
     }
 
     /// Returns the number of bytes allocated for the rows.
-    #[must_use]
     pub fn capacity(&self) -> usize {
         self.rows.capacity()
     }
@@ -207,7 +202,6 @@ impl Packed {
     }
 
     /// Returns the indexes of the rows whose keys lie between two keys, both included.
-    #[must_use]
     pub fn between(&self, first: &KeyBytes, last: &KeyBytes) -> Range<usize> {
         let from = self.find(first).unwrap_or_else(|place| place);
         let to = self.find(last).map_or_else(|place| place, |place| place + 1);
@@ -215,7 +209,6 @@ impl Packed {
     }
 
     /// Returns the key of a row.
-    #[must_use]
     pub fn key(&self, at: usize) -> KeyBytes {
         let mut key = self.prefix;
         let (start, suffix) = (at * self.stride(), self.suffix_len());
@@ -224,7 +217,6 @@ impl Packed {
     }
 
     /// Returns the value of a row.
-    #[must_use]
     pub fn columns(&self, at: usize) -> Columns {
         let mut columns = Columns::default();
         let mut start = at * self.stride() + self.suffix_len();

@@ -62,7 +62,6 @@ fn row<K: Key, V: Value>((key, columns): (KeyBytes, Columns)) -> (K, V) {
 
 impl<K: Key, V: Value> Cells<K, V> {
     /// Returns the value of a row, if it exists.
-    #[must_use]
     pub fn get(&self, key: K) -> Option<V> {
         self.parts.get(&whole(key)).map(|columns| V::from_columns(&columns))
     }
@@ -187,7 +186,6 @@ const MAX_NUMBER: u32 = 1 << 26;
 
 impl<K, V> Cells<K, V> {
     /// Creates empty rows.
-    #[must_use]
     pub fn new(limits: &Limits) -> Self {
         Self::without_journal(limits, false)
     }
@@ -219,25 +217,21 @@ impl<K, V> Cells<K, V> {
     }
 
     /// Returns the number of rows.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.parts.rows()
     }
 
     /// Whether there are no rows.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.parts.rows() == 0
     }
 
     /// Returns the approximate memory of the rows, in bytes.
-    #[must_use]
     pub fn weight(&self) -> usize {
         self.parts.bytes()
     }
 
     /// Returns the parts of the rows.
-    #[must_use]
     pub fn parts(&self) -> &Parts {
         &self.parts
     }

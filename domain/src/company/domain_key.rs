@@ -21,7 +21,6 @@ const MAX_LABEL_LEN: usize = 63;
 ///
 /// Userinfo is only removed after a scheme, so an e-mail address is not taken for a domain.
 /// Idempotent.
-#[must_use]
 pub fn normalise_domain(text: &str) -> Option<String> {
     // Nearly all ids of companies have none.
     memchr::memchr(b'.', text.as_bytes())?;
@@ -59,7 +58,6 @@ pub struct CompanyKey(CompactString);
 impl CompanyKey {
     /// Returns the key of a `group_id`: the normalized domain if it is one, else the trimmed id.
     /// `None` if nothing remains.
-    #[must_use]
     pub fn from_group_id(group_id: &str) -> Option<CompanyKey> {
         if let Some(domain) = normalise_domain(group_id) {
             return Some(CompanyKey(domain.into()));
@@ -69,45 +67,38 @@ impl CompanyKey {
     }
 
     /// Returns the key of a domain in any spelling; `None` if it is not a domain.
-    #[must_use]
     pub fn from_domain(domain: &str) -> Option<CompanyKey> {
         normalise_domain(domain).map(|domain| CompanyKey(domain.into()))
     }
 
     /// Returns the key of the company of an e-mail address; `None` for free mail and invalid
     /// addresses.
-    #[must_use]
     pub fn from_email(email: &str) -> Option<CompanyKey> {
         domain_of_email(email).filter(|domain| !is_free_mail(domain)).map(|domain| CompanyKey(domain.into()))
     }
 
     /// Creates the key from a recorded one, without normalizing it again.
-    #[must_use]
     pub fn from_recorded(key: &str) -> CompanyKey {
         CompanyKey(key.into())
     }
 
     /// Whether the key is a domain.
-    #[must_use]
     pub fn is_domain(&self) -> bool {
         // Ids that are domains were normalized, so no other id is in normal form.
         normalise_domain(&self.0).is_some_and(|domain| domain == self.0)
     }
 
     /// Returns the domain, if the key is one.
-    #[must_use]
     pub fn domain(&self) -> Option<&str> {
         self.is_domain().then_some(self.0.as_str())
     }
 
     /// Returns the key as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Converts the key to text.
-    #[must_use]
     pub fn into_string(self) -> String {
         self.0.into()
     }
@@ -128,7 +119,6 @@ impl fmt::Display for CompanyKey {
 /// Normalizes an e-mail address for comparison: trimmed and lower-cased. Returns `None` if it is
 /// not an address: it needs exactly one `@`, text before it, a domain with a dot and no empty label
 /// after it, and no white space.
-#[must_use]
 pub fn normalise_email(text: &str) -> Option<String> {
     // Nearly all ids of users have none.
     memchr::memchr(b'@', text.as_bytes())?;
@@ -148,7 +138,6 @@ pub fn normalise_email(text: &str) -> Option<String> {
 
 /// Returns the domain of a normalized e-mail address, including free mail; `None` if it is not an
 /// address.
-#[must_use]
 pub fn domain_of_email(email: &str) -> Option<String> {
     let email = normalise_email(email)?;
     let (_, domain) = email.split_once('@')?;
@@ -163,7 +152,6 @@ static WITH_SUBDOMAINS: LazyLock<Vec<&'static str>> = LazyLock::new(|| sorted(&[
 
 /// Whether anyone can get an address at this normalized domain. Such a domain identifies no
 /// company.
-#[must_use]
 pub fn is_free_mail(domain: &str) -> bool {
     has(&EXACT, domain) || suffixes(domain).any(|suffix| has(&WITH_SUBDOMAINS, suffix))
 }

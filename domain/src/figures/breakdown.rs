@@ -36,13 +36,11 @@ pub struct Search(Box<str>);
 
 impl Search {
     /// Selects the values that contain `part`.
-    #[must_use]
     pub fn new(part: &str) -> Self {
         Self(lower_case(part).into())
     }
 
     /// Whether the value of a key is selected. Null is selected only by the empty text.
-    #[must_use]
     pub fn selects(&self, key: GroupKey<'_>) -> bool {
         let contains = |text: &str| lower_case(text).contains(&*self.0);
         self.0.is_empty()
@@ -55,7 +53,6 @@ impl Search {
     }
 
     /// Its approximate heap memory, in bytes.
-    #[must_use]
     pub fn weight(&self) -> usize {
         self.0.len()
     }
@@ -71,7 +68,6 @@ pub struct RankedRows {
 
 impl RankedRows {
     /// Selects `limit` rows. With `is_compared`, rows have figures of a second window.
-    #[must_use]
     pub fn new(order_by: OrderBy, limit: usize, is_compared: bool) -> Self {
         Self { order_by, is_compared, top: TopGroups::new(limit) }
     }
@@ -82,7 +78,6 @@ impl RankedRows {
     }
 
     /// Returns the answer.
-    #[must_use]
     pub fn finish(self, unconverted: Unconverted) -> Breakdown {
         let Self { is_compared, top, .. } = self;
         let total_rows = top.count();

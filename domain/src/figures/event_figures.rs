@@ -28,13 +28,11 @@ pub struct EventFigures {
 
 impl EventFigures {
     /// Returns the share of sessions with exactly one event, 0 to 1.
-    #[must_use]
     pub fn bounce_rate(&self) -> Amount {
         ratio_of_counts(self.bounces, self.sessions)
     }
 
     /// Returns the mean duration of the sessions, in seconds.
-    #[must_use]
     pub fn duration_avg_sec(&self) -> Amount {
         ratio(Amount::from_micros(i128::from(self.duration_ms) * 1_000), self.sessions)
     }
@@ -62,13 +60,11 @@ named_values! {
 
 impl OrderBy {
     /// Whether the figure is money.
-    #[must_use]
     pub const fn is_money(self) -> bool {
         matches!(self, Self::Revenue | Self::Orders)
     }
 
     /// Returns the figure.
-    #[must_use]
     pub fn of(self, figures: &EventFigures) -> i128 {
         match self {
             Self::UniqueUsers => figures.unique_users.into(),

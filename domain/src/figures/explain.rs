@@ -62,13 +62,11 @@ pub type MoneyOutcome = Result<(Amount, Reason), Reason>;
 
 impl ExplainedFigure {
     /// Whether the figure is money.
-    #[must_use]
     pub const fn is_of_money(self) -> bool {
         matches!(self, Self::Revenue | Self::Orders | Self::Attribution)
     }
 
     /// Returns the dependencies of an explanation.
-    #[must_use]
     pub const fn depends(self, window: Window) -> Depends {
         const ALL: &[FigureKind] = &[FigureKind::Events, FigureKind::Traffic, FigureKind::Attribution, FigureKind::Money];
         match self {
@@ -80,7 +78,6 @@ impl ExplainedFigure {
 
     /// Returns the contribution of a chosen event's money to revenue or orders. `Err` if it is not
     /// counted, `None` if it is irrelevant to the figure.
-    #[must_use]
     pub fn of_money(self, money: Option<CountedMoney>, is_server_only: bool) -> Option<MoneyOutcome> {
         if is_server_only {
             return Some(Err(Reason::ServerOnly));
@@ -114,7 +111,6 @@ pub struct AttributedTo {
 
 impl AttributedTo {
     /// Whether a source, medium or campaign is selected. `None` stands for direct.
-    #[must_use]
     pub fn selects(&self, named: Option<&str>) -> bool {
         self.value.as_deref().is_none_or(|value| value == named.unwrap_or(self.dimension.of_direct()))
     }
@@ -187,7 +183,6 @@ pub struct ExplainedEvent {
 
 impl ExplainedEvent {
     /// Creates the entry of an event in a list.
-    #[must_use]
     pub fn new(event: &Event, at: Moment, identity: Option<IdentityId>, contributes: Amount, why: Reason) -> Self {
         Self {
             at,

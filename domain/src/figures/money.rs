@@ -17,7 +17,6 @@ pub struct CountedMoney {
 impl CountedMoney {
     /// Returns the money of an event with a nonzero `value`. `None` if it has neither a rate nor a
     /// `currency`.
-    #[must_use]
     pub fn new(value: Amount, in_project: Option<Amount>, currency: impl FnOnce() -> Option<Currency>) -> Option<Self> {
         let is_order = value.is_positive();
         Some(match in_project {
@@ -27,7 +26,6 @@ impl CountedMoney {
     }
 
     /// Returns the money of an event, if it is a counted order or refund.
-    #[must_use]
     pub fn of(event: &Event) -> Option<Self> {
         let money = event.money.as_ref().filter(|money| money.counted && !money.amount.is_zero())?;
         Self::new(money.amount, money.in_project, || Some(money.currency))

@@ -48,13 +48,11 @@ pub struct BreakdownQuestion {
 
 impl ComparedWindows {
     /// The first day of both windows.
-    #[must_use]
     pub fn start(self) -> Day {
         self.previous.map_or(self.window.start, |previous| previous.start.min(self.window.start))
     }
 
     /// Returns the dependencies of figures of the events and sessions of these windows.
-    #[must_use]
     pub const fn depends(self) -> Depends {
         Depends::TwoWindows(&[FigureKind::Events, FigureKind::Traffic], self.window, self.previous)
     }

@@ -133,25 +133,21 @@ impl Filter {
     }
 
     /// Whether evaluating the filter requires the entry of the event's session.
-    #[must_use]
     pub fn needs_session(&self) -> bool {
         self.field.of_session()
     }
 
     /// Whether the filter holds for `event`, whose session has this `entry`.
-    #[must_use]
     pub fn matches(&self, event: &Event, entry: Option<&Entry>) -> bool {
         self.holds(&self.field.value(event, entry))
     }
 
     /// The property that it tests.
-    #[must_use]
     pub fn field(&self) -> &Field {
         &self.field
     }
 
     /// Whether the filter holds for an event whose property has this value.
-    #[must_use]
     pub fn holds(&self, property: &Scalar<'_>) -> bool {
         self.test.holds(property) != self.negated
     }
@@ -269,25 +265,21 @@ impl Predicate {
     }
 
     /// Whether evaluating the predicate requires the entries of the events' sessions.
-    #[must_use]
     pub fn needs_session(&self) -> bool {
         self.filters.iter().any(Filter::needs_session)
     }
 
     /// Returns the dependencies of an answer about the matching events of a window.
-    #[must_use]
     pub fn depends(&self, window: Window) -> Depends {
         if self.needs_session() { Depends::on_sessions(window) } else { Depends::on_events(window) }
     }
 
     /// The name that events must have; `None` for any.
-    #[must_use]
     pub fn event_name(&self) -> Option<&str> {
         self.event_name.as_deref()
     }
 
     /// The filters, all of which must hold.
-    #[must_use]
     pub fn filters(&self) -> &[Filter] {
         &self.filters
     }
@@ -299,32 +291,27 @@ impl Predicate {
 
     /// Whether the filters on properties that this event of the session decides hold for a session
     /// with these fields.
-    #[must_use]
     pub fn matches_decided(&self, decider: Decider, entry: Option<&Entry>) -> bool {
         self.decided_by(decider).all(|filter| filter.matches_entry(entry))
     }
 
     /// The approximate memory of its operands, in bytes.
-    #[must_use]
     pub fn weight(&self) -> usize {
         self.filters.iter().map(|filter| size_of::<Filter>() + filter.test.weight()).sum()
     }
 
     /// Whether the predicate holds for `event`, whose session has this `entry`.
-    #[must_use]
     pub fn matches(&self, event: &Event, entry: Option<&Entry>) -> bool {
         self.matches_event(event) && self.matches_entry(entry)
     }
 
     /// Whether all conditions outside of the session hold.
-    #[must_use]
     pub fn matches_event(&self, event: &Event) -> bool {
         let is_named = self.event_name.as_ref().is_none_or(|name| **name == *event.name);
         is_named && self.filters.iter().all(|filter| filter.needs_session() || filter.matches(event, None))
     }
 
     /// Whether the filters on fields of the session hold for a session with this `entry`.
-    #[must_use]
     pub fn matches_entry(&self, entry: Option<&Entry>) -> bool {
         self.filters.iter().all(|filter| !filter.needs_session() || filter.matches_entry(entry))
     }

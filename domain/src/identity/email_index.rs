@@ -39,7 +39,6 @@ pub struct EmailOwners(Paged<Owner>);
 
 impl EmailOwners {
     /// Creates the list with its first owner.
-    #[must_use]
     pub fn new(owner: RecordKey, limits: &Limits) -> Self {
         let mut owners = Self::default();
         owners.add(owner, limits);
@@ -102,7 +101,6 @@ impl EmailOwners {
     }
 
     /// Whether the list is empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -21,7 +21,6 @@ pub enum IdentityId {
 
 impl KeyHasher {
     /// Returns the key of the record of `id`.
-    #[must_use]
     pub fn identity(&self, id: &IdentityId) -> RecordKey {
         match id {
             IdentityId::User(name) => self.user(name),
@@ -35,19 +34,16 @@ impl KeyHasher {
 impl IdentityId {
     /// Whether the id was sent with events. An identity without such an id can't come back on
     /// another day.
-    #[must_use]
     pub fn is_sent(&self) -> bool {
         matches!(self, Self::User(_) | Self::Anonymous(_))
     }
 
     /// Returns the `user_id` as sent, if the identity is a user.
-    #[must_use]
     pub fn user_id(&self) -> Option<&str> {
         if let Self::User(name) = self { Some(name) } else { None }
     }
 
     /// Returns the id as sent; empty for visitors and for events without an identity.
-    #[must_use]
     pub fn text(&self) -> String {
         match self {
             Self::User(name) | Self::Anonymous(name) => name.to_string(),
@@ -57,7 +53,6 @@ impl IdentityId {
 
     /// Returns the `id_…` for clients. It depends on the organization for users, and on the project
     /// for other ids.
-    #[must_use]
     pub fn public(&self, organization: OrganizationId, project: ProjectId) -> String {
         match self {
             Self::User(name) => public_id("id_", organization.0, 0, name),

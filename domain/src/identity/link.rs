@@ -33,7 +33,6 @@ pub struct EventSubject {
 
 impl SentKeys {
     /// Computes the keys of `ids`.
-    #[must_use]
     pub fn of(ids: &SentIds, hasher: &KeyHasher) -> Self {
         let user = ids.user_id.as_deref().map(|user| hasher.user(user));
         let anonymous = ids.anonymous_id.as_deref().map(|id| hasher.anonymous(id));
@@ -42,19 +41,16 @@ impl SentKeys {
     }
 
     /// The primary key of the event. Its identity has this key, or this key is linked to it.
-    #[must_use]
     pub fn named(self) -> Option<RecordKey> {
         self.user.or(self.other)
     }
 
     /// Returns the subject if none of the ids is linked.
-    #[must_use]
     pub fn subject(self) -> EventSubject {
         EventSubject { identity: self.named(), linked: self.user.and(self.other) }
     }
 
     /// Returns the link that the event at `position` records.
-    #[must_use]
     pub fn link(self, position: Position) -> Option<IdentityLink> {
         Some(IdentityLink { anonymous: self.other?, position, user: self.user? })
     }
@@ -62,7 +58,6 @@ impl SentKeys {
 
 impl SentIds {
     /// Returns the primary id of the event.
-    #[must_use]
     pub fn id(&self) -> IdentityId {
         match (&self.user_id, &self.anonymous_id, self.visitor) {
             (Some(user), _, _) => IdentityId::User(user.clone()),
@@ -85,7 +80,6 @@ pub struct IdentityLink {
 }
 
 /// Whether a link of the id in `slot` takes effect: only the first one does.
-#[must_use]
 pub fn takes_link(slot: Option<&IdentitySlot>) -> bool {
     !matches!(slot, Some(IdentitySlot::Alias { .. }))
 }

@@ -84,7 +84,6 @@ pub struct Identity {
 
 impl Identity {
     /// Creates an identity without facts.
-    #[must_use]
     pub fn new(id: IdentityId, key: RecordKey) -> Self {
         Self { id, history_key: key, company: None, seen: None, emails: LatestEmail::default(), facts: Facts::default() }
     }
@@ -120,7 +119,6 @@ impl LatestEmail {
     }
 
     /// Whether no address is known.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }

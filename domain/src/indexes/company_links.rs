@@ -80,7 +80,6 @@ impl Cells<Of, Link> {
     }
 
     /// Returns the largest number of companies linked to one domain.
-    #[must_use]
     pub fn most(&self) -> u32 {
         match self.get(MOST) {
             Some(Link::Most(most)) => most,
@@ -99,7 +98,6 @@ impl Cells<Of, Link> {
     }
 
     /// Returns the link of a company, if any.
-    #[must_use]
     pub fn of(&self, company: RecordKey) -> Option<CompanyLink> {
         match self.get(of(company))? {
             Link::To(link) => Some(link),

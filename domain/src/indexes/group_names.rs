@@ -16,7 +16,6 @@ pub struct NamePrefix([u8; 16]);
 
 impl NamePrefix {
     /// Returns the prefix of a name.
-    #[must_use]
     pub fn of(name: &str) -> Self {
         let mut first = [0; 16];
         first.iter_mut().zip(name.bytes()).for_each(|(to, byte)| *to = byte);
@@ -75,7 +74,6 @@ impl StoredCells for GroupNumbers {
 
 impl Cells<GroupNumber, RecordKey> {
     /// Returns the number of groups of a type.
-    #[must_use]
     pub fn count(&self, kind: RecordKey) -> usize {
         self.under(kind).next_back().map_or(0, |((_, last), _)| last as usize + 1)
     }
@@ -93,7 +91,6 @@ impl Cells<GroupNumber, RecordKey> {
     }
 
     /// Returns the keys of some numbers of a type.
-    #[must_use]
     pub fn keys(&self, kind: RecordKey, numbers: impl Iterator<Item = u32>) -> Vec<Option<RecordKey>> {
         numbers.map(|number| self.get((kind, number))).collect()
     }

@@ -50,7 +50,6 @@ impl Cells<RecordKey, MemberAlias> {
     }
 
     /// Returns the identification of a member, if any.
-    #[must_use]
     pub fn of(&self, member: RecordKey) -> Option<MemberAlias> {
         self.get(member)
     }

@@ -33,27 +33,23 @@ impl Currency {
     }
 
     /// The three letters of the code.
-    #[must_use]
     pub fn code(self) -> [u8; 3] {
         self.0
     }
 
     /// The currency of a code as [`Currency::code`] returns it; `None` if ISO 4217 doesn't list it.
-    #[must_use]
     pub fn of_code(code: [u8; 3]) -> Option<Currency> {
         is_listed(code).then_some(Currency(code))
     }
 
     /// The currency of a recorded code; `None` if it is not three upper-case letters. ISO 4217 may
     /// have dropped a recorded code, which must stay readable.
-    #[must_use]
     pub fn from_recorded(code: &[u8]) -> Option<Currency> {
         let code: [u8; 3] = code.try_into().ok()?;
         code.iter().all(u8::is_ascii_uppercase).then_some(Currency(code))
     }
 
     /// The code, in upper case.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         // Only ASCII letters are stored, so the fallback is unreachable.
         std::str::from_utf8(&self.0).unwrap_or("XXX")

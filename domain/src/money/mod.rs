@@ -37,20 +37,17 @@ impl Amount {
     pub const ZERO: Amount = Amount(0);
 
     /// Creates an amount from whole units.
-    #[must_use]
     pub const fn from_units(units: i64) -> Amount {
         // An i64 times a million is at most 1e25.
         Amount(units as i128 * MICROS_PER_UNIT)
     }
 
     /// Creates an amount from millionths.
-    #[must_use]
     pub const fn from_micros(micros: i128) -> Amount {
         Amount(micros)
     }
 
     /// The amount in millionths.
-    #[must_use]
     pub const fn micros(self) -> i128 {
         self.0
     }
@@ -85,13 +82,11 @@ impl Amount {
     }
 
     /// Whether the amount is zero, which is neither an order nor a refund.
-    #[must_use]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
     /// Whether the amount is greater than zero, which makes it an order.
-    #[must_use]
     pub const fn is_positive(self) -> bool {
         self.0 > 0
     }
@@ -148,14 +143,12 @@ impl Sum for Amount {
 
 /// Divides `amount` by `divisor`, rounding to 6 places, halves away from zero. Returns 0 if the
 /// divisor is 0.
-#[must_use]
 pub fn ratio(amount: Amount, divisor: u64) -> Amount {
     Amount(decimal::divide_half_away(amount.0, i128::from(divisor)))
 }
 
 /// Divides the count `n` by the count `d`, rounding to 6 places, halves away from zero. Returns 0
 /// if `d` is 0.
-#[must_use]
 pub fn ratio_of_counts(n: u64, d: u64) -> Amount {
     ratio(Amount(i128::from(n) * MICROS_PER_UNIT), d)
 }

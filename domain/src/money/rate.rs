@@ -86,7 +86,6 @@ impl fmt::Display for Rate {
 ///
 /// Exact for every result that fits an [`Amount`]. Larger results, which no event can cause,
 /// saturate.
-#[must_use]
 pub fn convert(amount: Amount, from: Rate, to: Rate) -> Amount {
     let (from, to) = (i128::from(from.0), i128::from(to.0.max(1)));
     // amount = whole × to + rest keeps the products small; the first part needs no rounding.

@@ -35,7 +35,6 @@ impl Quota {
     pub const ALL: [Self; 4] = [Self::Groups, Self::Companies, Self::Sources, Self::Pages];
 
     /// The kind's name in errors and metrics.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Groups => "groups",
@@ -70,7 +69,6 @@ impl Quotas {
     pub const UNLIMITED: Self = Self { groups: usize::MAX, companies: usize::MAX, sources: usize::MAX, pages: usize::MAX };
 
     /// The limit of one kind.
-    #[must_use]
     pub fn limit(&self, quota: Quota) -> usize {
         match quota {
             Quota::Groups => self.groups,
@@ -81,7 +79,6 @@ impl Quotas {
     }
 
     /// Returns the kinds whose quota the project has reached.
-    #[must_use]
     pub fn reached(&self, has: Cardinality) -> Reached {
         let count = |quota| match quota {
             Quota::Groups => has.groups,
@@ -104,13 +101,11 @@ impl Reached {
     }
 
     /// Whether no quota is reached.
-    #[must_use]
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
     /// Whether the quota of this kind is reached.
-    #[must_use]
     pub fn has(self, quota: Quota) -> bool {
         self.0 & Self::bit(quota) != 0
     }
@@ -144,7 +139,6 @@ enum Thing {
 
 impl Mentions {
     /// Collects the items in `event` of the kinds in `reached`.
-    #[must_use]
     pub fn of(event: &Event, reached: Reached, hasher: &KeyHasher) -> Self {
         let at = Some(Moment { time: event.time, position: u64::MAX });
         let mut mentions = Self { things: Vec::new(), who: SentKeys::default(), at, has_page: event.has_page() };
@@ -158,7 +152,6 @@ impl Mentions {
     }
 
     /// Whether the event mentions no item of these kinds.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.things.is_empty()
     }

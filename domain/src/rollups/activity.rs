@@ -82,7 +82,6 @@ impl Cells<DayAndCounted, i64> {
     }
 
     /// Returns the sums of the days of a window.
-    #[must_use]
     pub fn of_days(&self, window: Window) -> DaysActivity {
         let (mut pageviews, mut others, mut duration_ms) = (0, 0, 0);
         for ((_, counted), sum) in self.between(window.start.0, window.end.0) {

@@ -35,7 +35,6 @@ pub(super) fn contribute(facts: &Facts, change: &DirtyRange, sign: Sign, cells: 
 }
 
 /// Returns the number of distinct entities of `window`.
-#[must_use]
 pub fn total(cells: &Cells<DayAndGap, i64>, window: Window) -> u64 {
     let (first, last) = (window.start.0, window.end.0);
     // An entity counts on its first active day of the window, whose gap reaches before the window.

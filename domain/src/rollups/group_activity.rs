@@ -100,7 +100,6 @@ impl Cells<ActiveGroup, i64> {
 
     /// Returns the cover of a window for groups of a type. If there is no activity beyond an end of
     /// the window, the cover extends to the end of a block.
-    #[must_use]
     pub fn cover(&self, kind: RecordKey, window: Window) -> Cover {
         let mut days = self.between((kind, DAYS.0), (kind, DAYS.1)).map(|((_, day, _), _)| day);
         let Some(least) = days.next() else { return Cover(Vec::new()) };
@@ -117,7 +116,6 @@ impl Cells<ActiveGroup, i64> {
 
     /// Returns the number of events of each group of a type, by number; `groups` is the number of
     /// groups.
-    #[must_use]
     pub fn sums(&self, kind: RecordKey, groups: usize, cover: &Cover) -> Vec<i64> {
         let mut sums = vec![0; groups];
         for (bucket, sign) in &cover.0 {

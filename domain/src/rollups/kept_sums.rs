@@ -122,7 +122,6 @@ impl KeptSums {
     }
 
     /// Returns the approximate memory, in bytes.
-    #[must_use]
     pub fn weight(&self) -> usize {
         self.windows.iter().map(|kept| size_of::<WindowSums>() + kept.sums.capacity() * size_of::<i64>()).sum()
     }

@@ -100,7 +100,6 @@ macro_rules! rollups {
 
             /// Returns the number of rows in a part of the rollup `tag` that are of days before
             /// `floor`, and so frozen.
-            #[must_use]
             pub fn frozen_rows(tag: u8, part: &Packed, floor: Day) -> usize {
                 let mut first = [0; i32::BYTES];
                 floor.0.pack(&mut first);
@@ -130,7 +129,6 @@ macro_rules! rollups {
             }
 
             /// Creates empty rollups.
-            #[must_use]
             pub fn new(limits: &Limits) -> Self {
                 Self {
                     $($rollup_field: empty::<$rollup>(limits),)*

@@ -59,14 +59,12 @@ pub(crate) fn quarter_of(at: Instant) -> (Quarter, i64) {
 }
 
 /// Returns the beginning of a quarter.
-#[must_use]
 pub fn beginning_of((day, number): Quarter) -> Instant {
     Instant(i64::from(day) * MS_PER_DAY + i64::from(number) * QUARTER_MS)
 }
 
 impl Receipts {
     /// Returns the latest receipt in `quarter`, of which this is the row.
-    #[must_use]
     pub fn last(self, quarter: Quarter) -> Instant {
         beginning_of(quarter).plus_ms(self.last_ms)
     }

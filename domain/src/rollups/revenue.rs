@@ -95,7 +95,6 @@ rollup! {
 
 impl Cells<DayAndCurrency, MoneyRow> {
     /// Returns all money of the days from `first` to `last`.
-    #[must_use]
     pub fn sums(&self, first: Day, last: Day) -> MoneySums {
         let mut sums = MoneySums::default();
         for ((_, currency), row) in self.between(first.0, last.0) {

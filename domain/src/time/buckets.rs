@@ -50,7 +50,6 @@ pub struct Bucket {
 
 impl Bucket {
     /// Whether it lies entirely in the window and has ended.
-    #[must_use]
     pub fn is_complete(&self, now: Instant) -> bool {
         self.is_whole && self.end <= now
     }
@@ -65,7 +64,8 @@ pub struct Buckets {
     /// For each day of the window, the number of its first bucket, and its first instant if buckets
     /// are hours.
     days: Vec<(usize, Instant)>,
-    count: usize,
+    /// The number of buckets.
+    pub count: usize,
 }
 
 impl Interval {
@@ -92,7 +92,6 @@ impl Interval {
 impl Window {
     /// Returns the days of the window in each bucket, in order. Hours have the days that they
     /// belong to.
-    #[must_use]
     pub fn divided(self, interval: Interval) -> Vec<Window> {
         let mut parts: Vec<Window> = Vec::new();
         for day in self.days() {
@@ -112,7 +111,6 @@ fn hours_of(timezone: Timezone, day: Day) -> usize {
 
 impl Buckets {
     /// Divides a window into buckets.
-    #[must_use]
     pub fn new(window: Window, interval: Interval, timezone: Timezone) -> Self {
         let (mut days, mut count) = (Vec::with_capacity(window.len()), 0);
         for day in window.days() {
@@ -129,14 +127,7 @@ impl Buckets {
         Self { window, timezone, interval, days, count }
     }
 
-    /// The number of buckets.
-    #[must_use]
-    pub fn count(&self) -> usize {
-        self.count
-    }
-
     /// Returns the number of the bucket of an instant on `day`; `None` outside of the window.
-    #[must_use]
     pub fn of(&self, day: Day, at: Instant) -> Option<usize> {
         if !self.window.contains(day) {
             return None;
@@ -150,7 +141,6 @@ impl Buckets {
     }
 
     /// Returns the buckets in order.
-    #[must_use]
     pub fn list(&self) -> Vec<Bucket> {
         let mut list = Vec::with_capacity(self.count);
         for (day, (first, start)) in self.window.days().zip(&self.days) {
@@ -216,7 +206,7 @@ mod tests {
             ("2011-12-30", "Pacific/Apia", 0),
         ] {
             let hourly = buckets(Interval::Hour, date, date, zone);
-            assert_eq!((hourly.count(), hourly.list().len()), (hours, hours), "{date} {zone}");
+            assert_eq!((hourly.count, hourly.list().len()), (hours, hours), "{date} {zone}");
             let zone = Timezone::parse(zone).unwrap();
             for (number, bucket) in hourly.list().iter().enumerate() {
                 let BucketStart::Instant(at) = bucket.start else { panic!("an hour") };

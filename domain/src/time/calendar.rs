@@ -15,7 +15,6 @@ pub struct Day(pub i32);
 
 impl Day {
     /// Parses exactly `YYYY-MM-DD`.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Day> {
         let bytes = text.as_bytes();
         if bytes.len() != 10 || bytes[4] != b'-' || bytes[7] != b'-' {
@@ -25,7 +24,6 @@ impl Day {
     }
 
     /// Returns the day of a date; `None` if the date does not exist.
-    #[must_use]
     pub fn from_ymd(year: i32, month: i32, day: i32) -> Option<Day> {
         if !(1..=12).contains(&month) || day < 1 || day > days_in_month(year, month) {
             return None;
@@ -34,7 +32,6 @@ impl Day {
     }
 
     /// Returns year, month (1–12) and day of the month (1–31).
-    #[must_use]
     pub fn ymd(self) -> (i32, i32, i32) {
         let (year, month, day) = civil_from_days(i64::from(self.0));
         // The years of an `i32` of days are within ±5.9 million.
@@ -54,13 +51,11 @@ impl Day {
     }
 
     /// Returns the number of days from `other` to this day; negative if this day is earlier.
-    #[must_use]
     pub const fn since(self, other: Day) -> i64 {
         self.0 as i64 - other.0 as i64
     }
 
     /// Returns the month of the day.
-    #[must_use]
     pub fn month(self) -> Month {
         let (year, month, _) = self.ymd();
         Month(year * 12 + month - 1)
@@ -81,7 +76,6 @@ pub struct Month(pub i32);
 
 impl Month {
     /// Parses exactly `YYYY-MM`.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Month> {
         let bytes = text.as_bytes();
         if bytes.len() != 7 || bytes[4] != b'-' {
@@ -92,7 +86,6 @@ impl Month {
     }
 
     /// Returns the year.
-    #[must_use]
     pub const fn year(self) -> i32 {
         self.0.div_euclid(12)
     }
@@ -103,7 +96,6 @@ impl Month {
     }
 
     /// Returns the first day of the month. Saturates at the last representable day.
-    #[must_use]
     pub fn first_day(self) -> Day {
         let days = days_from_civil(self.year(), self.of_year(), 1);
         Day(i32::try_from(days).unwrap_or(if days < 0 { i32::MIN } else { i32::MAX }))

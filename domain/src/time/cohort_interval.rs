@@ -29,7 +29,6 @@ impl CohortInterval {
 
     /// Returns the number of the interval that contains `day`. Intervals that follow each other
     /// have consecutive numbers.
-    #[must_use]
     pub fn index_of(self, day: Day) -> i32 {
         match self {
             Self::Week => day.0.saturating_sub(FIRST_MONDAY).div_euclid(WEEK_DAYS),
@@ -38,7 +37,6 @@ impl CohortInterval {
     }
 
     /// Returns the first day of the interval with `number`.
-    #[must_use]
     pub fn first_day(self, number: i32) -> Day {
         match self {
             Self::Week => Day(number.saturating_mul(WEEK_DAYS).saturating_add(FIRST_MONDAY)),
@@ -52,7 +50,6 @@ impl CohortInterval {
     }
 
     /// Returns the name of a cohort: the Monday of a week as `YYYY-MM-DD`, a month as `YYYY-MM`.
-    #[must_use]
     pub fn label(self, number: i32) -> String {
         match self {
             Self::Week => self.first_day(number).to_string(),

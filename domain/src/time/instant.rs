@@ -19,13 +19,11 @@ pub struct Instant(pub i64);
 
 impl Instant {
     /// Returns the UTC day, counted from 1970-01-01.
-    #[must_use]
     pub const fn utc_day(self) -> i64 {
         self.0.div_euclid(MS_PER_DAY)
     }
 
     /// Milliseconds since the epoch.
-    #[must_use]
     pub const fn epoch_ms(self) -> i64 {
         self.0
     }
@@ -61,7 +59,6 @@ impl Instant {
 
     /// Parses an RFC 3339 date and time. Digits beyond milliseconds are dropped; a leap second
     /// becomes the following second.
-    #[must_use]
     pub fn parse_rfc3339(text: &str) -> Option<Instant> {
         // `chrono` also takes U+2212 as the sign of an offset.
         let time = chrono::DateTime::parse_from_rfc3339(text).ok().filter(|_| text.is_ascii())?;

@@ -31,13 +31,11 @@ impl Timezone {
     }
 
     /// The IANA name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.0.name()
     }
 
     /// Returns the local calendar day at an instant.
-    #[must_use]
     pub fn day_of(self, instant: Instant) -> Day {
         let local_ms = instant.0.saturating_add(self.offset_ms(instant));
         let days = local_ms.div_euclid(MS_PER_DAY);
@@ -47,14 +45,12 @@ impl Timezone {
 
     /// Returns the first instant of a day. For a day that the timezone skipped, returns the first
     /// instant of the next day.
-    #[must_use]
     pub fn start_of(self, day: Day) -> Instant {
         self.midnight(day, LocalResult::earliest)
     }
 
     /// Returns the instant after the last one of a day. If clocks are set back over midnight, it is
     /// later than the start of the next day.
-    #[must_use]
     pub fn end_of(self, day: Day) -> Instant {
         self.midnight(day.next(), LocalResult::latest)
     }

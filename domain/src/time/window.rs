@@ -58,7 +58,6 @@ pub struct BeforeFloor {
 
 impl WindowError {
     /// The parameter at fault: `start_date` or `end_date`.
-    #[must_use]
     pub const fn param(&self) -> &'static str {
         match self {
             WindowError::NotADate { param, .. } | WindowError::StartAfterEnd { param, .. } => param,
@@ -96,13 +95,11 @@ impl Window {
 
     /// Whether a window with these bounds changes from day to day, because one of them is a
     /// default.
-    #[must_use]
     pub const fn depends_on_today(start: Option<&str>, end: Option<&str>) -> bool {
         start.is_none() || end.is_none()
     }
 
     /// Whether a question may have this window: it is not reversed, and not too long.
-    #[must_use]
     pub fn is_allowed(self) -> bool {
         (1..=MAX_WINDOW_DAYS).contains(&(i64::from(self.end.0) - i64::from(self.start.0) + 1))
     }
@@ -121,7 +118,6 @@ impl Window {
     }
 
     /// Returns the last `days` calendar days including today, at least today.
-    #[must_use]
     pub fn last_days(days: u32, timezone: Timezone, now: Instant) -> Window {
         let today = timezone.day_of(now);
         let before = i32::try_from(days.saturating_sub(1)).unwrap_or(i32::MAX);
@@ -151,14 +147,12 @@ impl Window {
     }
 
     /// Returns the number of days.
-    #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a window has at least one day")]
     pub fn len(self) -> usize {
         usize::try_from(self.end.since(self.start) + 1).unwrap_or(0)
     }
 
     /// Whether the window contains the day.
-    #[must_use]
     pub fn contains(self, day: Day) -> bool {
         self.start <= day && day <= self.end
     }

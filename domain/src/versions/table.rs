@@ -97,7 +97,7 @@ impl VersionTable {
     fn touch(&mut self, touched: &Touched, position: Position) {
         self.last = position;
         let in_same_block = |(_, one): &(FigureKind, Day), (_, other): &(FigureKind, Day)| place(*one).0 == place(*other).0;
-        for days in touched.days().chunk_by(in_same_block) {
+        for days in touched.days.chunk_by(in_same_block) {
             let Some((_, first)) = days.first() else { continue };
             let block = self.block(place(*first).0);
             block.unsaved = true;
@@ -180,7 +180,6 @@ impl DayVersions {
     }
 
     /// Returns a number that changes exactly when a dependency of the answer is touched.
-    #[must_use]
     pub fn of(&self, depends: &Depends) -> Position {
         let table = self.table();
         match depends {

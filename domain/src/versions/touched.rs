@@ -48,7 +48,7 @@ const COMPACT_AT: usize = 4096;
 /// The figures and days that one event touched.
 #[derive(Debug, Default)]
 pub struct Touched {
-    days: Vec<(FigureKind, Day)>,
+    pub(super) days: Vec<(FigureKind, Day)>,
     /// The figures that are touched on all days.
     whole: [bool; FigureKind::COUNT],
 }
@@ -74,10 +74,6 @@ impl Touched {
     /// Removes the days before `first`.
     pub(crate) fn retain_from(&mut self, first: Day) {
         self.days.retain(|(_, day)| *day >= first);
-    }
-
-    pub(super) fn days(&self) -> &[(FigureKind, Day)] {
-        &self.days
     }
 
     pub(super) fn whole(&self) -> impl Iterator<Item = FigureKind> {
@@ -109,7 +105,6 @@ pub enum Depends {
 impl Depends {
     /// Whether the answer is computed from events and their sessions. Sessions that began below the
     /// project's floor have lost their entries.
-    #[must_use]
     pub fn reads_sessions(&self) -> bool {
         match self {
             // A new floor changes everything.
@@ -120,14 +115,12 @@ impl Depends {
 
     /// Returns the dependencies of an answer that is computed from the events of a window, their
     /// identities and their sessions.
-    #[must_use]
     pub fn on_sessions(window: Window) -> Self {
         Self::TwoWindows(&[FigureKind::Events], window, None)
     }
 
     /// Returns the dependencies of an answer that is computed from the events of a window and their
     /// identities.
-    #[must_use]
     pub fn on_events(window: Window) -> Self {
         Self::Days(&[FigureKind::Events], window)
     }

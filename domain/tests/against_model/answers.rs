@@ -5,13 +5,12 @@ use std::str::FromStr;
 use std::task::{Context, Poll, Waker};
 
 use headcount_domain::figures::ComparedWindows;
-use headcount_domain::money::Currency;
 use headcount_domain::queries::{
     AttributionQuery, CohortsQuery, CompanyMetrics, CountOf, GroupMetrics, IdentityRanking, IdentitySelector, IntakeQuery,
     RetentionQuery, company_by_domain, company_by_id, company_top_users, counts, group_metrics, profile, top_companies,
     top_groups,
 };
-use headcount_domain::time::{Day, Instant, Window};
+use headcount_domain::{Currency, Day, Instant, Window};
 use headcount_histories::Step;
 use headcount_model::{Json, Question};
 

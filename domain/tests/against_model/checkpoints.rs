@@ -1,10 +1,9 @@
 //! A stop at any moment changes no byte: not of a cell, and not of a record.
 
 use headcount_domain::indexes::dictionary::TermKind;
-use headcount_domain::intake::event::Event;
 use headcount_domain::limits::Limits;
-use headcount_domain::project::Project;
 use headcount_domain::rollups::Rollups;
+use headcount_domain::{Event, Project};
 use headcount_histories::{History, Size};
 
 use super::saved::{Saved, let_go};

@@ -6,12 +6,9 @@ use std::sync::Mutex;
 
 use headcount_domain::erasure::{AfterErasure, ErasedKeys};
 use headcount_domain::fold::Forgetting;
-use headcount_domain::identity::{IdentityId, IdentitySlot};
-use headcount_domain::ids::{OrganizationId, PublicCompany, RecordKey};
-use headcount_domain::intake::event::Event;
+use headcount_domain::ids::PublicCompany;
 use headcount_domain::queries::{AttributionQuery, Dimension, EntityLevel, TouchModel};
-use headcount_domain::text;
-use headcount_domain::time::{Day, Window};
+use headcount_domain::{Day, Event, IdentityId, IdentitySlot, OrganizationId, RecordKey, Window, text};
 use headcount_histories::{History, Rng, Size, Step, above, questions};
 use headcount_model::{Json, Question};
 

@@ -29,20 +29,16 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use chrono::NaiveDate;
 use headcount_domain::agent::{Hints, parse_with};
-use headcount_domain::fault::Fault;
-use headcount_domain::floor::RisingFloor;
 use headcount_domain::hosts::{HostList, listed};
-use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
 use headcount_domain::intake::admission::{Client, Sender, Verdict, admit};
 use headcount_domain::intake::client_address::ClientAddress;
-use headcount_domain::intake::event::Event;
 use headcount_domain::intake::policy::{Policy, Rates as DomainRates};
 use headcount_domain::intake::submission::Submission;
 use headcount_domain::limits::Limits;
-use headcount_domain::money::{Currency, Rate};
-use headcount_domain::project::Project;
 use headcount_domain::queries::{Projects, Query as Asked, Reader, Travels};
-use headcount_domain::time::{Day, Instant, Timezone};
+use headcount_domain::{
+    Currency, Day, Event, Fault, Instant, KeyHasher, OrganizationId, Project, ProjectId, Rate, RisingFloor, Timezone,
+};
 use headcount_histories::{BatchReply, Coverage, History, Size, Step, Subject, TrackReply, is_of_server, model_of, run};
 use headcount_model::{Json, Question, Rates};
 use saved::{Saved, let_go};

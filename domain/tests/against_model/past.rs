@@ -1,7 +1,7 @@
 //! Lists whose window ends in the past: much happened after it, and members were seen since.
 
 use chrono::{NaiveTime, TimeDelta};
-use headcount_domain::time::Instant;
+use headcount_domain::Instant;
 use headcount_histories::{History, Rng, Size, Step, compare, model_of, questions, sender_of};
 use headcount_model::served::ignored;
 use headcount_model::{Ids, Model};

@@ -3,9 +3,9 @@
 
 use headcount_domain::cells::count_of;
 use headcount_domain::figures::{ComparedWindows, EventFigures, Report, ReportQuery, Series};
-use headcount_domain::money::ratio_of_counts;
 use headcount_domain::queries::{Listed, TrafficQuery, TrafficRow};
-use headcount_domain::time::{BucketStart, Buckets, Day, Instant, Interval, Timezone, Window};
+use headcount_domain::time::{BucketStart, Buckets, Interval};
+use headcount_domain::{Day, Instant, Timezone, Window, ratio_of_counts};
 use headcount_histories::{History, Rng, Size, Subject, compare};
 use headcount_model::{Ids, Json, Question};
 

@@ -7,13 +7,9 @@ use headcount_domain::aggregate::{
     FieldRanking, GroupFigures, GroupKey, Grouping, MAX_GROUPS, MetadataField, Ranking, TypeCounts,
 };
 use headcount_domain::facts::{Moment, SESSION_GAP_MS};
-use headcount_domain::filter::{Filter, Predicate};
-use headcount_domain::identity::{SentKeys, SortedLinks};
-use headcount_domain::ids::RecordKey;
-use headcount_domain::intake::event::Event;
 use headcount_domain::intake::fields::{BuiltIn, Entry, Field, MetadataPath, Scalar, visit_paths};
 use headcount_domain::queries::{ActiveIdentity, IdentifiedQuery};
-use headcount_domain::time::{Day, Window};
+use headcount_domain::{Day, Event, Filter, Predicate, RecordKey, SentKeys, SortedLinks, Window};
 use headcount_model::{Json, Question};
 
 use super::shown::{Refused, number, text};

@@ -1,6 +1,6 @@
 //! What answers consist of.
 
-use headcount_domain::money::Currency;
+use headcount_domain::Currency;
 use headcount_domain::queries::Unconverted;
 use headcount_model::Json;
 

@@ -1,7 +1,7 @@
 //! Sessions by source, medium, campaign and channel against the model.
 
 use headcount_domain::queries::{Listed, Traffic, TrafficQuery, TrafficRow};
-use headcount_domain::time::{Day, Window};
+use headcount_domain::{Day, Window};
 use headcount_histories::{History, Size, Subject};
 use headcount_model::traffic::{self, traffic};
 

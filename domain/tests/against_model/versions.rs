@@ -2,13 +2,12 @@
 //! that it can't concern.
 
 use headcount_domain::figures::{ComparedWindows, ReportQuery};
-use headcount_domain::intake::event::Event;
 use headcount_domain::queries::{
     AttributionQuery, CohortsQuery, Dimension, EntityLevel, Query, RetentionQuery, RevenueMetricsQuery, RevenueSeriesQuery,
     TouchModel, TrafficQuery, UniqueUsersQuery,
 };
-use headcount_domain::time::{CohortInterval, Day, Instant, Interval, Timezone, Window};
-use headcount_domain::versions::{Depends, FigureKind};
+use headcount_domain::time::{CohortInterval, Interval};
+use headcount_domain::{Day, Depends, Event, FigureKind, Instant, Timezone, Window};
 use headcount_histories::{History, Rng, Size, Step, Subject, model_of, sender_of};
 use headcount_model::{Json, Model, Question};
 

@@ -2,10 +2,8 @@
 
 use headcount_domain::acquisition::{Acquisition, Channel};
 use headcount_domain::company::CompanyKey;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::{Details, Event, Money, SentIds};
-use headcount_domain::money::{Amount, Currency};
-use headcount_domain::time::{Day, Instant};
+use headcount_domain::intake::event::{Details, Money, SentIds};
+use headcount_domain::{Amount, Currency, Day, Event, Instant, ProjectId};
 
 /// What is sent.
 pub(crate) struct Shape {

@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use headcount_domain::cells::Cells;
 use headcount_domain::contribution::Sign;
 use headcount_domain::facts::Touch;
-use headcount_domain::ids::KeyHasher;
-use headcount_domain::intake::event::Event;
 use headcount_domain::limits::Limits;
-use headcount_domain::project::Project;
 use headcount_domain::records::NoSource;
 use headcount_domain::rollups::{DayAndUnder, DeferredAttribution, TouchSums, Under};
+use headcount_domain::{Event, KeyHasher, Project};
 
 use super::events::{last_touch_event, scattered};
 use super::pages_of;

@@ -15,16 +15,12 @@ use std::time::Duration;
 use events::{SHAPES, at, of_company};
 use headcount_domain::cells::StoredRows;
 use headcount_domain::cells::packed::Packed;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId, PublicCompany, RecordKey};
-use headcount_domain::intake::event::Event;
+use headcount_domain::ids::PublicCompany;
 use headcount_domain::limits::Limits;
-use headcount_domain::project::Project;
-use headcount_domain::project::RecordVisitor;
 use headcount_domain::queries::{Projects, Reader, Travels, company_top_users, top_companies, top_groups};
 use headcount_domain::records::Record;
 use headcount_domain::records::{NoSource, Source};
-use headcount_domain::time::{Day, Window};
+use headcount_domain::{Day, Event, Fault, KeyHasher, OrganizationId, Project, ProjectId, RecordKey, RecordVisitor, Window};
 
 const BATCH: u64 = 5_000;
 

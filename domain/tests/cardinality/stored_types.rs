@@ -7,12 +7,9 @@ use std::hash::Hasher as _;
 use headcount_domain::cells::StoredRows;
 use headcount_domain::cells::packed::Packed;
 use headcount_domain::company::CompanyKey;
-use headcount_domain::ids::{KeyHasher, RecordKey};
-use headcount_domain::intake::event::Event;
-use headcount_domain::project::Project;
-use headcount_domain::project::RecordVisitor;
 use headcount_domain::records::NoSource;
 use headcount_domain::records::Record;
+use headcount_domain::{Event, KeyHasher, Project, RecordKey, RecordVisitor};
 use serde::Serialize;
 use siphasher::sip::SipHasher13;
 

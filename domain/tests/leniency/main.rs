@@ -12,17 +12,14 @@ mod resent;
 use std::collections::BTreeMap;
 
 use headcount_domain::agent::Agent;
-use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::admission::{Client, Sender, Verdict, admit};
 use headcount_domain::intake::client_address::ClientAddress;
-use headcount_domain::intake::event::Event;
 use headcount_domain::intake::json_fields::readable;
 use headcount_domain::intake::policy::{BotPolicy, Policy, SignalsPolicy};
 use headcount_domain::intake::segment::{Batch, Call, Envelope, Mapped, Message};
 use headcount_domain::intake::submission::{Invalid, Submission};
 use headcount_domain::intake::warning::Warning;
-use headcount_domain::money::Currency;
-use headcount_domain::time::{Instant, Timezone};
+use headcount_domain::{Currency, Event, Instant, OrganizationId, ProjectId, Timezone};
 use serde_json::value::RawValue;
 
 /// 2026-11-20T15:00:00Z

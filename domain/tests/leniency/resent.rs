@@ -1,6 +1,7 @@
 //! What a sender without mistakes would have sent.
 
-use headcount_domain::intake::event::{Event, SentIds};
+use headcount_domain::Event;
+use headcount_domain::intake::event::SentIds;
 use serde_json::{Map, Value, json};
 
 /// An event as its sender would have sent it, had nothing been wrong with it.

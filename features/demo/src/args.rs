@@ -4,7 +4,7 @@ use std::time::Duration;
 #[cfg(feature = "cluster")]
 use std::{ffi::OsString, path::PathBuf};
 
-use headcount_api::command::flags::duration;
+use headcount_api::command::duration;
 
 /// The flags of `demo`.
 #[derive(Debug, clap::Args)]

@@ -4,8 +4,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use headcount_api::command::failure::Failure;
-use headcount_api::command::runtime::runtime;
+use headcount_api::command::{Failure, runtime};
 use headcount_cluster::Credentials;
 use headcount_cluster::check::{CheckOptions, check};
 

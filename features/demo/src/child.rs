@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use headcount_api::command::failure::Failure;
+use headcount_api::command::Failure;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// How long a process may take to end before it is killed.

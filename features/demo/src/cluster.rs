@@ -8,11 +8,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use headcount_actors::MovingSource;
-use headcount_api::command::credentials::InitialCredentials;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::output::print_line;
-use headcount_api::command::runtime::{runtime, stop_signal, threaded_runtime};
-use headcount_api::command::settings::CommandSettings;
+use headcount_api::command::{CommandSettings, Failure, InitialCredentials, print_line, runtime, stop_signal, threaded_runtime};
 use headcount_cluster::Credentials;
 use headcount_cluster::init::{InitOptions, init_from};
 use headcount_cluster::moving::MoveError;

@@ -3,13 +3,10 @@
 use std::path::Path;
 
 use headcount_actors::Engine;
-use headcount_api::command::credentials::InitialCredentials;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::settings::CommandSettings;
+use headcount_api::command::{CommandSettings, Failure, InitialCredentials};
 use headcount_control::OrganizationPatch;
-use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::policy::Rates;
-use headcount_domain::money::{Currency, Rate};
+use headcount_domain::{Currency, ProjectId, Rate};
 
 use super::sample;
 

@@ -18,13 +18,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use headcount_actors::Engine;
-use headcount_api::command::credentials::InitialCredentials;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::output::print_line;
-use headcount_api::command::runtime::{runtime, stop_signal};
-use headcount_api::command::settings::CommandSettings;
+use headcount_api::command::{CommandSettings, Failure, InitialCredentials, print_line, runtime, stop_signal};
 use headcount_api::open_files;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 
 use filling::Sample;
 use sample::Dice;

@@ -17,7 +17,7 @@ const CREDENTIALS: HeaderValue = HeaderValue::from_static("true");
 const MAX_AGE_SECONDS: HeaderValue = HeaderValue::from_static("86400");
 
 /// Refuses a page of an origin that the project does not list. A request without an origin (a server, an app) passes.
-pub(crate) fn check_origin(project: &ProjectConfig, request: &HttpRequest) -> Result<(), ApiError> {
+pub(crate) fn check_origin(project: &ProjectConfig, request: &HttpRequest) -> Result<()> {
     match request.headers().get(header::ORIGIN) {
         Some(origin) if !project.allows_origin(origin.to_str().unwrap_or_default()) => Err(ApiError::origin_forbidden()),
         _ => Ok(()),
@@ -25,7 +25,7 @@ pub(crate) fn check_origin(project: &ProjectConfig, request: &HttpRequest) -> Re
 }
 
 /// Checks a pixel by its referrer: browsers send no origin with an image.
-pub(crate) fn check_referrer(project: &ProjectConfig, request: &HttpRequest) -> Result<(), ApiError> {
+pub(crate) fn check_referrer(project: &ProjectConfig, request: &HttpRequest) -> Result<()> {
     if request.headers().contains_key(header::ORIGIN) {
         return Ok(());
     }
@@ -41,7 +41,7 @@ fn origin_of(url: &str) -> &str {
 }
 
 /// Lets the page that sent the request read the answer or the error, unless its origin is forbidden.
-pub(crate) fn readable(answer: Result<HttpResponse, ApiError>, request: &HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) fn readable(answer: Result<HttpResponse>, request: &HttpRequest) -> Result<HttpResponse> {
     let Some(origin) = request.headers().get(header::ORIGIN) else { return answer };
     match answer {
         Ok(answer) => Ok(with_origin(answer, Some(origin.clone()))),

@@ -17,8 +17,8 @@ use headcount_api::forward::travel::Travel;
 use headcount_api::forward::{Upload, forward, way};
 use headcount_api::rate_limit::{self, headers, now};
 use headcount_control::{Limiter, ProjectConfig, PublicKey};
+use headcount_domain::ProjectId;
 use headcount_domain::agent::Hints;
-use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::admission::Sender;
 use headcount_domain::intake::client_address::ClientAddress;
 use headcount_domain::intake::json_fields::{JsonFields, as_text};
@@ -55,7 +55,7 @@ pub(crate) struct EventDestination<'a> {
 }
 
 /// Records a body that was sent with a public key.
-pub(crate) async fn from_public(call: ApiCall, kind: BodyKind) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn from_public(call: ApiCall, kind: BodyKind) -> Result<HttpResponse> {
     let ApiCall { state, request, payload } = call;
     let key = public_key(&state, &request, &QueryString::read_leniently(&request));
     by_public_key(&state, &request, key, payload, async |to, payload| {
@@ -66,7 +66,7 @@ pub(crate) async fn from_public(call: ApiCall, kind: BodyKind) -> Result<HttpRes
 }
 
 /// Records a body that a server sent with a token. The path names the project.
-pub(crate) async fn from_server(call: ApiCall, caller: ProjectCaller, kind: BodyKind) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn from_server(call: ApiCall, caller: ProjectCaller, kind: BodyKind) -> Result<HttpResponse> {
     let (ApiCall { state, request, payload }, project) = (call, caller.config);
     body::check_media(&request, Media::Json)?;
     let id = project.policy.project;
@@ -75,7 +75,7 @@ pub(crate) async fn from_server(call: ApiCall, caller: ProjectCaller, kind: Body
 }
 
 /// Counts an event that was refused because it is invalid.
-fn counted(state: &AppState, project: ProjectId, answer: Result<HttpResponse, ApiError>) -> Result<HttpResponse, ApiError> {
+fn counted(state: &AppState, project: ProjectId, answer: Result<HttpResponse>) -> Result<HttpResponse> {
     if answer.as_ref().is_err_and(|error| error.status() == StatusCode::BAD_REQUEST) {
         state.engine.ingest.count_invalid(project);
     }
@@ -83,7 +83,7 @@ fn counted(state: &AppState, project: ProjectId, answer: Result<HttpResponse, Ap
 }
 
 /// Returns the project of the public key in `x-service-pk`, or in `?pk=`, because `sendBeacon` can't set a header.
-pub(crate) fn public_key(state: &AppState, request: &HttpRequest, query: &QueryString) -> Result<PublicKey, ApiError> {
+pub(crate) fn public_key(state: &AppState, request: &HttpRequest, query: &QueryString) -> Result<PublicKey> {
     let header = request.headers().get(&PUBLIC_KEY).map(|value| value.to_str().unwrap_or_default());
     let key = header.or_else(|| query.text("pk"));
     let key = key.ok_or_else(|| ApiError::unauthenticated("a public key is required: header `x-service-pk`, or `?pk=`"))?;
@@ -91,7 +91,7 @@ pub(crate) fn public_key(state: &AppState, request: &HttpRequest, query: &QueryS
 }
 
 /// Returns the project of a public key.
-pub(crate) fn known_key(state: &AppState, key: &str) -> Result<PublicKey, ApiError> {
+pub(crate) fn known_key(state: &AppState, key: &str) -> Result<PublicKey> {
     let key = state.engine.registry().public_key(key);
     key.ok_or_else(|| ApiError::unauthenticated("the public key is not known"))
 }
@@ -101,10 +101,10 @@ pub(crate) fn known_key(state: &AppState, key: &str) -> Result<PublicKey, ApiErr
 pub(crate) async fn by_public_key<B: Into<Upload>>(
     state: &Worker,
     request: &HttpRequest,
-    key: Result<PublicKey, ApiError>,
+    key: Result<PublicKey>,
     body: B,
-    handle: impl AsyncFnOnce(EventDestination<'_>, B) -> Result<HttpResponse, ApiError>,
-) -> Result<HttpResponse, ApiError> {
+    handle: impl AsyncFnOnce(EventDestination<'_>, B) -> Result<HttpResponse>,
+) -> Result<HttpResponse> {
     let answer = match key.and_then(|key| Ok((way(state, request, key.project.policy.project)?, key))) {
         Ok((Some(owner), _)) => match forward(state.forwarding(), request, body.into(), owner, Travel::Records).await {
             // The owner has let the page read it.
@@ -180,7 +180,7 @@ async fn record_body(
     to: EventDestination<'_>,
     sender: Sender,
     kind: BodyKind,
-) -> Result<HttpResponse, ApiError> {
+) -> Result<HttpResponse> {
     let EventDestination { project, allowance } = to;
     let limit_bytes = match kind {
         BodyKind::Event => body::EVENT_LIMIT_BYTES,
@@ -212,7 +212,7 @@ pub(crate) async fn record_event(
     body: &[u8],
     sender: Sender,
     permit: Permit,
-) -> Result<TrackAnswer, ApiError> {
+) -> Result<TrackAnswer> {
     let origin = origin(state, request, sender);
     let (ingest, id) = (&state.engine.ingest, project.policy.project);
     let is_recorded = |prepared: &Result<Prepared, Refusal>| prepared.as_ref().is_ok_and(Prepared::is_recorded);
@@ -228,7 +228,7 @@ async fn record_batch(
     events: &[&str],
     (sender, kind): (Sender, BodyKind),
     permit: Permit,
-) -> Result<BatchAnswer, ApiError> {
+) -> Result<BatchAnswer> {
     let origin = origin(state, request, sender);
     let (ingest, id) = (&state.engine.ingest, project.policy.project);
     let prepare = |policy: &Policy| -> Vec<Result<Prepared, Refusal>> {
@@ -239,7 +239,7 @@ async fn record_batch(
     Ok(ingest.record_batch(&state.tracker, id, prepared, permit).await?.into())
 }
 
-fn batch_events(body: &str) -> Result<Vec<&str>, ApiError> {
+fn batch_events(body: &str) -> Result<Vec<&str>> {
     let body = body.strip_prefix('\u{feff}').unwrap_or(body);
     let events = match plain_events(body) {
         Some(events) => events,
@@ -252,7 +252,7 @@ fn batch_events(body: &str) -> Result<Vec<&str>, ApiError> {
     Ok(events)
 }
 
-fn any_events(body: &str) -> Result<Vec<&str>, ApiError> {
+fn any_events(body: &str) -> Result<Vec<&str>> {
     let batch = JsonFields::read(body).map_err(|error| {
         ApiError::new(ErrorCode::InvalidJson, format!("a batch is a JSON object {{\"events\": […]}}: {error}"))
     })?;
@@ -317,12 +317,12 @@ impl<'a> Allowance<'a> {
     }
 
     /// Refuses a request over a limit, before its body is read.
-    pub(crate) fn check(self, state: &AppState) -> Result<(), ApiError> {
+    pub(crate) fn check(self, state: &AppState) -> Result<()> {
         self.limiters().try_for_each(|limiter| rate_limit::counted(state, limiter.check(now())))
     }
 
     /// Takes `events` of a body that was read from the limits, or refuses them all.
-    pub(crate) fn take(self, state: &AppState, events: usize) -> Result<(), ApiError> {
+    pub(crate) fn take(self, state: &AppState, events: usize) -> Result<()> {
         if self.0.is_some_and(PublicKey::is_removed) {
             return Err(ApiError::unauthenticated("the public key was removed while the request was under way"));
         }
@@ -332,7 +332,7 @@ impl<'a> Allowance<'a> {
     }
 
     /// Adds what is left of the tightest limit to an answer.
-    pub(crate) fn report(self, answer: Result<HttpResponse, ApiError>) -> Result<HttpResponse, ApiError> {
+    pub(crate) fn report(self, answer: Result<HttpResponse>) -> Result<HttpResponse> {
         let Some(headers) = headers(self.limiters()) else { return answer };
         match answer {
             Ok(mut response) => {

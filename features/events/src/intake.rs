@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use headcount_actors::ProjectIntake;
+use headcount_actors::{DropCounts, ProjectIntake};
 use headcount_api::endpoint::*;
 use headcount_domain::queries::IntakeQuery;
 
@@ -13,58 +13,40 @@ query_parameters! {
     }
 }
 
-/// What arrived at a project, by the day of receipt.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct IntakeAnswer {
-    /// Recorded events. Exact, also after a crash; erasing an identity lowers it.
-    recorded: u64,
-    /// Recorded events that were sent without consent: part of `recorded`.
-    without_consent: u64,
-    /// Events whose `external_id` was recorded before.
-    duplicates: u64,
-    /// Events that were not recorded, by the project's policy.
-    dropped: DroppedByReason,
-    /// What was repaired of events that were taken, by the `code` of the warning. Codes that did not occur are absent.
-    repaired: BTreeMap<&'static str, u64>,
-    /// Events that were refused with 400, and those in the `errors` of batches. A malformed body counts as one.
-    invalid: u64,
-    /// The latest receipt of a recorded event, of all time; null if there is none.
-    #[schema(required)]
-    last_event_at: Option<Timestamp>,
-    /// Whether the server ended without warning in these days: then all counts but `recorded` and `without_consent` may lack up to 10 seconds.
-    approximate: bool,
+answer! {
+    /// What arrived at a project, by the day of receipt.
+    pub(crate) struct IntakeAnswer from |intake: ProjectIntake| {
+        /// Recorded events. Exact, also after a crash; erasing an identity lowers it.
+        recorded: u64 = intake.recorded.recorded,
+        /// Recorded events that were sent without consent: part of `recorded`.
+        without_consent: u64 = intake.recorded.without_consent,
+        /// Events whose `external_id` was recorded before.
+        duplicates: u64 = intake.dropped.duplicates,
+        /// Events that were not recorded, by the project's policy.
+        dropped: DroppedByReason = (&intake.dropped).into(),
+        /// What was repaired of events that were taken, by the `code` of the warning. Codes that did not occur are absent.
+        repaired: BTreeMap<&'static str, u64> = intake.dropped.repaired.by_code(),
+        /// Events that were refused with 400, and those in the `errors` of batches. A malformed body counts as one.
+        invalid: u64 = intake.dropped.invalid,
+        /// The latest receipt of a recorded event, of all time; null if there is none.
+        #[schema(required)]
+        last_event_at: Option<Timestamp> = intake.recorded.last.map(Into::into),
+        /// Whether the server ended without warning in these days: then all counts but `recorded` and `without_consent` may lack up to 10 seconds.
+        approximate: bool = intake.is_approximate,
+    }
 }
 
-/// Dropped events by reason.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct DroppedByReason {
-    /// Crawlers, monitors and previewers.
-    bot: u64,
-    /// Events with a privacy signal.
-    consent: u64,
-    /// Events of erased identities.
-    opted_out: u64,
-    /// Events of days that the project no longer keeps.
-    retention: u64,
-}
-
-impl From<ProjectIntake> for IntakeAnswer {
-    fn from(ProjectIntake { recorded, dropped, is_approximate }: ProjectIntake) -> Self {
-        Self {
-            recorded: recorded.recorded,
-            without_consent: recorded.without_consent,
-            duplicates: dropped.duplicates,
-            dropped: DroppedByReason {
-                bot: dropped.bot,
-                consent: dropped.consent,
-                opted_out: dropped.opted_out,
-                retention: dropped.retention,
-            },
-            repaired: dropped.repaired.by_code(),
-            invalid: dropped.invalid,
-            last_event_at: recorded.last.map(Timestamp::from),
-            approximate: is_approximate,
-        }
+answer! {
+    /// Dropped events by reason.
+    pub(crate) struct DroppedByReason from &DropCounts {
+        /// Crawlers, monitors and previewers.
+        bot: u64,
+        /// Events with a privacy signal.
+        consent: u64,
+        /// Events of erased identities.
+        opted_out: u64,
+        /// Events of days that the project no longer keeps.
+        retention: u64,
     }
 }
 
@@ -74,7 +56,7 @@ impl From<ProjectIntake> for IntakeAnswer {
     params(ProjectPath, IntakeParameters),
     responses((status = 200, description = "The counts.", body = IntakeAnswer), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn intake(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn intake(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let question = ProjectQuestion::<IntakeParameters>::read(&state, &request, caller)?;
     let query = IntakeQuery { window: question.parameters.range_days.0, timezone: question.subject.config.policy.timezone };
     let intake = state.engine.ingest.intake(question.subject.project, query).await?;

@@ -27,7 +27,7 @@ const PIXEL: &[u8] = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\x00\x00\x0
     ),
     security(())
 )]
-pub(crate) async fn pixel(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn pixel(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse> {
     let query = QueryString::read_leniently(&request);
     let key = public_key(&state, &request, &query);
     by_public_key(&state, &request, key, (), async |EventDestination { project, allowance }, ()| {

@@ -42,7 +42,7 @@ impl ToSchema for BatchShape {
     responses((status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer), PublicEventErrors),
     security(("public_key" = []))
 )]
-pub(crate) async fn track_alias(call: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn track_alias(call: ApiCall) -> Result<HttpResponse> {
     from_public(call, BodyKind::Event).await
 }
 
@@ -54,7 +54,7 @@ pub(crate) async fn track_alias(call: ApiCall) -> Result<HttpResponse, ApiError>
     responses((status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer), PublicEventErrors),
     security(("public_key" = []))
 )]
-pub(crate) async fn track(call: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn track(call: ApiCall) -> Result<HttpResponse> {
     from_public(call, BodyKind::Event).await
 }
 
@@ -64,7 +64,7 @@ pub(crate) async fn track(call: ApiCall) -> Result<HttpResponse, ApiError> {
     params(ProjectPath), request_body = EventShape,
     responses((status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer), ServerEventErrors),
 )]
-pub(crate) async fn server_track(call: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn server_track(call: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     from_server(call, caller, BodyKind::Event).await
 }
 
@@ -76,7 +76,7 @@ pub(crate) async fn server_track(call: ApiCall, caller: ProjectCaller) -> Result
     responses((status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer), PublicEventErrors),
     security(("public_key" = []))
 )]
-pub(crate) async fn batch(call: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn batch(call: ApiCall) -> Result<HttpResponse> {
     from_public(call, BodyKind::Batch).await
 }
 
@@ -86,7 +86,7 @@ pub(crate) async fn batch(call: ApiCall) -> Result<HttpResponse, ApiError> {
     params(ProjectPath), request_body = BatchShape,
     responses((status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer), ServerEventErrors),
 )]
-pub(crate) async fn server_batch(call: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn server_batch(call: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     from_server(call, caller, BodyKind::Batch).await
 }
 
@@ -102,6 +102,6 @@ pub(crate) async fn server_batch(call: ApiCall, caller: ProjectCaller) -> Result
     responses((status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer), ServerEventErrors),
     security(("api_token" = []), ("session" = []))
 )]
-pub(crate) async fn import(call: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn import(call: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     from_server(call, caller, BodyKind::Import).await
 }

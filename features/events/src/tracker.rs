@@ -32,7 +32,7 @@ static PACKED: LazyLock<Option<Bytes>> = LazyLock::new(|| {
     responses((status = 200, description = "The script.", body = String, content_type = "text/javascript"), NotModified),
     security(())
 )]
-pub(crate) async fn tracker(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn tracker(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse> {
     let packed = PACKED.as_ref().filter(|_| takes_gzip(&request));
     let content = packed.cloned().unwrap_or(Bytes::from_static(SCRIPT));
     let mut response = etag::document(&request, CONTENT_TYPE, content);

@@ -2,10 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use headcount_api::command::client::ServerFlags;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::runtime::since_epoch;
-use headcount_domain::ids::ProjectId;
+use headcount_api::command::{Failure, ServerFlags, since_epoch};
+use headcount_domain::ProjectId;
 use headcount_domain::intake::policy::BotPolicy;
 
 use super::events::{Format, Reading, Tags};
@@ -192,7 +190,7 @@ impl ImportArgs {
         // A server recognizes a repeated event only by its `external_id`.
         let until = if to_server { u64::MAX } else { journal.map_or(0, Journal::sent_until) };
         let prefix = (until > from.offset).then(|| match journal {
-            Some(journal) => Ok(journal.prefix().to_owned()),
+            Some(journal) => Ok(journal.prefix.to_owned()),
             None => self.prefix(project),
         });
         let tags = prefix.transpose()?.map(|prefix| Tags { prefix, until });

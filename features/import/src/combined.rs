@@ -7,7 +7,8 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-use headcount_domain::time::{EARLIEST, Instant};
+use headcount_domain::Instant;
+use headcount_domain::time::EARLIEST;
 use serde::Serialize;
 
 /// File name extensions of requests that are not page views.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use headcount_actors::admission_gate::Permit;
 use headcount_actors::ingest::{ImportReceipt, Origin, Prepared, Refusal};
 use headcount_actors::{Engine, TrackError};
-use headcount_api::command::failure::Failure;
+use headcount_api::command::Failure;
 use headcount_domain::intake::policy::Policy;
 
 use super::events::{Events, too_large};

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use headcount_domain::time::{EARLIEST, Instant};
+use headcount_domain::Instant;
+use headcount_domain::time::EARLIEST;
 use serde::Serialize;
 use serde_json::value::RawValue;
 

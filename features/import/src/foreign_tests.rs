@@ -4,11 +4,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use headcount_domain::aggregate::{AggregateRow, Grouping};
-use headcount_domain::filter::Predicate;
-use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::fields::{Field, Scalar};
 use headcount_domain::queries::UniqueUsersQuery;
-use headcount_domain::time::{Timezone, Window};
+use headcount_domain::{Predicate, ProjectId, Timezone, Window};
 
 use super::tests::{after_a_batch, args, open};
 use super::*;

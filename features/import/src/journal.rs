@@ -18,9 +18,8 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use headcount_actors::{Engine, ImportMark};
-use headcount_api::command::failure::Failure;
-use headcount_api::command::runtime::since_epoch;
-use headcount_domain::fault::Fault;
+use headcount_api::command::{Failure, since_epoch};
+use headcount_domain::Fault;
 use headcount_storage::files::{PRIVATE_FILE, create_private_dir, write_atomically};
 use serde::{Deserialize, Serialize};
 
@@ -95,7 +94,8 @@ pub(crate) enum JournalError {
 pub(crate) struct Journal {
     path: PathBuf,
     import: Line,
-    prefix: String,
+    /// The prefix of the `external_id`s that this import assigns.
+    pub(crate) prefix: String,
     number: u64,
     reached: Reached,
     /// The parts that the file lacks.
@@ -198,11 +198,6 @@ impl Journal {
             }
             _ => Err(JournalError::Damaged { path }),
         }
-    }
-
-    /// The prefix of the `external_id`s that this import assigns.
-    pub(crate) fn prefix(&self) -> &str {
-        &self.prefix
     }
 
     /// Returns the place up to which everything was read.
@@ -413,10 +408,10 @@ mod tests {
         first.sending(place(50)).unwrap();
         first.read(Place::START, place(50));
         first.sending(place(100)).unwrap();
-        let prefix = first.prefix().to_owned();
+        let prefix = first.prefix.to_owned();
         drop(first);
         let later = journal(dir.path());
-        assert_eq!((later.progress().unwrap(), later.sent_until(), later.prefix()), (place(50), 100, &*prefix));
+        assert_eq!((later.progress().unwrap(), later.sent_until(), &*later.prefix), (place(50), 100, &*prefix));
         assert!(!later.seen().reaches_beyond(0));
     }
 

@@ -34,11 +34,7 @@ mod umami;
 use std::process::ExitCode;
 
 use headcount_actors::Engine;
-use headcount_api::command::client::{Client, is_held, pick};
-use headcount_api::command::failure::Failure;
-use headcount_api::command::output::print;
-use headcount_api::command::runtime::{runtime, stop_signal};
-use headcount_api::command::settings::CommandSettings;
+use headcount_api::command::{Client, CommandSettings, Failure, is_held, pick, print, runtime, stop_signal};
 
 pub use args::ImportArgs;
 pub use journal::recover_progress;

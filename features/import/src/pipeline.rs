@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use headcount_api::command::failure::Failure;
+use headcount_api::command::Failure;
 use headcount_storage::background::{self, Tempo};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;

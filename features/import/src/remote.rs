@@ -1,9 +1,8 @@
 //! Imports through a running server.
 
-use headcount_api::command::client::Client;
-use headcount_api::command::failure::Failure;
+use headcount_api::command::{Client, Failure};
 use headcount_api::event_answer::BatchAnswer;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use serde_json::value::RawValue;
 
 use super::events::{Events, RefusedLine, too_large};

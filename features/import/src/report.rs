@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use headcount_api::command::failure::Failure;
+use headcount_api::command::Failure;
 use headcount_api::event_answer::BatchAnswer;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::pin::Pin;
 use std::time::Duration;
 
-use headcount_api::command::failure::Failure;
-use headcount_domain::ids::ProjectId;
+use headcount_api::command::Failure;
+use headcount_domain::ProjectId;
 
 use super::args::ImportArgs;
 use super::events::{Events, Reading};

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use headcount_archive::export::{ExportFormat, RowEncoder, parse_row};
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 
 use super::tests::{after_a_batch, args, open, orders};
 use super::*;

@@ -8,10 +8,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use headcount_archive::ExportFile;
 use headcount_archive::export::{ExportFormat, RowEncoder, VERSION_FIELD, columns, restored};
-use headcount_archive::file::ExportFile;
 use headcount_archive::schema::{Access, METADATA};
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use serde_json::value::RawValue;
 
 use super::foreign::ForeignTable;
@@ -93,7 +93,7 @@ impl LineSource for ParquetRows {
         let Some(row) = self.file.next() else { return Ok(false) };
         self.encoder.push(&row.map_err(io::Error::other)?).map_err(io::Error::other)?;
         out.extend(self.encoder.take(1).unwrap_or_default());
-        self.progress.read_bytes.store(self.file.read_bytes(), Ordering::Relaxed);
+        self.progress.read_bytes.store(self.file.read_bytes, Ordering::Relaxed);
         Ok(true)
     }
 }

@@ -7,9 +7,9 @@ use std::path::Path;
 use clap::Parser;
 use headcount_actors::EngineConfig;
 use headcount_actors::ingest::NewEvent;
-use headcount_api::command::credentials::InitialCredentials;
+use headcount_api::command::InitialCredentials;
+use headcount_domain::Window;
 use headcount_domain::queries::{RevenueMetricsQuery, UniqueUsersQuery};
-use headcount_domain::time::Window;
 
 use super::journal::Journal;
 use super::lines;

@@ -1,9 +1,8 @@
 //! `GET /organization/actions`.
 
 use headcount_api::endpoint::*;
-use headcount_control::{ActionEntry, ActionId, ActionReason, ActionsQuery};
-use headcount_domain::names::NamedValues;
-use headcount_domain::time::Timezone;
+use headcount_control::{ActionEntry, ActionReason, ActionsQuery};
+use headcount_domain::{NamedValues, Timezone};
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 query_parameters! {
@@ -63,12 +62,9 @@ answer! {
     params(ActionsParameters),
     responses((status = 200, description = "The entries, newest first.", body = ActionsAnswer), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let ActionsParameters { limit, starting_after } = ActionsParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
-    let id = |Text(id): Text<64>| -> Result<ActionId, ApiError> {
-        id.parse().map_err(|error| ApiError::parameter("starting_after", format!("{error}")))
-    };
-    let query = ActionsQuery { limit: limit.rows(), starting_after: starting_after.map(id).transpose()? };
+    let query = ActionsQuery { limit: limit.rows(), starting_after: after(starting_after)? };
     let page = state.engine.registry().actions(caller.organization(), &query)?;
     let actions = page.entries.into_iter().map(ActionRow::from).collect();
     etag::json(&request, &ActionsAnswer { actions, truncated: page.truncated, balance: page.balance })

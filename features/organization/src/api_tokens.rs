@@ -4,16 +4,12 @@
 //! own and no scope that it hasn't itself, and revokes no owner's token. An owner's token may give
 //! and revoke everything.
 
-use headcount_api::command::ManagementCommand;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::managed_server::ManagedServer;
-use headcount_api::command::request::{Body, Reply, all};
+use headcount_api::command::{Body, Failure, ManagedServer, ManagementCommand, Reply, all};
 use headcount_api::endpoint::*;
 use headcount_api::management::{self, role};
 use headcount_api::openapi::schemas;
 use headcount_control::{ApiToken, MemberId, NewToken, RateLimit, RateLimitPatch, Registry, Role, Scope, TokenId, TokenPatch};
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId, ProjectId};
 
 json_body! {
     /// A token to be made.
@@ -141,7 +137,7 @@ impl NewTokenAnswer {
     }
 }
 
-fn scopes(fields: &Fields<'_>, name: &str) -> Result<Vec<Scope>, ApiError> {
+fn scopes(fields: &Fields<'_>, name: &str) -> Result<Vec<Scope>> {
     let scopes: Vec<String> = fields.required(name, "a list of scopes such as [\"admin\"]")?;
     let scope = |(i, scope): (usize, &String)| {
         scope.parse().map_err(|error| ApiError::parameter(format!("{name}[{i}]"), format!("{scope:?} {error}")))
@@ -149,15 +145,15 @@ fn scopes(fields: &Fields<'_>, name: &str) -> Result<Vec<Scope>, ApiError> {
     scopes.iter().enumerate().map(scope).collect()
 }
 
-fn project_id(fields: &Fields<'_>, name: &str) -> Result<Option<ProjectId>, ApiError> {
+fn project_id(fields: &Fields<'_>, name: &str) -> Result<Option<ProjectId>> {
     fields.parsed(name, "the id of a project", |id| id.parse().ok())
 }
 
-fn expires_at(fields: &Fields<'_>, name: &str) -> Result<Option<Instant>, ApiError> {
+fn expires_at(fields: &Fields<'_>, name: &str) -> Result<Option<Instant>> {
     fields.parsed(name, "an RFC 3339 date and time", Instant::parse_rfc3339)
 }
 
-fn member_id(fields: &Fields<'_>, name: &str) -> Result<Option<MemberId>, ApiError> {
+fn member_id(fields: &Fields<'_>, name: &str) -> Result<Option<MemberId>> {
     fields.parsed(name, "the id of a member", |id| id.parse().ok())
 }
 
@@ -168,7 +164,7 @@ fn is_of_owner(registry: &Registry, organization: OrganizationId, role: Role, me
 }
 
 /// Refuses a token with more rights than its creator, unless the creator is an owner.
-fn may_make(registry: &Registry, caller: &ApiToken, new: &NewToken) -> Result<(), ApiError> {
+fn may_make(registry: &Registry, caller: &ApiToken, new: &NewToken) -> Result<()> {
     if caller.role == Role::Owner {
         return Ok(());
     }
@@ -192,7 +188,7 @@ fn may_make(registry: &Registry, caller: &ApiToken, new: &NewToken) -> Result<()
     get, path = "/api-tokens", tag = "management", operation_id = "list_api_tokens",
     responses((status = 200, description = "The tokens, oldest first.", body = TokensAnswer), NotModified),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let tokens = state.engine.registry().tokens(caller.organization())?;
     let api_tokens = tokens.iter().map(|token| TokenAnswer::from(&**token)).collect();
@@ -207,7 +203,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
         (status = 201, description = "The token, with its secret, which is shown this once.", body = NewTokenAnswer), ConflictErrors,
     ),
 )]
-pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let NewTokenShape { name, role, scopes, project_id, expires_at, member_id } = json::read(&state, &request, payload).await?;
     let new = NewToken { name, role, scopes, project: project_id, expires_at, member: member_id };
     may_make(state.engine.registry(), &caller.token, &new)?;
@@ -220,7 +216,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
 }
 
 /// The id in the path, of a token that the caller may manage. Only owners manage tokens of owners.
-fn managed_token(state: &AppState, request: &HttpRequest, caller: &Caller, doing: &str) -> Result<TokenId, ApiError> {
+fn managed_token(state: &AppState, request: &HttpRequest, caller: &Caller, doing: &str) -> Result<TokenId> {
     let not_found = || ApiError::not_found("API token");
     let id: TokenId = request.parameter("token_id").parse().map_err(|_| not_found())?;
     let registry = state.engine.registry();
@@ -241,7 +237,7 @@ fn managed_token(state: &AppState, request: &HttpRequest, caller: &Caller, doing
     params(TokenPath), request_body = TokenPatchShape,
     responses((status = 200, description = "The token as it is now.", body = TokenAnswer)),
 )]
-pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let TokenPatchShape { name, rate_limit, burst } = json::read(&state, &request, payload).await?;
     let id = managed_token(&state, &request, &caller, "changes")?;
     let patch = TokenPatch { name, rate_limit: RateLimitPatch { per_second: rate_limit, burst } };
@@ -258,7 +254,7 @@ pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller:
     params(TokenPath),
     responses((status = 204, description = "The token is no longer valid."), ConflictErrors),
 )]
-pub(crate) async fn revoke(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn revoke(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let id = managed_token(&state, &request, &caller, "revokes")?;
     let organization = caller.organization();

@@ -2,15 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use headcount_api::command::failure::Failure;
-use headcount_api::command::managed_server::ManagedServer;
-use headcount_api::command::request::{Reply, asking};
-use headcount_api::command::{CommonFlags, ManagementCommand};
+use headcount_api::command::{CommonFlags, Failure, ManagedServer, ManagementCommand, Reply, asking};
 use headcount_api::endpoint::*;
 use headcount_api::management;
 use headcount_api::openapi::schemas;
-use headcount_control::{Actor, ActorKind, AuditAction, AuditEntry, AuditId, AuditQuery, AuditTarget, FieldChange, TargetType};
-use headcount_domain::time::Timezone;
+use headcount_control::{Actor, ActorKind, AuditAction, AuditEntry, AuditQuery, AuditTarget, FieldChange, TargetType};
+use headcount_domain::Timezone;
 use serde_json::Value;
 use utoipa::openapi::schema::Object;
 
@@ -113,17 +110,14 @@ fn target_types() -> Object {
 }
 
 impl AuditParameters {
-    fn query(self) -> Result<AuditQuery, ApiError> {
+    fn query(self) -> Result<AuditQuery> {
         let Self { limit, starting_after, action, target_id } = self;
-        let id = |Text(id): Text<64>| -> Result<AuditId, ApiError> {
-            id.parse().map_err(|error| ApiError::parameter("starting_after", format!("{error}")))
-        };
-        let known = |Text(action): Text<64>| -> Result<AuditAction, ApiError> {
+        let known = |Text(action): Text<64>| -> Result<AuditAction> {
             action.parse().map_err(|error| ApiError::parameter("action", format!("`action` {error}")))
         };
         Ok(AuditQuery {
             limit: limit.rows(),
-            starting_after: starting_after.map(id).transpose()?,
+            starting_after: after(starting_after)?,
             action: action.map(known).transpose()?,
             target_id: target_id.map(|Text(id)| id),
         })
@@ -136,7 +130,7 @@ impl AuditParameters {
     params(AuditParameters),
     responses((status = 200, description = "The entries, newest first.", body = AuditAnswer), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let query = AuditParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?.query()?;
     let organization = caller.organization();
     let page =

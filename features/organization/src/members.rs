@@ -1,9 +1,6 @@
 //! `/members`, and `headcount member`.
 
-use headcount_api::command::ManagementCommand;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::managed_server::ManagedServer;
-use headcount_api::command::request::{Body, Reply};
+use headcount_api::command::{Body, Failure, ManagedServer, ManagementCommand, Reply};
 use headcount_api::endpoint::*;
 use headcount_api::management::{self, optional_role, role};
 use headcount_api::openapi::schemas;
@@ -69,7 +66,7 @@ pub(crate) struct MembersAnswer {
 }
 
 /// Checks that only owners create, change and remove owners.
-fn may_manage(caller: &ApiToken, role: Role) -> Result<(), ApiError> {
+fn may_manage(caller: &ApiToken, role: Role) -> Result<()> {
     if role == Role::Owner && caller.role != Role::Owner {
         let message = "only a token of role owner creates, changes and removes members of role owner";
         return Err(ApiError::new(ErrorCode::InsufficientRole, message));
@@ -78,7 +75,7 @@ fn may_manage(caller: &ApiToken, role: Role) -> Result<(), ApiError> {
 }
 
 /// The id in the path, of an operation without parameters.
-fn only_id(request: &HttpRequest) -> Result<MemberId, ApiError> {
+fn only_id(request: &HttpRequest) -> Result<MemberId> {
     NoParameters::check(request)?;
     id_in_path(request, "member_id", "member")
 }
@@ -88,7 +85,7 @@ fn only_id(request: &HttpRequest) -> Result<MemberId, ApiError> {
     get, path = "/members", tag = "management", operation_id = "list_members",
     responses((status = 200, description = "The members, oldest first.", body = MembersAnswer), NotModified),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let members = state.engine.registry().members(caller.organization())?;
     let members = members.iter().map(|member| MemberAnswer::from(&**member)).collect();
@@ -101,7 +98,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
     request_body = NewMemberShape,
     responses((status = 201, description = "The member.", body = MemberAnswer), ConflictErrors),
 )]
-pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let NewMemberShape { email, name, role } = json::read(&state, &request, payload).await?;
     may_manage(&caller.token, role)?;
     let organization = caller.organization();
@@ -119,7 +116,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
     params(MemberPath),
     responses((status = 200, description = "The member.", body = MemberAnswer), NotModified),
 )]
-pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let id = only_id(&request)?;
     let member = state.engine.registry().member(caller.organization(), &id)?;
     etag::json(&request, &MemberAnswer::from(&*member))
@@ -131,7 +128,7 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller
     params(MemberPath), request_body = MemberPatchShape,
     responses((status = 200, description = "The member as it is now.", body = MemberAnswer), ConflictErrors),
 )]
-pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let id = only_id(&request)?;
     let MemberPatchShape { email, name, role } = json::read(&state, &request, payload).await?;
     let organization = caller.organization();
@@ -152,7 +149,7 @@ pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller:
     params(MemberPath),
     responses((status = 204, description = "The member and its tokens are removed."), ConflictErrors),
 )]
-pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let id = only_id(&request)?;
     let organization = caller.organization();
     may_manage(&caller.token, state.engine.registry().member(organization, &id)?.role)?;

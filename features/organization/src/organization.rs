@@ -2,18 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use headcount_api::command::failure::Failure;
-use headcount_api::command::managed_server::ManagedServer;
-use headcount_api::command::request::{Body, Reply};
-use headcount_api::command::{ManagementCommand, Rights};
+use headcount_api::command::{Body, Failure, ManagedServer, ManagementCommand, Reply, Rights};
 use headcount_api::endpoint::*;
 use headcount_api::management;
 use headcount_api::openapi::schemas;
-use headcount_control::{Capability, Organization, OrganizationPatch};
+use headcount_control::{Capability, Organization, OrganizationKeys, OrganizationPatch};
 use headcount_domain::intake::policy::Rates;
-use headcount_domain::money::{Currency, Rate};
-use headcount_domain::names::NamedValues;
-use headcount_domain::time::Timezone;
+use headcount_domain::{Currency, NamedValues, Rate, Timezone};
 use serde::Serializer;
 use serde_json::value::RawValue;
 use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, Type};
@@ -99,7 +94,7 @@ fn fx_rates() -> Object {
 }
 
 /// Reads the table of rates, each by the text of its number.
-fn rates(fields: &Fields<'_>, name: &str) -> Result<Option<Rates>, ApiError> {
+fn rates(fields: &Fields<'_>, name: &str) -> Result<Option<Rates>> {
     let table: Option<BTreeMap<String, &RawValue>> = fields.optional(name, "an object of numbers such as {\"EUR\": 1.08}")?;
     let Some(table) = table else { return Ok(None) };
     let mut rates = Rates::new();
@@ -119,7 +114,7 @@ fn rates(fields: &Fields<'_>, name: &str) -> Result<Option<Rates>, ApiError> {
     get, path = "/organization", tag = "management", operation_id = "get_organization",
     responses((status = 200, description = "The organization.", body = OrganizationAnswer), NotModified),
 )]
-pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let organization = state.engine.registry().organization(caller.organization())?;
     etag::json(&request, &OrganizationAnswer::from(&*organization))
@@ -132,7 +127,7 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller
     request_body = OrganizationPatchShape,
     responses((status = 200, description = "The organization as it is now.", body = OrganizationAnswer), ConflictErrors),
 )]
-pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let id = caller.organization();
     let patch: OrganizationPatchShape = json::read(&state, &request, payload).await?;
@@ -153,17 +148,18 @@ json_body! {
     }
 }
 
-/// A new organization, and the keys that it comes with.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct NewOrganizationAnswer {
-    /// Its id.
-    organization_id: String,
-    /// Its first project.
-    project_id: String,
-    /// The public key of that project.
-    public_key: String,
-    /// A token of role owner with every scope. It is shown here once, and kept nowhere.
-    api_token: String,
+answer! {
+    /// A new organization, and the keys that it comes with.
+    pub(crate) struct NewOrganizationAnswer from |keys: OrganizationKeys| {
+        /// Its id.
+        organization_id: String = keys.organization_id.to_string(),
+        /// Its first project.
+        project_id: String = keys.project_id.to_string(),
+        /// The public key of that project.
+        public_key: String,
+        /// A token of role owner with every scope. It is shown here once, and kept nowhere.
+        api_token: String = keys.api_token.expose().to_owned(),
+    }
 }
 
 /// Makes an organization, with one project and one token.
@@ -175,16 +171,11 @@ pub(crate) struct NewOrganizationAnswer {
     ),
     security(("root_token" = []))
 )]
-pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse> {
     let author = auth::root(&state, &request)?;
     let NewOrganizationShape { name } = json::read(&state, &request, payload).await?;
     let keys = management::change(&state, author, move |registry, by| registry.create_organization(&name, by)).await?;
-    Ok(management::created(&NewOrganizationAnswer {
-        organization_id: keys.organization_id.to_string(),
-        project_id: keys.project_id.to_string(),
-        public_key: keys.public_key,
-        api_token: keys.api_token.expose().to_owned(),
-    }))
+    Ok(management::created(&NewOrganizationAnswer::from(keys)))
 }
 
 /// The path of the organization.

@@ -4,11 +4,8 @@ use headcount_api::endpoint::*;
 use headcount_api::management;
 use headcount_api::openapi::schemas;
 use headcount_control::{MAX_QUOTA, NewProject, OwnQuotas, Project, ProjectPatch, RateLimit, RateLimitPatch};
-use headcount_domain::ids::OrganizationId;
 use headcount_domain::intake::policy::{BotPolicy, SignalsPolicy};
-use headcount_domain::money::Currency;
-use headcount_domain::quota::Quotas;
-use headcount_domain::time::Day;
+use headcount_domain::{Currency, Day, OrganizationId, Quotas};
 use serde_json::value::RawValue;
 use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, Schema, Type};
 
@@ -156,14 +153,14 @@ pub(crate) struct ProjectsAnswer {
 }
 
 /// Reads a field whose null has a meaning: the outer `None` is an absent one.
-fn read_retention(fields: &Fields<'_>, name: &str) -> Result<Option<Option<u32>>, ApiError> {
+fn read_retention(fields: &Fields<'_>, name: &str) -> Result<Option<Option<u32>>> {
     let days = fields.optional::<u32>(name, "an integer from 1 to 3660, or null")?;
     Ok(fields.has(name).then_some(days))
 }
 
 impl ProjectAnswer {
     /// Shows a project and the first day of which it keeps events.
-    async fn of(state: &AppState, organization: OrganizationId, project: &Project) -> Result<Self, ApiError> {
+    async fn of(state: &AppState, organization: OrganizationId, project: &Project) -> Result<Self> {
         let floors = state.engine.floors(organization, &[project.id]).await?;
         let floor = floors.into_iter().flatten().next();
         Ok(ShownProject { project, floor, quotas: state.engine.ingest.quotas(project.id) }.into())
@@ -198,7 +195,7 @@ impl From<ProjectPatchShape> for ProjectPatch {
     get, path = "/projects", tag = "management", operation_id = "list_projects",
     responses((status = 200, description = "The projects, oldest first.", body = ProjectsAnswer), NotModified),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let projects = state.engine.registry().projects(caller.organization())?;
     let ids: Vec<_> = projects.iter().map(|project| project.id).collect();
@@ -215,7 +212,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
     request_body = NewProjectShape,
     responses((status = 201, description = "The project.", body = ProjectAnswer), ConflictErrors),
 )]
-pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let organization = caller.organization();
     let new = json::read::<NewProjectShape>(&state, &request, payload).await?.into();
@@ -237,7 +234,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
     params(ProjectPath),
     responses((status = 200, description = "The project.", body = ProjectAnswer), NotModified),
 )]
-pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let (organization, id, _) = management::of_project(&state, &request, &caller)?;
     let project = state.engine.registry().project(organization, id)?;
     etag::json(&request, &ProjectAnswer::of(&state, organization, &project).await?)
@@ -249,10 +246,7 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Projec
     params(ProjectPath), request_body = ProjectPatchShape,
     responses((status = 200, description = "The project as it is now.", body = ProjectAnswer), ConflictErrors),
 )]
-pub(crate) async fn change(
-    ApiCall { state, request, payload }: ApiCall,
-    caller: ProjectCaller,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let (organization, id, author) = management::of_project(&state, &request, &caller)?;
     let patch: ProjectPatch = json::read::<ProjectPatchShape>(&state, &request, payload).await?.into();
     let has_quotas = patch.quotas != OwnQuotas::default();
@@ -283,7 +277,7 @@ async fn apply_retention(state: &AppState, project: &Project) {
     params(ProjectPath),
     responses((status = 204, description = "The project is deleted.")),
 )]
-pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let (organization, project, author) = management::of_project(&state, &request, &caller)?;
     // Not for a token of the project.
     caller.caller.check_organization_wide()?;
@@ -324,7 +318,7 @@ fn quotas_schema() -> Object {
 }
 
 /// Reads the quotas to change.
-fn read_quotas(fields: &Fields<'_>, name: &str) -> Result<OwnQuotas, ApiError> {
+fn read_quotas(fields: &Fields<'_>, name: &str) -> Result<OwnQuotas> {
     let Some(object) = fields.optional::<&RawValue>(name, "an object such as {\"pages\": 5000}")? else {
         return Ok(OwnQuotas::default());
     };

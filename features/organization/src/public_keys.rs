@@ -1,14 +1,11 @@
 //! `/projects/{project_id}/keys`: public keys, their rotation and their rate limits. Several are
 //! valid at once.
 
-use headcount_api::command::ManagementCommand;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::managed_server::ManagedServer;
-use headcount_api::command::request::{Body, Reply};
+use headcount_api::command::{Body, Failure, ManagedServer, ManagementCommand, Reply};
 use headcount_api::endpoint::*;
 use headcount_api::management;
 use headcount_api::openapi::schemas;
-use headcount_control::{Project, RateLimitPatch};
+use headcount_control::{RateLimit, RateLimitPatch};
 
 /// A new public key.
 #[derive(Debug, Serialize, ToSchema)]
@@ -28,17 +25,18 @@ pub(crate) struct KeysAnswer {
     truncated: bool,
 }
 
-/// A public key and its rate limit.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct KeyLimitAnswer {
-    /// The key.
-    public_key: String,
-    /// How many events a second may be sent with it; 0: no limit.
-    #[schema(maximum = 1_000_000)]
-    rate_limit: u32,
-    /// How many may be sent at once after a pause; 0: no limit.
-    #[schema(maximum = 1_000_000)]
-    burst: u32,
+answer! {
+    /// A public key and its rate limit.
+    pub(crate) struct KeyLimitAnswer from |limit: Option<&RateLimit>, public_key: &str| {
+        /// The key.
+        public_key: String = public_key.to_owned(),
+        /// How many events a second may be sent with it; 0: no limit.
+        #[schema(maximum = 1_000_000)]
+        rate_limit: u32 = limit.map_or(0, |limit| limit.per_second),
+        /// How many may be sent at once after a pause; 0: no limit.
+        #[schema(maximum = 1_000_000)]
+        burst: u32 = limit.map_or(0, |limit| limit.burst()),
+    }
 }
 
 json_body! {
@@ -54,27 +52,16 @@ json_body! {
     }
 }
 
-impl KeyLimitAnswer {
-    fn new(project: &Project, public_key: &str) -> Self {
-        let limit = project.key_limits.get(public_key);
-        Self {
-            public_key: public_key.to_owned(),
-            rate_limit: limit.map_or(0, |limit| limit.per_second),
-            burst: limit.map_or(0, |limit| limit.burst()),
-        }
-    }
-}
-
 /// The public keys of a project, with their rate limits.
 #[utoipa::path(
     get, path = "/projects/{project_id}/keys", tag = "management", operation_id = "list_public_keys",
     params(ProjectPath),
     responses((status = 200, description = "The keys that are valid, oldest first.", body = KeysAnswer), NotModified),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let (organization, id, _) = management::of_project(&state, &request, &caller)?;
     let project = state.engine.registry().project(organization, id)?;
-    let keys = project.public_keys.iter().map(|key| KeyLimitAnswer::new(&project, key)).collect();
+    let keys = project.public_keys.iter().map(|key| KeyLimitAnswer::new(project.key_limits.get(key), key)).collect();
     etag::json(&request, &KeysAnswer { keys, truncated: false })
 }
 
@@ -85,17 +72,14 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Projec
     params(ProjectPath, KeyPath), request_body = KeyLimitShape,
     responses((status = 200, description = "The key as it is now.", body = KeyLimitAnswer)),
 )]
-pub(crate) async fn change(
-    ApiCall { state, request, payload }: ApiCall,
-    caller: ProjectCaller,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let (organization, id, author) = management::of_project(&state, &request, &caller)?;
     let KeyLimitShape { rate_limit, burst } = json::read(&state, &request, payload).await?;
     let patch = RateLimitPatch { per_second: rate_limit, burst };
     let key = request.parameter("public_key").to_owned();
     let changed = management::change(&state, author, move |registry, by| {
         let project = registry.limit_public_key(organization, id, &key, patch, by)?;
-        Ok(KeyLimitAnswer::new(&project, &key))
+        Ok(KeyLimitAnswer::new(project.key_limits.get(&key), &key))
     });
     Ok(HttpResponse::Ok().json(changed.await?))
 }
@@ -106,10 +90,7 @@ pub(crate) async fn change(
     params(ProjectPath),
     responses((status = 201, description = "The new key, and all that are valid.", body = KeyAnswer), ConflictErrors, BodyErrors),
 )]
-pub(crate) async fn create(
-    ApiCall { state, request, payload }: ApiCall,
-    caller: ProjectCaller,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let (organization, id, author) = management::of_project(&state, &request, &caller)?;
     let EmptyBody = json::read(&state, &request, payload).await?;
     let added = management::change(&state, author, move |registry, by| {
@@ -126,7 +107,7 @@ pub(crate) async fn create(
     params(ProjectPath, KeyPath),
     responses((status = 204, description = "The key is no longer valid."), ConflictErrors),
 )]
-pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let (organization, id, author) = management::of_project(&state, &request, &caller)?;
     let key = request.parameter("public_key").to_owned();
     management::change(&state, author, move |registry, by| registry.remove_public_key(organization, id, &key, by)).await?;

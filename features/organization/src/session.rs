@@ -6,11 +6,7 @@ use std::sync::Arc;
 
 use actix_web::http::header::{self, HeaderValue};
 use headcount_actors::Engine;
-use headcount_api::command::client::{Client, ServerFlags, is_held};
-use headcount_api::command::credentials::describe_sign_in;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::output::print;
-use headcount_api::command::settings::CommandSettings;
+use headcount_api::command::{Client, CommandSettings, Failure, ServerFlags, describe_sign_in, is_held, print};
 use headcount_api::endpoint::*;
 use headcount_api::extract::auth::Credential;
 use headcount_api::extract::cookie;
@@ -19,7 +15,7 @@ use headcount_api::{management, rate_limit};
 use headcount_control::{
     ApiToken, BrowserSession, Principal, Project, Registry, Role, Scope, Secret, ShareHolder, SignInError, TokenHolder,
 };
-use headcount_domain::time::{Day, Instant};
+use headcount_domain::{Day, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::sign_in_limit::SignInLimit;
@@ -65,32 +61,21 @@ pub(crate) struct SessionAnswer {
     expires_at: Option<Timestamp>,
 }
 
-/// A project that can be shown.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct SessionProject {
-    /// Its id.
-    project_id: String,
-    /// Its name.
-    name: String,
-    /// Its currency.
-    currency: String,
-    /// For how many days events are kept, today included; null: for ever.
-    #[schema(required)]
-    retention_days: Option<u32>,
-    /// The first day of which events are kept; null: all days. It never falls.
-    #[schema(required, value_type = Option<String>, format = Date)]
-    retention_floor: Option<String>,
-}
-
-impl SessionProject {
-    fn new(project: &Project, floor: Option<Day>) -> Self {
-        Self {
-            project_id: project.id.to_string(),
-            name: project.name.clone(),
-            currency: project.currency.to_string(),
-            retention_days: project.retention_days,
-            retention_floor: floor.map(|floor| floor.to_string()),
-        }
+answer! {
+    /// A project that can be shown.
+    pub(crate) struct SessionProject from |project: &Project, floor: Option<Day>| {
+        /// Its id.
+        project_id: String = project.id.to_string(),
+        /// Its name.
+        name: String = project.name.clone(),
+        /// Its currency.
+        currency: String = project.currency.to_string(),
+        /// For how many days events are kept, today included; null: for ever.
+        #[schema(required)]
+        retention_days: Option<u32> = project.retention_days,
+        /// The first day of which events are kept; null: all days. It never falls.
+        #[schema(required, value_type = Option<String>, format = Date)]
+        retention_floor: Option<String> = floor.map(|floor| floor.to_string()),
     }
 }
 
@@ -120,7 +105,7 @@ pub(crate) struct CodeAnswer {
     ),
     security(())
 )]
-pub(crate) async fn sign_in(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn sign_in(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     if cookie::is_of_other_site(&state, &request) {
         return Err(ApiError::new(ErrorCode::CrossSite, "a page of another site can't sign in here"));
@@ -142,7 +127,7 @@ pub(crate) async fn sign_in(ApiCall { state, request, payload }: ApiCall) -> Res
 }
 
 /// Checks that a sign-in is by the token that a browser is signed in with. What would be refused anyway is refused later.
-async fn check_same(state: &AppState, former: &BrowserSession, shape: &SignInShape) -> Result<(), ApiError> {
+async fn check_same(state: &AppState, former: &BrowserSession, shape: &SignInShape) -> Result<()> {
     let (registry, now) = (state.engine.registry(), state.engine.clock().now());
     let new = match shape {
         SignInShape { token: Some(secret), .. } | SignInShape { share: Some(secret), .. } => match registry
@@ -165,7 +150,7 @@ async fn check_same(state: &AppState, former: &BrowserSession, shape: &SignInSha
 }
 
 /// Checks what a browser signs in with, and returns the value of its cookie.
-async fn begin(state: &AppState, shape: SignInShape) -> Result<String, ApiError> {
+async fn begin(state: &AppState, shape: SignInShape) -> Result<String> {
     let now = state.engine.clock().now();
     match shape {
         SignInShape { token: Some(token), code: None, share: None, .. } => {
@@ -195,7 +180,7 @@ async fn begin_session(
     state: &AppState,
     what: &str,
     begin: impl FnOnce(&Registry) -> Result<(BrowserSession, Secret), SignInError> + Send + 'static,
-) -> Result<String, ApiError> {
+) -> Result<String> {
     let begun = management::on_engine(state, move |engine| match begin(engine.registry()) {
         Ok((_, secret)) => Ok(Some(secret)),
         Err(SignInError::Refused) => Ok(None),
@@ -212,7 +197,7 @@ fn former(state: &AppState, request: &HttpRequest) -> Option<Arc<BrowserSession>
     }
 }
 
-async fn end(state: &AppState, session: Arc<BrowserSession>) -> Result<(), ApiError> {
+async fn end(state: &AppState, session: Arc<BrowserSession>) -> Result<()> {
     management::on_engine(state, move |engine| engine.registry().end_session(&session)).await
 }
 
@@ -237,7 +222,7 @@ fn with_cookie(cookie: &str) -> HttpResponse {
         NotModified, UnavailableErrors,
     ),
 )]
-pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse> {
     let Caller { token, share, .. } = auth::anybody(&state, &request)?;
     NoParameters::check(&request)?;
     let registry = state.engine.registry();
@@ -255,7 +240,7 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<Http
 }
 
 /// The projects that a token can show, oldest first.
-async fn projects(state: &AppState, token: &ApiToken) -> Result<Vec<SessionProject>, ApiError> {
+async fn projects(state: &AppState, token: &ApiToken) -> Result<Vec<SessionProject>> {
     let mut projects = state.engine.registry().projects(token.organization)?;
     projects.retain(|project| token.project.is_none_or(|own| own == project.id));
     let ids: Vec<_> = projects.iter().map(|project| project.id).collect();
@@ -275,7 +260,7 @@ fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     ),
     security(("session" = []))
 )]
-pub(crate) async fn sign_out(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn sign_out(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse> {
     let credential = Credential::of(&state, &request)?;
     NoParameters::check(&request)?;
     if let Credential::Bearer(_) = credential {
@@ -300,7 +285,7 @@ pub(crate) async fn sign_out(ApiCall { state, request, .. }: ApiCall) -> Result<
     ),
     security(("api_token" = []))
 )]
-pub(crate) async fn create_code(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create_code(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse> {
     let caller = auth::token_holder(&state, &request)?;
     let EmptyBody = json::read_within(&state, &request, payload, SIGN_IN_LIMIT_BYTES).await?;
     let base = state.base_url(&request)?;

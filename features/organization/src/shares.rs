@@ -1,14 +1,11 @@
 //! `/projects/{project_id}/shares`: links that show the figures of a project to whoever has them.
 
-use headcount_api::command::ManagementCommand;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::managed_server::ManagedServer;
-use headcount_api::command::request::{Body, Reply};
+use headcount_api::command::{Body, Failure, ManagedServer, ManagementCommand, Reply};
 use headcount_api::endpoint::*;
 use headcount_api::management;
 use headcount_api::page_policy::SHARE_PATH;
 use headcount_control::{ApiToken, NewShare, Role, Scope, Share, ShareId};
-use headcount_domain::time::Instant;
+use headcount_domain::Instant;
 
 json_body! {
     /// A share to be made.
@@ -89,12 +86,12 @@ impl NewShareAnswer {
     }
 }
 
-fn expires_at(fields: &Fields<'_>, name: &str) -> Result<Option<Instant>, ApiError> {
+fn expires_at(fields: &Fields<'_>, name: &str) -> Result<Option<Instant>> {
     fields.parsed(name, "an RFC 3339 date and time", Instant::parse_rfc3339)
 }
 
 /// Refuses a share that shows what its maker can't see, unless the maker is an owner, who may give everything.
-fn may_make(maker: &ApiToken, revenue: bool) -> Result<(), ApiError> {
+fn may_make(maker: &ApiToken, revenue: bool) -> Result<()> {
     let needed = [Scope::AnalyticsRead].into_iter().chain(revenue.then_some(Scope::RevenueRead));
     match needed.into_iter().find(|scope| maker.role != Role::Owner && !maker.has(*scope)) {
         Some(scope) => {
@@ -111,7 +108,7 @@ fn may_make(maker: &ApiToken, revenue: bool) -> Result<(), ApiError> {
     params(ProjectPath),
     responses((status = 200, description = "The shares, oldest first.", body = SharesAnswer), NotModified),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let (organization, project, _) = management::of_project(&state, &request, &caller)?;
     let shares = state.engine.registry().shares(organization, project)?;
     let shares = shares.iter().map(|share| ShareAnswer::from(&**share)).collect();
@@ -132,10 +129,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Projec
         })), ConflictErrors,
     ),
 )]
-pub(crate) async fn create(
-    ApiCall { state, request, payload }: ApiCall,
-    caller: ProjectCaller,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let NewShareShape { name, expires_at, revenue, embed_origins } = json::read(&state, &request, payload).await?;
     let revenue = revenue.unwrap_or(false);
     may_make(&caller.caller.token, revenue)?;
@@ -156,7 +150,7 @@ pub(crate) async fn create(
     params(ProjectPath, SharePath),
     responses((status = 204, description = "The share is no longer valid.")),
 )]
-pub(crate) async fn revoke(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn revoke(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let (organization, project, author) = management::of_project(&state, &request, &caller)?;
     let id: ShareId = request.parameter("share_id").parse().map_err(|_| ApiError::not_found("share"))?;
     management::change(&state, author, move |registry, by| registry.revoke_share(organization, project, &id, by)).await?;

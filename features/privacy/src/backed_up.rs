@@ -82,7 +82,7 @@ impl MovedDocuments for MovedRequests {
 
 #[cfg(test)]
 mod tests {
-    use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
+    use headcount_domain::{OrganizationId, ProjectId, RecordKey};
 
     use super::super::request::tests::request;
     use super::super::requests::tests::open_local;

@@ -3,12 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use headcount_api::command::ManagementCommand;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::managed_server::ManagedServer;
-use headcount_api::command::request::{Body, Reply, asking};
-use headcount_api::command::saved_output::SavedOutput;
-use headcount_api::command::text::unexpected;
+use headcount_api::command::{Body, Failure, ManagedServer, ManagementCommand, Reply, SavedOutput, asking, unexpected};
 use serde_json::Value;
 use serde_json::value::RawValue;
 

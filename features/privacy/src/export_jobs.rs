@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_control::PrivacyRequestId;
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::request::PrivacyRequest;

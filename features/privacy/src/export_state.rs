@@ -1,7 +1,6 @@
 //! How far an export is, what it made, and why it failed.
 
-use headcount_domain::ids::{ProjectId, RecordKey};
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, ProjectId, RecordKey};
 use serde::{Deserialize, Serialize};
 
 /// Why a request failed.

@@ -12,8 +12,7 @@ use headcount_common::ControlError;
 use headcount_control::RegistryError;
 #[cfg(feature = "cluster")]
 use headcount_domain::ids::ProjectId;
-use headcount_domain::ids::{OrganizationId, RecordKey};
-use headcount_domain::intake::event::Position;
+use headcount_domain::{OrganizationId, Position, RecordKey};
 
 #[cfg(feature = "cluster")]
 use super::backed_up::MovedRequests;

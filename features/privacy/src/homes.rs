@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use headcount_common::{ControlError, home_of};
 use headcount_control::RegistryError;
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 
 use super::changes::not_here;
 use super::recovery::AtStart;
@@ -130,8 +130,7 @@ impl PrivacyRequests {
 mod tests {
     use std::time::Duration;
 
-    use headcount_domain::ids::{ProjectId, RecordKey};
-    use headcount_domain::time::Instant;
+    use headcount_domain::{Instant, ProjectId, RecordKey};
     use parking_lot::Mutex;
 
     use super::super::changes::MAX_OTHERS;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use headcount_actors::engine::{ErasureError, ErasureSubject};
 use headcount_actors::{BegunErasure, SubjectKeys};
 use headcount_control::{Author, Erasure, MadeFor, PrivacyRequestId, RegistryError, check_room};
-use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
 use headcount_domain::queries::SubjectFigures;
+use headcount_domain::{OrganizationId, ProjectId, RecordKey};
 
 use super::export_state::ExportState;
 use super::privacy::Privacy;

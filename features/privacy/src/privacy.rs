@@ -8,7 +8,7 @@ use std::time::Duration;
 use headcount_actors::{EXPORTS_DIR, EngineParts, InstallFeature, SubjectKeys, Subjects};
 use headcount_common::ControlError;
 use headcount_control::Erasure;
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 
 use super::recovery::AtStart;
 use super::request::KIND;

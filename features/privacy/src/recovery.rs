@@ -3,8 +3,7 @@
 
 use headcount_actors::SubjectKeys;
 use headcount_control::{Erasure, RegistryError};
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId, ProjectId};
 
 use super::export_state::{ArtifactGone, PrivacyFailure};
 use super::request::{PrivacyRequest, PrivacyRequestKind};
@@ -74,7 +73,7 @@ fn forget(request: &mut PrivacyRequest, now: Instant) {
 
 #[cfg(test)]
 mod tests {
-    use headcount_domain::ids::RecordKey;
+    use headcount_domain::RecordKey;
 
     use super::super::export_state::Artifact;
     use super::super::request::tests::request;

@@ -4,11 +4,8 @@ use headcount_actors::SubjectKeys;
 use headcount_actors::engine::ErasureSubject;
 use headcount_common::DocumentItem;
 use headcount_control::{PrivacyRequestId, TokenId};
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::money::Currency;
-use headcount_domain::named_values;
 use headcount_domain::queries::LifetimeFigures;
-use headcount_domain::time::Instant;
+use headcount_domain::{Currency, Instant, OrganizationId, ProjectId, named_values};
 use serde::{Deserialize, Serialize};
 
 use super::export_state::{Artifact, ArtifactGone, ExportState, PrivacyFailure};
@@ -380,7 +377,7 @@ impl PrivacyRequest {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use headcount_domain::ids::RecordKey;
+    use headcount_domain::RecordKey;
 
     use super::*;
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use headcount_actors::SubjectKeys;
 use headcount_common::{ControlError, DocumentSet, Documents, Owners};
 use headcount_control::{PrivacyRequestId, RegistryError, check_room};
-use headcount_domain::ids::{OrganizationId, RecordKey};
+use headcount_domain::{OrganizationId, RecordKey};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
@@ -190,7 +190,7 @@ impl PrivacyRequests {
 #[cfg(test)]
 pub(super) mod tests {
     use headcount_common::local::{LocalDocuments, item_names};
-    use headcount_domain::time::Instant;
+    use headcount_domain::Instant;
     use headcount_storage::files::switch::{Plan, Switch};
 
     use super::super::request::tests::request;

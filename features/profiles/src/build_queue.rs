@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use headcount_actors::FeatureFigure;
 use headcount_control::{BuildRun, BuildRunId, Registry};
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 

@@ -10,9 +10,8 @@ use headcount_actors::{
 };
 use headcount_common::local::{item_names, kind_dir};
 use headcount_common::{ControlError, PARTITIONS};
-use headcount_control::{Author, BuildError, BuildRun, BuildRunId, RegistryError};
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::time::Instant;
+use headcount_control::{Author, BuildError, BuildRun, BuildRunId, RegistryError, Result};
+use headcount_domain::{Instant, OrganizationId, ProjectId};
 use headcount_storage::files::{create_private_dir, hard_link};
 use tokio::task::JoinSet;
 
@@ -41,7 +40,6 @@ pub struct Profiles {
 }
 
 /// Makes company profiles a feature of an engine.
-#[must_use]
 pub fn install(settings: BuildSettings) -> InstallFeature {
     Arc::new(move |parts, _| Ok(Arc::new(Profiles::open(parts.clone(), settings.clone())?)))
 }
@@ -62,7 +60,6 @@ impl Profiles {
     }
 
     /// The profiles.
-    #[must_use]
     pub fn store(&self) -> &CompanyProfiles {
         &self.store
     }
@@ -79,12 +76,7 @@ impl Profiles {
     /// doesn't exist; [`RegistryError::Conflict`] `website_mismatch` if the profile has another
     /// website, `website_taken`, `limit_reached`; [`RegistryError::Exhausted`] `actions_exhausted`;
     /// [`RegistryError::Storage`].
-    pub fn begin_build(
-        &self,
-        organization: OrganizationId,
-        request: &BuildRequest,
-        by: impl Into<Author>,
-    ) -> Result<BuildRun, RegistryError> {
+    pub fn begin_build(&self, organization: OrganizationId, request: &BuildRequest, by: impl Into<Author>) -> Result<BuildRun> {
         let run = self.store.begin_build(organization, request, &by.into())?;
         self.queue.work.notify_one();
         Ok(run)
@@ -95,7 +87,7 @@ impl Profiles {
     /// # Errors
     /// Returns [`RegistryError::NotFound`] if the organization doesn't have the run;
     /// [`RegistryError::Storage`].
-    pub fn build(&self, organization: OrganizationId, id: &BuildRunId) -> Result<ProfileBuild, RegistryError> {
+    pub fn build(&self, organization: OrganizationId, id: &BuildRunId) -> Result<ProfileBuild> {
         let run = self.parts.registry().kept_build(organization, id, self.parts.clock().now())?;
         let filled = run.outcome.as_ref().and_then(|outcome| outcome.result.as_ref().ok());
         let profile = match filled.map(|id| self.store.get(organization, id)) {
@@ -243,7 +235,7 @@ impl Builder {
     async fn change(
         &self,
         run: &BuildRun,
-        change: impl Fn(&Profiles, Instant) -> Result<BuildRun, RegistryError> + Send + Sync + 'static,
+        change: impl Fn(&Profiles, Instant) -> Result<BuildRun> + Send + Sync + 'static,
     ) -> Option<BuildRun> {
         let change = Arc::new(change);
         while self.0.is_open() && self.0.works_on(run) {

@@ -5,9 +5,10 @@
 //! run is repeated: it fills the fields that are still empty, and pays nothing again.
 
 use headcount_common::ControlError;
-use headcount_control::{Author, BuildError, BuildRun, CompanyProfileId, NewBuild, PlannedChange, RegistryError, Website};
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::time::Instant;
+use headcount_control::{
+    Author, BuildError, BuildRun, CompanyProfileId, NewBuild, PlannedChange, RegistryError, Result, Website,
+};
+use headcount_domain::{Instant, OrganizationId};
 
 use crate::profile::CompanyProfile;
 use crate::research::SiteFindings;
@@ -52,12 +53,7 @@ impl CompanyProfiles {
     /// doesn't exist; [`RegistryError::Conflict`] `website_mismatch`, `website_taken`,
     /// `limit_reached`; [`RegistryError::Exhausted`] `actions_exhausted`;
     /// [`RegistryError::Storage`].
-    pub(crate) fn begin_build(
-        &self,
-        organization: OrganizationId,
-        request: &BuildRequest,
-        author: &Author,
-    ) -> Result<BuildRun, RegistryError> {
+    pub(crate) fn begin_build(&self, organization: OrganizationId, request: &BuildRequest, author: &Author) -> Result<BuildRun> {
         let website =
             Website::parse(&request.website).map_err(|why| RegistryError::invalid("website", format!("`website` {why}")))?;
         let _one = self.changes.lock();
@@ -77,7 +73,7 @@ impl CompanyProfiles {
     ///
     /// # Errors
     /// [`RegistryError::Storage`]: the run is still in progress, and the call can be repeated.
-    pub(crate) fn end_build(&self, run: &BuildRun, findings: &SiteFindings, now: Instant) -> Result<BuildRun, RegistryError> {
+    pub(crate) fn end_build(&self, run: &BuildRun, findings: &SiteFindings, now: Instant) -> Result<BuildRun> {
         let _one = self.changes.lock();
         let result = match &findings.failure {
             Some(failure) => Err(failure.clone()),
@@ -94,7 +90,7 @@ impl CompanyProfiles {
         self.registry.end_build(run.organization, &run.id, result, now)
     }
 
-    fn fill(&self, run: &BuildRun, findings: &SiteFindings, now: Instant) -> Result<CompanyProfileId, RegistryError> {
+    fn fill(&self, run: &BuildRun, findings: &SiteFindings, now: Instant) -> Result<CompanyProfileId> {
         // Every attempt uses the same one.
         let own = CompanyProfileId::random()?;
         let filled = self.make(&run.author(now), || self.plan_to_fill(run, findings, (&own, now)))?;
@@ -106,7 +102,7 @@ impl CompanyProfiles {
         run: &BuildRun,
         findings: &SiteFindings,
         (own, now): (&CompanyProfileId, Instant),
-    ) -> Result<Option<PlannedChange<CompanyProfile>>, RegistryError> {
+    ) -> Result<Option<PlannedChange<CompanyProfile>>> {
         let organization = run.organization;
         // The own profile may have been created since, by a run whose end was not recorded.
         let id = run.profile.clone().or_else(|| self.at_place_or_own(organization, &run.website.place()));
@@ -124,7 +120,7 @@ impl CompanyProfiles {
     }
 
     /// Gives a profile the website that it is built from, or checks that it already has it.
-    fn take_website(&self, profile: &mut CompanyProfile, website: &Website) -> Result<(), RegistryError> {
+    fn take_website(&self, profile: &mut CompanyProfile, website: &Website) -> Result<()> {
         match &profile.website {
             Some(own) if own.place() == website.place() => Ok(()),
             Some(own) => {

@@ -7,14 +7,13 @@ use headcount_api::management::{self, on_feature};
 use headcount_control::{BuildError, BuildRunId, Capability, CompanyProfileId, Website};
 use headcount_domain::company::normalise_domain;
 use headcount_domain::ids::PublicCompany;
-use headcount_domain::names::NamedValues;
-use headcount_domain::time::Timezone;
+use headcount_domain::{NamedValues, OrganizationId, Timezone};
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 use crate::builder::Profiles;
 use crate::builds::{BuildRequest, ProfileBuild};
 use crate::profile::{CompanyProfile, NewCompanyProfile, ProfileKind, ProfilePatch};
-use crate::research::{ProfileFields, ProfileSource};
+use crate::research::ProfileSource;
 use crate::store::ProfileQuery;
 
 path_parameters! {
@@ -37,61 +36,63 @@ fn kinds() -> Object {
     names.description(Some("`self`: the organization's own profile; `account`: a target account's.")).build()
 }
 
-/// A page that was fetched for a profile.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ProfileSourceAnswer {
-    /// Its URL.
-    url: String,
-    /// When it was fetched.
-    fetched_at: Timestamp,
-    /// The status of the answer; null if there was none.
-    #[schema(required)]
-    status: Option<u16>,
-    /// What went wrong; null for nothing.
-    #[schema(required)]
-    error: Option<String>,
+answer! {
+    /// A page that was fetched for a profile.
+    pub(crate) struct ProfileSourceAnswer from ProfileSource {
+        /// Its URL.
+        url: String,
+        /// When it was fetched.
+        fetched_at: Timestamp,
+        /// The status of the answer; null if there was none.
+        #[schema(required)]
+        status: Option<u16>,
+        /// What went wrong; null for nothing.
+        #[schema(required)]
+        error: Option<String>,
+    }
 }
 
-/// A company profile.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct CompanyProfileAnswer {
-    /// The profile's id.
-    id: String,
-    /// Whose profile it is.
-    #[schema(schema_with = kinds)]
-    kind: ProfileKind,
-    /// What the organization calls the company.
-    label: String,
-    /// The origin of the website; null for none.
-    #[schema(required)]
-    website: Option<String>,
-    /// The id of the company with the website's domain, recorded or not; null without a domain.
-    #[schema(required)]
-    company_id: Option<String>,
-    /// The company's name; null if unknown, as are the next three.
-    #[schema(required)]
-    name: Option<String>,
-    /// What it does.
-    #[schema(required)]
-    description: Option<String>,
-    /// Its industry.
-    #[schema(required)]
-    industry: Option<String>,
-    /// The URL of its logo.
-    #[schema(required)]
-    logo_url: Option<String>,
-    /// Its pages elsewhere, by the name of the site.
-    social: BTreeMap<String, String>,
-    /// Its e-mail addresses.
-    emails: Vec<String>,
-    /// The technologies of its website.
-    technologies: Vec<String>,
-    /// The pages that were fetched for it.
-    sources: Vec<ProfileSourceAnswer>,
-    /// When the profile was made.
-    created_at: Timestamp,
-    /// When it was last changed.
-    updated_at: Timestamp,
+answer! {
+    /// A company profile.
+    pub(crate) struct CompanyProfileAnswer from |profile: CompanyProfile| {
+        /// The profile's id.
+        id: String,
+        /// Whose profile it is.
+        #[schema(schema_with = kinds)]
+        kind: ProfileKind,
+        /// What the organization calls the company.
+        label: String,
+        /// The origin of the website; null for none.
+        #[schema(required)]
+        website: Option<String> = profile.website.as_ref().map(ToString::to_string),
+        /// The id of the company with the website's domain, recorded or not; null without a domain.
+        #[schema(required)]
+        company_id: Option<String> = company_id(profile.website.as_ref(), profile.organization),
+        /// The company's name; null if unknown, as are the next three.
+        #[schema(required)]
+        name: Option<String> = profile.fields.name,
+        /// What it does.
+        #[schema(required)]
+        description: Option<String> = profile.fields.description,
+        /// Its industry.
+        #[schema(required)]
+        industry: Option<String> = profile.fields.industry,
+        /// The URL of its logo.
+        #[schema(required)]
+        logo_url: Option<String> = profile.fields.logo_url,
+        /// Its pages elsewhere, by the name of the site.
+        social: BTreeMap<String, String> = profile.fields.social,
+        /// Its e-mail addresses.
+        emails: Vec<String> = profile.fields.emails,
+        /// The technologies of its website.
+        technologies: Vec<String> = profile.fields.technologies,
+        /// The pages that were fetched for it.
+        sources: Vec<ProfileSourceAnswer> = shown(profile.sources),
+        /// When the profile was made.
+        created_at: Timestamp,
+        /// When it was last changed.
+        updated_at: Timestamp,
+    }
 }
 
 /// A part of the company profiles.
@@ -103,40 +104,14 @@ pub(crate) struct CompanyProfilesAnswer {
     truncated: bool,
 }
 
-impl From<ProfileSource> for ProfileSourceAnswer {
-    fn from(source: ProfileSource) -> Self {
-        let ProfileSource { url, fetched_at, status, error } = source;
-        Self { url, fetched_at: fetched_at.into(), status, error }
-    }
-}
-
-impl From<CompanyProfile> for CompanyProfileAnswer {
-    fn from(profile: CompanyProfile) -> Self {
-        let CompanyProfile { id, organization, kind, label, website, fields, sources, created_at, updated_at } = profile;
-        let ProfileFields { name, description, industry, logo_url, social, emails, technologies } = fields;
-        let domain = website.as_ref().and_then(Website::domain).and_then(normalise_domain);
-        Self {
-            id: id.into(),
-            kind,
-            label,
-            company_id: domain.map(|domain| PublicCompany::of(&domain).to_id(organization)),
-            website: website.map(Into::into),
-            name,
-            description,
-            industry,
-            logo_url,
-            social,
-            emails,
-            technologies,
-            sources: sources.into_iter().map(Into::into).collect(),
-            created_at: created_at.into(),
-            updated_at: updated_at.into(),
-        }
-    }
+/// Returns the id of the company with the website of a profile.
+fn company_id(website: Option<&Website>, organization: OrganizationId) -> Option<String> {
+    let domain = website.and_then(Website::domain).and_then(normalise_domain)?;
+    Some(PublicCompany::of(&domain).to_id(organization))
 }
 
 /// The id in the path.
-fn profile_id(request: &HttpRequest) -> Result<CompanyProfileId, ApiError> {
+fn profile_id(request: &HttpRequest) -> Result<CompanyProfileId> {
     request.parameter("profile_id").parse().map_err(|_| ApiError::not_found("company profile"))
 }
 
@@ -149,13 +124,10 @@ fn profile_id(request: &HttpRequest) -> Result<CompanyProfileId, ApiError> {
         NotModified, UnavailableErrors,
     ),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let CompanyProfileParameters { limit, starting_after } =
         CompanyProfileParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
-    let id = |Text(id): Text<64>| -> Result<CompanyProfileId, ApiError> {
-        id.parse().map_err(|error| ApiError::parameter("starting_after", format!("{error}")))
-    };
-    let query = ProfileQuery { limit: limit.rows(), starting_after: starting_after.map(id).transpose()? };
+    let query = ProfileQuery { limit: limit.rows(), starting_after: after(starting_after)? };
     let organization = caller.organization();
     let page = on_feature(&state, move |profiles: &Profiles| profiles.store().page(organization, &query)).await?;
     let company_profiles = page.profiles.into_iter().map(Into::into).collect();
@@ -168,7 +140,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
     request_body = ProfilePatch,
     responses((status = 201, description = "The profile.", body = CompanyProfileAnswer), ConflictErrors),
 )]
-pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     auth::capable(&state, &caller, Capability::TargetAccounts)?;
     let body: ProfilePatch = json::read(&state, &request, payload).await?;
     let (organization, author, new) = (caller.organization(), caller.author(&state, &request), NewCompanyProfile(body));
@@ -182,7 +154,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
     params(CompanyProfilePath),
     responses((status = 200, description = "The profile.", body = CompanyProfileAnswer), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let (organization, id) = (caller.organization(), profile_id(&request)?);
     let profile = on_feature(&state, move |profiles: &Profiles| profiles.store().get(organization, &id)).await?;
@@ -195,7 +167,7 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller
     params(CompanyProfilePath), request_body = ProfilePatch,
     responses((status = 200, description = "The profile as it is now.", body = CompanyProfileAnswer), ConflictErrors),
 )]
-pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let id = profile_id(&request)?;
     let body: ProfilePatch = json::read(&state, &request, payload).await?;
@@ -211,7 +183,7 @@ pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller:
     params(CompanyProfilePath),
     responses((status = 204, description = "The profile is removed.")),
 )]
-pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let id = profile_id(&request)?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
@@ -303,7 +275,7 @@ impl From<ProfileBuild> for ProfileBuildAnswer {
         (status = 202, description = "The run. Ask for it every few seconds.", body = BuildStartedAnswer), NotFoundErrors, ConflictErrors,
     ),
 )]
-pub(crate) async fn build(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn build(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let BuildShape { website, profile_id } = json::read(&state, &request, payload).await?;
     let profile = match profile_id {
         Some(id) => Some(id.parse().map_err(|_| ApiError::not_found("company profile"))?),
@@ -322,7 +294,7 @@ pub(crate) async fn build(ApiCall { state, request, payload }: ApiCall, caller: 
     params(BuildRunPath),
     responses((status = 200, description = "The run.", body = ProfileBuildAnswer), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn show_build(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show_build(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let id: BuildRunId = request.parameter("run_id").parse().map_err(|_| ApiError::not_found("build run"))?;
     let organization = caller.organization();

@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 
 use headcount_api::endpoint::json_body;
 use headcount_common::DocumentItem;
-use headcount_control::{CompanyProfileId, FieldChange, RegistryError, Website, field_changes};
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::named_values;
-use headcount_domain::time::Instant;
+use headcount_control::{CompanyProfileId, FieldChange, RegistryError, Result, Website, field_changes};
+use headcount_domain::{Instant, OrganizationId, named_values};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -109,7 +107,7 @@ fn invalid(param: impl Into<String>, message: impl Into<String>) -> RegistryErro
 }
 
 /// Trims a text; `None` if it is empty.
-fn text(param: &str, text: &str, most: usize) -> Result<Option<String>, RegistryError> {
+fn text(param: &str, text: &str, most: usize) -> Result<Option<String>> {
     let text = text.trim();
     if text.chars().count() > most {
         return Err(invalid(param, format!("`{param}` must have at most {most} characters")));
@@ -121,7 +119,7 @@ fn text(param: &str, text: &str, most: usize) -> Result<Option<String>, Registry
 }
 
 /// Parses the URL of a page or an image; `None` if it is empty.
-fn url(param: &str, text: &str) -> Result<Option<String>, RegistryError> {
+fn url(param: &str, text: &str) -> Result<Option<String>> {
     let text = text.trim();
     if text.is_empty() {
         return Ok(None);
@@ -132,14 +130,14 @@ fn url(param: &str, text: &str) -> Result<Option<String>, RegistryError> {
     }
 }
 
-fn check_entries(param: &str, entries: usize) -> Result<(), RegistryError> {
+fn check_entries(param: &str, entries: usize) -> Result<()> {
     if entries > MAX_PROFILE_ENTRIES {
         return Err(invalid(param, format!("`{param}` must have at most {MAX_PROFILE_ENTRIES} entries")));
     }
     Ok(())
 }
 
-fn social(links: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, RegistryError> {
+fn social(links: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>> {
     check_entries("social", links.len())?;
     let mut checked = BTreeMap::new();
     for (name, link) in links {
@@ -154,11 +152,7 @@ fn social(links: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, 
 }
 
 /// Returns a list without repetitions, in order.
-fn entries(
-    param: &str,
-    list: &[String],
-    read: impl Fn(&str, &str) -> Result<Option<String>, RegistryError>,
-) -> Result<Vec<String>, RegistryError> {
+fn entries(param: &str, list: &[String], read: impl Fn(&str, &str) -> Result<Option<String>>) -> Result<Vec<String>> {
     check_entries(param, list.len())?;
     let mut checked = Vec::new();
     for (entry, i) in list.iter().zip(0..) {
@@ -171,13 +165,13 @@ fn entries(
     Ok(checked)
 }
 
-fn email(param: &str, text: &str) -> Result<Option<String>, RegistryError> {
+fn email(param: &str, text: &str) -> Result<Option<String>> {
     let email = headcount_domain::company::normalise_email(text).filter(|email| email.len() <= MAX_EMAIL_BYTES);
     email.map(Some).ok_or_else(|| invalid(param, "must be an e-mail address"))
 }
 
 /// Returns the valid entries without repetitions, up to the limit.
-fn valid(found: &[String], read: impl Fn(&str) -> Result<Option<String>, RegistryError>) -> Vec<String> {
+fn valid(found: &[String], read: impl Fn(&str) -> Result<Option<String>>) -> Vec<String> {
     let mut kept = Vec::new();
     for entry in found.iter().filter_map(|entry| read(entry).ok().flatten()) {
         if kept.len() < MAX_PROFILE_ENTRIES && !kept.contains(&entry) {
@@ -201,7 +195,7 @@ impl CompanyProfile {
         organization: OrganizationId,
         at: Instant,
         new: NewCompanyProfile,
-    ) -> Result<Self, RegistryError> {
+    ) -> Result<Self> {
         let NewCompanyProfile(mut fields) = new;
         let mut profile = Self::empty(id, organization, ProfileKind::Account, at);
         let label = fields.label.take().filter(|label| !label.trim().is_empty());
@@ -265,7 +259,7 @@ impl CompanyProfile {
     }
 
     /// Changes the fields.
-    pub(crate) fn change(&mut self, patch: ProfilePatch) -> Result<(), RegistryError> {
+    pub(crate) fn change(&mut self, patch: ProfilePatch) -> Result<()> {
         let ProfilePatch { label, website, name, description, industry, logo_url, social: links, emails, technologies } = patch;
         if let Some(label) = label {
             self.label = text("label", &label, MAX_SHORT)?.ok_or_else(|| invalid("label", "`label` must not be empty"))?;

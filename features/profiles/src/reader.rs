@@ -26,14 +26,12 @@ pub struct BuildSettings {
 
 impl BuildSettings {
     /// Creates settings with a limit of a minute for each build.
-    #[must_use]
     pub fn new(read: ReadWebsite) -> Self {
         Self { read, timeout: Duration::from_secs(60), builds: true }
     }
 
     /// Settings with which websites at globally reachable addresses are read, and at addresses that
     /// the operator allows.
-    #[must_use]
     pub fn guarded(allowed: AllowList) -> Self {
         let client = Outbound::new(concat!("headcount/", env!("CARGO_PKG_VERSION")), allowed);
         Self::new(Arc::new(move |website| read(&client, website)))

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use headcount_common::{ControlError, DocumentSet, Documents, follow_made};
-use headcount_control::{AuditAction, Author, CompanyProfileId, PlannedChange, Registry, RegistryError, TargetType, check_room};
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::time::Instant;
+use headcount_control::{
+    AuditAction, Author, CompanyProfileId, PlannedChange, Registry, RegistryError, Result, TargetType, check_room,
+};
+use headcount_domain::{Instant, OrganizationId};
 use parking_lot::{Mutex, RwLock};
 
 use crate::profile::{CompanyProfile, NewCompanyProfile, ProfileKind, ProfilePatch};
@@ -96,8 +97,8 @@ impl CompanyProfiles {
     pub(crate) fn make(
         &self,
         author: &Author,
-        plan: impl Fn() -> Result<Option<PlannedChange<CompanyProfile>>, RegistryError>,
-    ) -> Result<Option<CompanyProfile>, RegistryError> {
+        plan: impl Fn() -> Result<Option<PlannedChange<CompanyProfile>>>,
+    ) -> Result<Option<CompanyProfile>> {
         let documents = (&self.items, TargetType::CompanyProfile);
         let put = |expected, id: &CompanyProfileId, profile: Option<&CompanyProfile>| self.put(expected, id, profile);
         self.registry.change_document(documents, author, || self.follow(), plan, put)
@@ -108,12 +109,7 @@ impl CompanyProfiles {
     /// # Errors
     /// Returns [`RegistryError::Invalid`]; [`RegistryError::Conflict`] `limit_reached` at
     /// [`MAX_COMPANY_PROFILES`], `website_taken`; [`RegistryError::Storage`].
-    pub fn create(
-        &self,
-        organization: OrganizationId,
-        new: NewCompanyProfile,
-        by: impl Into<Author>,
-    ) -> Result<CompanyProfile, RegistryError> {
+    pub fn create(&self, organization: OrganizationId, new: NewCompanyProfile, by: impl Into<Author>) -> Result<CompanyProfile> {
         let (_one, author) = (self.changes.lock(), by.into());
         let profile = CompanyProfile::account(CompanyProfileId::random()?, organization, author.at, new)?;
         self.make(&author, || {
@@ -135,7 +131,7 @@ impl CompanyProfiles {
         id: &CompanyProfileId,
         patch: &ProfilePatch,
         by: impl Into<Author>,
-    ) -> Result<CompanyProfile, RegistryError> {
+    ) -> Result<CompanyProfile> {
         let (_one, author) = (self.changes.lock(), by.into());
         let changed = self.make(&author, || {
             let current = self.get(organization, id)?;
@@ -155,12 +151,7 @@ impl CompanyProfiles {
     ///
     /// # Errors
     /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`].
-    pub fn remove(
-        &self,
-        organization: OrganizationId,
-        id: &CompanyProfileId,
-        by: impl Into<Author>,
-    ) -> Result<(), RegistryError> {
+    pub fn remove(&self, organization: OrganizationId, id: &CompanyProfileId, by: impl Into<Author>) -> Result<()> {
         let (_one, author) = (self.changes.lock(), by.into());
         self.make(&author, || Ok(plan(Some(&self.get(organization, id)?), None))).map(drop)
     }
@@ -169,7 +160,7 @@ impl CompanyProfiles {
     ///
     /// # Errors
     /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`].
-    pub fn get(&self, organization: OrganizationId, id: &CompanyProfileId) -> Result<CompanyProfile, RegistryError> {
+    pub fn get(&self, organization: OrganizationId, id: &CompanyProfileId) -> Result<CompanyProfile> {
         if !self.index.read().get(&organization).is_some_and(|profiles| profiles.contains_key(id)) {
             return Err(NOT_FOUND);
         }
@@ -181,7 +172,7 @@ impl CompanyProfiles {
     /// # Errors
     /// Returns [`RegistryError::Invalid`] `starting_after` if that profile doesn't exist;
     /// [`RegistryError::Storage`].
-    pub fn page(&self, organization: OrganizationId, query: &ProfileQuery) -> Result<ProfilePage, RegistryError> {
+    pub fn page(&self, organization: OrganizationId, query: &ProfileQuery) -> Result<ProfilePage> {
         let (ids, truncated) = {
             let index = self.index.read();
             let all = index.get(&organization).into_iter().flatten();
@@ -227,7 +218,7 @@ impl CompanyProfiles {
     }
 
     /// Checks that no other profile of the organization has the website.
-    pub(crate) fn check_website(&self, profile: &CompanyProfile) -> Result<(), RegistryError> {
+    pub(crate) fn check_website(&self, profile: &CompanyProfile) -> Result<()> {
         let Some(website) = &profile.website else { return Ok(()) };
         let place = website.place();
         let index = self.index.read();
@@ -242,7 +233,7 @@ impl CompanyProfiles {
     }
 
     /// Writes or removes a profile. Returns `false` if another change came first.
-    fn put(&self, expected: u64, id: &CompanyProfileId, profile: Option<&CompanyProfile>) -> Result<bool, RegistryError> {
+    fn put(&self, expected: u64, id: &CompanyProfileId, profile: Option<&CompanyProfile>) -> Result<bool> {
         if !self.items.put(expected, id, profile)? {
             return Ok(false);
         }

@@ -4,10 +4,8 @@ use headcount_api::endpoint::*;
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::aggregate::{Aggregate, AggregateRow, Grouping, MAX_GROUPS};
-use headcount_domain::filter::Filter;
 use headcount_domain::intake::fields::{BuiltIn, Field, MetadataPath, Scalar};
-use headcount_domain::names::NamedValues;
-use headcount_domain::versions::Depends;
+use headcount_domain::{Depends, Filter, NamedValues, Timezone, Window};
 use serde::Serializer;
 use serde_json::value::RawValue;
 use utoipa::openapi::Object;
@@ -77,16 +75,16 @@ pub(crate) struct PathName;
 
 own_schema!(PathName, ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).into());
 
-fn read_built_in(fields: &Fields<'_>, name: &str) -> Result<Option<BuiltIn>, ApiError> {
+fn read_built_in(fields: &Fields<'_>, name: &str) -> Result<Option<BuiltIn>> {
     fields.parsed(name, &format!("one of {}", BuiltIn::names().join(", ")), |text| text.parse().ok())
 }
 
-fn read_path(fields: &Fields<'_>, name: &str) -> Result<Option<MetadataPath>, ApiError> {
+fn read_path(fields: &Fields<'_>, name: &str) -> Result<Option<MetadataPath>> {
     let Some(text) = fields.optional::<String>(name, "a string")? else { return Ok(None) };
     MetadataPath::parse(&text).map(Some).map_err(|error| ApiError::parameter(name, format!("`{name}` {error}")))
 }
 
-pub(crate) fn read_limit(fields: &Fields<'_>, name: &str) -> Result<usize, ApiError> {
+pub(crate) fn read_limit(fields: &Fields<'_>, name: &str) -> Result<usize> {
     let expected = format!("an integer from 1 to {MAX_GROUPS}");
     match fields.optional::<usize>(name, &expected)? {
         None => Ok(DEFAULT_GROUPS),
@@ -96,7 +94,7 @@ pub(crate) fn read_limit(fields: &Fields<'_>, name: &str) -> Result<usize, ApiEr
 }
 
 /// Returns the property that is grouped by.
-fn read_group(group_by: Option<BuiltIn>, metadata_field: Option<MetadataPath>) -> Result<Field, ApiError> {
+fn read_group(group_by: Option<BuiltIn>, metadata_field: Option<MetadataPath>) -> Result<Field> {
     match (group_by, metadata_field) {
         (Some(field), None) => Ok(Field::BuiltIn(field)),
         (None, Some(path)) => Ok(Field::Metadata(path)),
@@ -105,21 +103,22 @@ fn read_group(group_by: Option<BuiltIn>, metadata_field: Option<MetadataPath>) -
     }
 }
 
-/// Events by the values of a property.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct AggregateAnswer {
-    /// The groups: by `total` if sums were asked for, else by `count`, descending. Among equals, null is last.
-    rows: Vec<GroupRow>,
-    /// The number of all groups, the null group included.
-    total_groups: u64,
-    /// Whether there are more groups than rows.
-    truncated: bool,
-    /// The first day.
-    start_date: String,
-    /// The last day.
-    end_date: String,
-    /// The timezone of the days.
-    timezone: String,
+answer! {
+    /// Events by the values of a property.
+    pub(crate) struct AggregateAnswer from |groups: Aggregate, window: Window, timezone: Timezone| {
+        /// The groups: by `total` if sums were asked for, else by `count`, descending. Among equals, null is last.
+        rows: Vec<GroupRow> = shown(groups.rows),
+        /// The number of all groups, the null group included.
+        total_groups: u64,
+        /// Whether there are more groups than rows.
+        truncated: bool,
+        /// The first day.
+        start_date: String = window.start.to_string(),
+        /// The last day.
+        end_date: String = window.end.to_string(),
+        /// The timezone of the days.
+        timezone: String = timezone.name().to_owned(),
+    }
 }
 
 answer! {
@@ -178,7 +177,7 @@ own_schema!(GroupValue, {
         NotModified,
     ),
 )]
-pub(crate) async fn aggregate(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn aggregate(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse> {
     let mut question = ProjectQuestion::<AggregateQuestion>::read_body(&state, &request, payload, asker).await?;
     let asked = &mut question.parameters;
     let by = read_group(asked.group_by, asked.metadata_field.take())?;
@@ -189,13 +188,7 @@ pub(crate) async fn aggregate(ApiCall { state, request, payload }: ApiCall, aske
     let window = question.event_window(Some(start), end).await?;
     let depends = if grouping.is_by_session() { Depends::on_sessions(window) } else { predicate.depends(window) };
     let groups = state.engine.scans.aggregate(question.subject.project, window, predicate, grouping, limit);
-    let answer = |groups: Aggregate| AggregateAnswer {
-        rows: groups.rows.into_iter().map(GroupRow::from).collect(),
-        total_groups: groups.total_groups,
-        truncated: groups.truncated,
-        start_date: window.start.to_string(),
-        end_date: window.end.to_string(),
-        timezone: question.subject.config.policy.timezone.name().to_owned(),
-    };
+    let timezone = question.subject.config.policy.timezone;
+    let answer = |groups| AggregateAnswer::new(groups, window, timezone);
     question.reply(depends, groups, answer).await
 }

@@ -37,42 +37,44 @@ query_parameters! {
     }
 }
 
-/// The figures of a company in the range, and its first and last event ever.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct CompanyAnswer {
-    /// The company, `co_…`.
-    company_id: String,
-    /// Its name; null if no event has reported it.
-    #[schema(required)]
-    name: Option<String>,
-    /// Its domain; null if it has none.
-    #[schema(required)]
-    domain: Option<String>,
-    /// How many events.
-    events: u64,
-    /// How many different users.
-    users: u64,
-    /// Sessions that began in the range, and began as the company's.
-    sessions: u64,
-    /// Orders less refunds.
-    revenue: Decimal,
-    /// How many orders.
-    orders: i64,
-    /// The currency of all amounts: the organization's.
-    currency: String,
-    /// The first event ever.
-    first_seen: Timestamp,
-    /// The last event ever.
-    last_seen: Timestamp,
+answer! {
+    /// The figures of a company in the range, and its first and last event ever.
+    pub(crate) struct CompanyAnswer from |company: CompanyMetrics, organization: &Organization| {
+        /// The company, `co_…`.
+        company_id: String,
+        /// Its name; null if no event has reported it.
+        #[schema(required)]
+        name: Option<String>,
+        /// Its domain; null if it has none.
+        #[schema(required)]
+        domain: Option<String>,
+        /// How many events.
+        events: u64,
+        /// How many different users.
+        users: u64,
+        /// Sessions that began in the range, and began as the company's.
+        sessions: u64,
+        /// Orders less refunds.
+        revenue: Decimal,
+        /// How many orders.
+        orders: i64,
+        /// The currency of all amounts: the organization's.
+        currency: String = organization.currency.to_string(),
+        /// The first event ever.
+        first_seen: Timestamp,
+        /// The last event ever.
+        last_seen: Timestamp,
+    }
 }
 
-/// The most active companies.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct TopCompaniesAnswer {
-    /// Those with events in the range, the most active first.
-    companies: Vec<CompanyRow>,
-    /// Whether there are more.
-    truncated: bool,
+answer! {
+    /// The most active companies.
+    pub(crate) struct TopCompaniesAnswer from |top: Listed<TopCompany>| {
+        /// Those with events in the range, the most active first.
+        companies: Vec<CompanyRow> = shown(top.rows),
+        /// Whether there are more.
+        truncated: bool,
+    }
 }
 
 answer! {
@@ -97,13 +99,14 @@ answer! {
     }
 }
 
-/// A company's most active identified users.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct TopUsersAnswer {
-    /// Those with events in the range, the most active first.
-    users: Vec<UserRow>,
-    /// Whether there are more.
-    truncated: bool,
+answer! {
+    /// A company's most active identified users.
+    pub(crate) struct TopUsersAnswer from |top: Listed<TopUser>| {
+        /// Those with events in the range, the most active first.
+        users: Vec<UserRow> = shown(top.rows),
+        /// Whether there are more.
+        truncated: bool,
+    }
 }
 
 answer! {
@@ -126,43 +129,13 @@ answer! {
     }
 }
 
-impl CompanyAnswer {
-    fn new(company: CompanyMetrics, organization: &Organization) -> Self {
-        Self {
-            company_id: company.company_id,
-            name: company.name,
-            domain: company.domain,
-            events: company.events,
-            users: company.users,
-            sessions: company.sessions,
-            revenue: Decimal(company.revenue),
-            orders: company.orders,
-            currency: organization.currency.to_string(),
-            first_seen: company.first_seen.into(),
-            last_seen: company.last_seen.into(),
-        }
-    }
-}
-
-impl From<Listed<TopCompany>> for TopCompaniesAnswer {
-    fn from(companies: Listed<TopCompany>) -> Self {
-        Self { companies: companies.rows.into_iter().map(CompanyRow::from).collect(), truncated: companies.truncated }
-    }
-}
-
-impl From<Listed<TopUser>> for TopUsersAnswer {
-    fn from(users: Listed<TopUser>) -> Self {
-        Self { users: users.rows.into_iter().map(UserRow::from).collect(), truncated: users.truncated }
-    }
-}
-
 /// The figures of the company of a domain in the last days, over all projects.
 #[utoipa::path(
     get, path = "/companies/lookup", tag = "companies", operation_id = "lookup_company",
     params(LookupParameters),
     responses((status = 200, description = "The figures.", body = CompletedCompany), NotModified, UnavailableErrors, NotFoundErrors),
 )]
-pub(crate) async fn lookup(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn lookup(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let question = OrganizationQuestion::<LookupParameters>::read(&state, &request, &caller)?;
     let LookupParameters { range_days, domain } = &question.parameters;
     let company = async { queries::company_by_domain(&question.projects(), &domain.0, range_days.0).await };
@@ -176,7 +149,7 @@ pub(crate) async fn lookup(ApiCall { state, request, .. }: ApiCall, caller: Call
     params(TopParameters),
     responses((status = 200, description = "The companies.", body = CompletedTopCompanies), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let question = OrganizationQuestion::<TopParameters>::read(&state, &request, &caller)?;
     let TopParameters { range_days, limit } = question.parameters;
     let companies = async { queries::top_companies(&question.projects(), range_days.0, limit.rows()).await };
@@ -189,7 +162,7 @@ pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller)
     params(CompanyPath, CompanyParameters),
     responses((status = 200, description = "The figures.", body = CompletedCompany), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let question = OrganizationQuestion::<CompanyParameters>::read(&state, &request, &caller)?;
     let window = question.parameters.range_days.0;
     let company = async { queries::company_by_id(&question.projects(), company_id(&request), window).await };
@@ -203,7 +176,7 @@ pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall, caller: Cal
     params(CompanyPath, TopParameters),
     responses((status = 200, description = "The users.", body = CompletedTopUsers), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn top_users(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn top_users(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let question = OrganizationQuestion::<TopParameters>::read(&state, &request, &caller)?;
     let TopParameters { range_days, limit } = question.parameters;
     let users =
@@ -218,10 +191,8 @@ fn company_id(request: &HttpRequest) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use headcount_domain::ids::OrganizationId;
     use headcount_domain::intake::policy::Rates;
-    use headcount_domain::money::{Amount, Currency};
-    use headcount_domain::time::{Instant, Timezone};
+    use headcount_domain::{Amount, Currency, Instant, OrganizationId, Timezone};
 
     use super::*;
 

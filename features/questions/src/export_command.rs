@@ -5,16 +5,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use headcount_actors::{Engine, ExportSink};
-use headcount_api::command::client::{Client, ServerFlags, is_held, pick};
-use headcount_api::command::failure::Failure;
-use headcount_api::command::runtime::{runtime, stop_signal};
-use headcount_api::command::saved_output::SavedOutput;
-use headcount_api::command::settings::CommandSettings;
-use headcount_archive::error::ArchiveError;
+use headcount_api::command::{Client, CommandSettings, Failure, SavedOutput, ServerFlags, is_held, pick, runtime, stop_signal};
 use headcount_archive::export::{ExportFormat, RowEncoder};
-use headcount_archive::row::{Currencies, Row};
-use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::time::Window;
+use headcount_archive::{ArchiveError, Currencies, Row};
+use headcount_domain::{Event, Position, Window};
 
 use crate::raw_events::parameters::predicate;
 

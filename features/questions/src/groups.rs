@@ -48,18 +48,13 @@ answer! {
     }
 }
 
-/// The most active groups of a type.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct TopGroupsAnswer {
-    /// Those with events in the range, the most active first.
-    groups: Vec<GroupAnswer>,
-    /// Whether there are more.
-    truncated: bool,
-}
-
-impl From<Listed<GroupMetrics>> for TopGroupsAnswer {
-    fn from(groups: Listed<GroupMetrics>) -> Self {
-        Self { groups: groups.rows.into_iter().map(GroupAnswer::from).collect(), truncated: groups.truncated }
+answer! {
+    /// The most active groups of a type.
+    pub(crate) struct TopGroupsAnswer from |top: Listed<GroupMetrics>| {
+        /// Those with events in the range, the most active first.
+        groups: Vec<GroupAnswer> = shown(top.rows),
+        /// Whether there are more.
+        truncated: bool,
     }
 }
 
@@ -69,7 +64,7 @@ impl From<Listed<GroupMetrics>> for TopGroupsAnswer {
     params(GroupParameters),
     responses((status = 200, description = "The figures.", body = CompletedGroup), NotModified, UnavailableErrors, NotFoundErrors),
 )]
-pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let question = OrganizationQuestion::<GroupParameters>::read(&state, &request, &caller)?;
     let GroupParameters { range_days, group_type, group_key } = &question.parameters;
     let group = async { queries::group_metrics(&question.projects(), &group_type.0, &group_key.0, range_days.0).await };
@@ -82,7 +77,7 @@ pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall, caller: Cal
     params(TopGroupsParameters),
     responses((status = 200, description = "The groups.", body = CompletedTopGroups), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let question = OrganizationQuestion::<TopGroupsParameters>::read(&state, &request, &caller)?;
     let TopGroupsParameters { range_days, group_type, limit } = &question.parameters;
     let groups = async { queries::top_groups(&question.projects(), &group_type.0, range_days.0, limit.rows()).await };
@@ -91,7 +86,7 @@ pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller)
 
 #[cfg(test)]
 mod tests {
-    use headcount_domain::time::Instant;
+    use headcount_domain::Instant;
 
     use super::*;
 

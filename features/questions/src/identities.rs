@@ -2,6 +2,7 @@
 
 use headcount_api::endpoint::*;
 use headcount_api::respond::answer::Completed;
+use headcount_control::Organization;
 use headcount_domain::queries::{self, CountOf, IdentityCounts, IdentityOrder, IdentitySelector, Listed, Profile, TopIdentity};
 
 type CompletedProfile = Completed<ProfileAnswer>;
@@ -77,55 +78,60 @@ answer! {
     }
 }
 
-/// The referrers of a user.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ReferrersAnswer {
-    /// The identity, `id_…`.
-    identity_id: String,
-    /// The referrers, the most frequent first.
-    referrers: Vec<ReferrerCount>,
-    /// Whether there are more.
-    truncated: bool,
+answer! {
+    /// The referrers of a user.
+    pub(crate) struct ReferrersAnswer from |found: IdentityCounts| {
+        /// The identity, `id_…`.
+        identity_id: String,
+        /// The referrers, the most frequent first.
+        referrers: Vec<ReferrerCount> = shown(found.counts.rows),
+        /// Whether there are more.
+        truncated: bool = found.counts.truncated,
+    }
 }
 
-/// The events from one referrer.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ReferrerCount {
-    /// The host, without `www.`.
-    referrer: String,
-    /// How many events.
-    count: u64,
+answer! {
+    /// The events from one referrer.
+    pub(crate) struct ReferrerCount from |counted: (String, u64)| {
+        /// The host, without `www.`.
+        referrer: String = counted.0,
+        /// How many events.
+        count: u64 = counted.1,
+    }
 }
 
-/// The pages that a user viewed.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct TopPagesAnswer {
-    /// The identity, `id_…`.
-    identity_id: String,
-    /// The pages, the most viewed first.
-    pages: Vec<PageCount>,
-    /// Whether there are more.
-    truncated: bool,
+answer! {
+    /// The pages that a user viewed.
+    pub(crate) struct TopPagesAnswer from |found: IdentityCounts| {
+        /// The identity, `id_…`.
+        identity_id: String,
+        /// The pages, the most viewed first.
+        pages: Vec<PageCount> = shown(found.counts.rows),
+        /// Whether there are more.
+        truncated: bool = found.counts.truncated,
+    }
 }
 
-/// The pageviews of one page.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct PageCount {
-    /// The page, without query and fragment.
-    url: String,
-    /// How many pageviews.
-    count: u64,
+answer! {
+    /// The pageviews of one page.
+    pub(crate) struct PageCount from |counted: (String, u64)| {
+        /// The page, without query and fragment.
+        url: String = counted.0,
+        /// How many pageviews.
+        count: u64 = counted.1,
+    }
 }
 
-/// The most active identified identities.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct TopIdentitiesAnswer {
-    /// Those with events in the range, in the order of the figure that was asked for.
-    identities: Vec<IdentityRow>,
-    /// The currency of all amounts: the organization's.
-    currency: String,
-    /// Whether there are more.
-    truncated: bool,
+answer! {
+    /// The most active identified identities.
+    pub(crate) struct TopIdentitiesAnswer from |top: Listed<TopIdentity>, organization: &Organization| {
+        /// Those with events in the range, in the order of the figure that was asked for.
+        identities: Vec<IdentityRow> = shown(top.rows),
+        /// The currency of all amounts: the organization's.
+        currency: String = organization.currency.to_string(),
+        /// Whether there are more.
+        truncated: bool,
+    }
 }
 
 answer! {
@@ -150,24 +156,8 @@ answer! {
     }
 }
 
-impl From<IdentityCounts> for ReferrersAnswer {
-    fn from(answer: IdentityCounts) -> Self {
-        let IdentityCounts { identity_id, counts } = answer;
-        let referrers = counts.rows.into_iter().map(|(referrer, count)| ReferrerCount { referrer, count });
-        Self { identity_id, referrers: referrers.collect(), truncated: counts.truncated }
-    }
-}
-
-impl From<IdentityCounts> for TopPagesAnswer {
-    fn from(answer: IdentityCounts) -> Self {
-        let IdentityCounts { identity_id, counts } = answer;
-        let pages = counts.rows.into_iter().map(|(url, count)| PageCount { url, count });
-        Self { identity_id, pages: pages.collect(), truncated: counts.truncated }
-    }
-}
-
 /// Returns the user that exactly one of the two parameters names.
-fn identity_selector(email: &Option<AnyText>, user_id: &Option<AnyText>) -> Result<IdentitySelector, ApiError> {
+fn identity_selector(email: &Option<AnyText>, user_id: &Option<AnyText>) -> Result<IdentitySelector> {
     match (email, user_id) {
         (Some(email), None) => Ok(IdentitySelector::Email(email.0.clone())),
         (None, Some(user)) => Ok(IdentitySelector::User(user.0.clone())),
@@ -185,7 +175,7 @@ fn identity_selector(email: &Option<AnyText>, user_id: &Option<AnyText>) -> Resu
     params(ProfileParameters),
     responses((status = 200, description = "The figures.", body = CompletedProfile), NotModified, UnavailableErrors, NotFoundErrors),
 )]
-pub(crate) async fn profile(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn profile(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let question = OrganizationQuestion::<ProfileParameters>::read(&state, &request, &caller)?;
     let ProfileParameters { window, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
@@ -202,7 +192,7 @@ pub(crate) async fn profile(ApiCall { state, request, .. }: ApiCall, caller: Cal
         NotModified, UnavailableErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn referrers(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn referrers(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let question = OrganizationQuestion::<CountsParameters>::read(&state, &request, &caller)?;
     let CountsParameters { window, limit, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
@@ -216,7 +206,7 @@ pub(crate) async fn referrers(ApiCall { state, request, .. }: ApiCall, caller: C
     params(CountsParameters),
     responses((status = 200, description = "The pages.", body = CompletedTopPages), NotModified, UnavailableErrors, NotFoundErrors),
 )]
-pub(crate) async fn top_pages(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn top_pages(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let question = OrganizationQuestion::<CountsParameters>::read(&state, &request, &caller)?;
     let CountsParameters { window, limit, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
@@ -239,22 +229,17 @@ pub(crate) async fn top_pages(ApiCall { state, request, .. }: ApiCall, caller: C
         NotModified, UnavailableErrors,
     ),
 )]
-pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let question = OrganizationQuestion::<TopIdentitiesParameters>::read(&state, &request, &caller)?;
     let TopIdentitiesParameters { range_days: RangeDays(window), limit, sort: Choice(order) } = question.parameters;
     let identities = state.engine.scans.top_identities(question.subject.id, window, order, limit.rows());
-    let shape = |top: Listed<TopIdentity>| TopIdentitiesAnswer {
-        identities: top.rows.into_iter().map(IdentityRow::from).collect(),
-        currency: question.subject.currency.to_string(),
-        truncated: top.truncated,
-    };
+    let shape = |top| TopIdentitiesAnswer::new(top, &question.subject);
     question.reply_completed(window, identities, shape).await
 }
 
 #[cfg(test)]
 mod tests {
-    use headcount_domain::money::Amount;
-    use headcount_domain::time::Instant;
+    use headcount_domain::{Amount, Instant};
 
     use super::*;
 

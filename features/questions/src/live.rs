@@ -14,8 +14,7 @@ use actix_web::web::Bytes;
 use headcount_actors::{Engine, LiveEnd, LiveFigures, LiveFrame, LiveMinute, LiveNotification, LiveState, LiveWatch};
 use headcount_api::endpoint::*;
 use headcount_api::extract::auth::Credential;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::money::Currency;
+use headcount_domain::{Currency, ProjectId};
 use tokio::sync::watch;
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Type};
 
@@ -134,7 +133,7 @@ own_schema!(LiveEventShape, {
         UnavailableErrors,
     ),
 )]
-pub(crate) async fn live(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn live(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let caller = asker.asks(&NoParameters)?;
     let mut response = HttpResponse::Ok();

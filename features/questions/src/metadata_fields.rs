@@ -1,8 +1,8 @@
 //! `GET /projects/{project_id}/analytics/fields`
 
 use headcount_api::endpoint::*;
+use headcount_domain::Depends;
 use headcount_domain::aggregate::{MetadataField, MetadataFields};
-use headcount_domain::versions::Depends;
 
 use super::raw_events::parameters::SentDates;
 
@@ -16,13 +16,14 @@ query_parameters! {
     }
 }
 
-/// The fields in the metadata of events.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct FieldsAnswer {
-    /// Those of the most events first.
-    fields: Vec<FieldRow>,
-    /// Whether there are more.
-    truncated: bool,
+answer! {
+    /// The fields in the metadata of events.
+    pub(crate) struct FieldsAnswer from |found: MetadataFields| {
+        /// Those of the most events first.
+        fields: Vec<FieldRow> = shown(found.rows),
+        /// Whether there are more.
+        truncated: bool,
+    }
 }
 
 answer! {
@@ -52,16 +53,12 @@ answer! {
         NotModified, UnavailableErrors,
     ),
 )]
-pub(crate) async fn fields(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn fields(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let question = ProjectQuestion::<FieldsParameters>::read(&state, &request, caller)?;
     let FieldsParameters { dates, limit } = &question.parameters;
-    let answer = |MetadataFields { rows, truncated }: MetadataFields| FieldsAnswer {
-        fields: rows.into_iter().map(FieldRow::from).collect(),
-        truncated,
-    };
     let reply = async |window| {
         let fields = state.engine.scans.metadata_fields(question.subject.project, window, limit.rows());
-        question.reply(Depends::on_events(window), fields, answer).await
+        question.reply(Depends::on_events(window), fields, FieldsAnswer::from).await
     };
     question.in_event_window((dates.start.as_deref(), dates.end.as_deref()), reply).await
 }

@@ -1,7 +1,9 @@
 //! `GET /projects/{project_id}/analytics/retention`
 
 use headcount_api::endpoint::*;
+use headcount_domain::Timezone;
 use headcount_domain::queries::{Listed, RetentionCohort, RetentionQuery};
+use headcount_domain::time::CohortInterval;
 
 query_parameters! {
     /// The cohorts to return.
@@ -13,24 +15,20 @@ query_parameters! {
     }
 }
 
-impl SharedQuestion for RetentionParameters {
-    fn named_fields(&self) -> Vec<NamedField> {
-        let Self { interval: _, cohorts: _ } = self;
-        Vec::new()
-    }
-}
+names_no_field! { RetentionParameters { interval, cohorts }; }
 
-/// Who came back, by the interval of the first event.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct RetentionAnswer {
-    /// The newest cohort first, also those without anybody.
-    cohorts: Vec<CohortOfUsers>,
-    /// `week` or `month`.
-    interval: String,
-    /// The timezone of the days.
-    timezone: String,
-    /// Whether the first event of somebody is older than these cohorts.
-    truncated: bool,
+answer! {
+    /// Who came back, by the interval of the first event.
+    pub(crate) struct RetentionAnswer from |found: Listed<RetentionCohort>, interval: CohortInterval, timezone: Timezone| {
+        /// The newest cohort first, also those without anybody.
+        cohorts: Vec<CohortOfUsers> = shown(found.rows),
+        /// `week` or `month`.
+        interval: String = interval.to_string(),
+        /// The timezone of the days.
+        timezone: String = timezone.name().to_owned(),
+        /// Whether the first event of somebody is older than these cohorts.
+        truncated: bool,
+    }
 }
 
 answer! {
@@ -61,15 +59,11 @@ answer! {
         NotModified, UnavailableErrors,
     ),
 )]
-pub(crate) async fn retention(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn retention(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse> {
     let question = ProjectQuestion::<RetentionParameters>::read(&state, &request, asker)?;
     let RetentionParameters { interval: RunningInterval { interval, first_day }, cohorts } = question.parameters;
-    let answer = |cohorts: Listed<RetentionCohort>| RetentionAnswer {
-        cohorts: cohorts.rows.into_iter().map(CohortOfUsers::from).collect(),
-        interval: interval.to_string(),
-        timezone: question.subject.config.policy.timezone.name().to_owned(),
-        truncated: cohorts.truncated,
-    };
+    let timezone = question.subject.config.policy.timezone;
+    let answer = |found| RetentionAnswer::new(found, interval, timezone);
     let cohorts = u8::try_from(cohorts.0).unwrap_or(u8::MAX);
     question.reply_to(RetentionQuery { interval, cohorts, today: first_day }, answer).await
 }

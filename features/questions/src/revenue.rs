@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use headcount_api::endpoint::*;
+use headcount_domain::intake::policy::Policy;
 use headcount_domain::queries::{
     AttributedRevenue, AttributionQuery, Cohort, CohortsQuery, Dimension, EntityLevel, LtvCohorts, RevenueMetrics,
     RevenueMetricsQuery, RevenueSeries, RevenueSeriesQuery, TouchModel, TouchRevenue, Unconverted,
 };
-use headcount_domain::time::Day;
+use headcount_domain::{Amount, Day};
 
 /// Money in a currency that had no rate when it was recorded.
 #[derive(Debug, Serialize, ToSchema)]
@@ -28,111 +29,85 @@ pub(crate) fn unconverted(money: &Unconverted) -> BTreeMap<String, UnconvertedMo
 
 query_parameters! {
     /// The window that the figures are of.
-    pub(crate) struct MetricsParameters {
+    pub(crate) struct WindowParameters {
         window: Dates,
     }
 }
 
-impl SharedQuestion for MetricsParameters {
-    fn named_fields(&self) -> Vec<NamedField> {
-        let Self { window: _ } = self;
-        Vec::new()
-    }
+names_no_field! {
+    WindowParameters { window };
+    AttributionParameters { model, level, dimension, window, limit };
+    CohortsParameters { level, limit, window };
 }
 
-/// Revenue of a window.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct MetricsAnswer {
-    /// Orders less refunds.
-    total_revenue: Decimal,
-    /// How many orders.
-    orders: i64,
-    /// `total_revenue` / `orders`.
-    aov: Decimal,
-    /// `total_revenue` per account active in the window.
-    arpa: Decimal,
-    /// `total_revenue` per identity active in the window.
-    arpu: Decimal,
-    /// The currency of all amounts: the project's.
-    currency: String,
-    /// Money that the figures leave out because its currency had no rate, by currency.
-    unconverted: BTreeMap<String, UnconvertedMoney>,
+answer! {
+    /// Revenue of a window.
+    pub(crate) struct MetricsAnswer from |metrics: RevenueMetrics, policy: &Policy| {
+        /// Orders less refunds.
+        total_revenue: Decimal,
+        /// How many orders.
+        orders: i64,
+        /// `total_revenue` / `orders`.
+        aov: Decimal,
+        /// `total_revenue` per account active in the window.
+        arpa: Decimal,
+        /// `total_revenue` per identity active in the window.
+        arpu: Decimal,
+        /// The currency of all amounts: the project's.
+        currency: String = policy.currency.to_string(),
+        /// Money that the figures leave out because its currency had no rate, by currency.
+        unconverted: BTreeMap<String, UnconvertedMoney> = unconverted(&metrics.unconverted),
+    }
 }
 
 /// Revenue, orders and averages of a window.
 #[utoipa::path(
     get, path = "/projects/{project_id}/revenue/metrics", tag = "revenue", operation_id = "revenue_metrics",
-    params(ProjectPath, MetricsParameters),
+    params(ProjectPath, WindowParameters),
     responses((status = 200, description = "The figures.", body = MetricsAnswer), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
-    let question = ProjectQuestion::<MetricsParameters>::read(&state, &request, asker)?;
+pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse> {
+    let question = ProjectQuestion::<WindowParameters>::read(&state, &request, asker)?;
     let window = question.parameters.window.0;
-    let answer = |metrics: RevenueMetrics| MetricsAnswer {
-        total_revenue: Decimal(metrics.total_revenue),
-        orders: metrics.orders,
-        aov: Decimal(metrics.aov),
-        arpa: Decimal(metrics.arpa),
-        arpu: Decimal(metrics.arpu),
-        currency: question.subject.config.policy.currency.to_string(),
-        unconverted: unconverted(&metrics.unconverted),
-    };
-    question.reply_to(RevenueMetricsQuery { window }, answer).await
+    let policy = &question.subject.config.policy;
+    question.reply_to(RevenueMetricsQuery { window }, |metrics| MetricsAnswer::new(metrics, policy)).await
 }
 
-query_parameters! {
-    /// The window of the series.
-    pub(crate) struct TimeseriesParameters {
-        window: Dates,
+answer! {
+    /// Revenue by day.
+    pub(crate) struct TimeseriesAnswer from |revenue: RevenueSeries, policy: &Policy| {
+        /// The currency of all amounts: the project's.
+        currency: String = policy.currency.to_string(),
+        /// Every day of the window.
+        series: Vec<RevenueDay> = shown(revenue.series),
+        /// Money that the figures leave out because its currency had no rate, by currency.
+        unconverted: BTreeMap<String, UnconvertedMoney> = unconverted(&revenue.unconverted),
     }
 }
 
-impl SharedQuestion for TimeseriesParameters {
-    fn named_fields(&self) -> Vec<NamedField> {
-        let Self { window: _ } = self;
-        Vec::new()
+answer! {
+    /// One day's revenue.
+    pub(crate) struct RevenueDay from |day: (Day, Amount, i64)| {
+        /// The day, `YYYY-MM-DD`.
+        day: String = day.0.to_string(),
+        /// Orders less refunds.
+        revenue: Decimal = day.1.into(),
+        /// How many orders.
+        orders: i64 = day.2,
     }
-}
-
-/// Revenue by day.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct TimeseriesAnswer {
-    /// The currency of all amounts: the project's.
-    currency: String,
-    /// Every day of the window.
-    series: Vec<RevenueDay>,
-    /// Money that the figures leave out because its currency had no rate, by currency.
-    unconverted: BTreeMap<String, UnconvertedMoney>,
-}
-
-/// One day's revenue.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct RevenueDay {
-    /// The day, `YYYY-MM-DD`.
-    day: String,
-    /// Orders less refunds.
-    revenue: Decimal,
-    /// How many orders.
-    orders: i64,
 }
 
 /// Revenue and orders of every day of a window.
 #[utoipa::path(
     get, path = "/projects/{project_id}/revenue/timeseries", tag = "revenue", operation_id = "revenue_timeseries",
-    params(ProjectPath, TimeseriesParameters),
+    params(ProjectPath, WindowParameters),
     responses((status = 200, description = "The series.", body = TimeseriesAnswer), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn timeseries(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
-    let question = ProjectQuestion::<TimeseriesParameters>::read(&state, &request, asker)?;
+pub(crate) async fn timeseries(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse> {
+    let question = ProjectQuestion::<WindowParameters>::read(&state, &request, asker)?;
     let window = question.parameters.window.0;
-    let day =
-        |(day, revenue, orders): &(Day, _, i64)| RevenueDay { day: day.to_string(), revenue: Decimal(*revenue), orders: *orders };
-    let answer = |revenue: RevenueSeries| TimeseriesAnswer {
-        currency: question.subject.config.policy.currency.to_string(),
-        series: revenue.series.iter().map(day).collect(),
-        unconverted: unconverted(&revenue.unconverted),
-    };
-    question.reply_to(RevenueSeriesQuery { window }, answer).await
+    let policy = &question.subject.config.policy;
+    question.reply_to(RevenueSeriesQuery { window }, |revenue| TimeseriesAnswer::new(revenue, policy)).await
 }
 
 query_parameters! {
@@ -150,24 +125,18 @@ query_parameters! {
     }
 }
 
-impl SharedQuestion for AttributionParameters {
-    fn named_fields(&self) -> Vec<NamedField> {
-        let Self { model: _, level: _, dimension: _, window: _, limit: _ } = self;
-        Vec::new()
+answer! {
+    /// Revenue by what brought the buyers.
+    pub(crate) struct AttributionAnswer from |revenue: AttributedRevenue, policy: &Policy| {
+        /// The currency of all amounts: the project's.
+        currency: String = policy.currency.to_string(),
+        /// By revenue, descending.
+        rows: Vec<AttributionRow> = shown(revenue.touches.rows),
+        /// Whether there are more rows.
+        truncated: bool = revenue.touches.truncated,
+        /// Money that the figures leave out because its currency had no rate, by currency.
+        unconverted: BTreeMap<String, UnconvertedMoney> = unconverted(&revenue.unconverted),
     }
-}
-
-/// Revenue by what brought the buyers.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct AttributionAnswer {
-    /// The currency of all amounts: the project's.
-    currency: String,
-    /// By revenue, descending.
-    rows: Vec<AttributionRow>,
-    /// Whether there are more rows.
-    truncated: bool,
-    /// Money that the figures leave out because its currency had no rate, by currency.
-    unconverted: BTreeMap<String, UnconvertedMoney>,
 }
 
 answer! {
@@ -188,18 +157,13 @@ answer! {
     params(ProjectPath, AttributionParameters),
     responses((status = 200, description = "The rows.", body = AttributionAnswer), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn by_attribution(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn by_attribution(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse> {
     let question = ProjectQuestion::<AttributionParameters>::read(&state, &request, asker)?;
     let AttributionParameters { model, level, dimension, window, limit } = question.parameters;
     let query =
         AttributionQuery { model: model.0, level: level.0, dimension: dimension.0, window: window.0, limit: limit.rows() };
-    let answer = |revenue: AttributedRevenue| AttributionAnswer {
-        currency: question.subject.config.policy.currency.to_string(),
-        rows: revenue.touches.rows.into_iter().map(AttributionRow::from).collect(),
-        truncated: revenue.touches.truncated,
-        unconverted: unconverted(&revenue.unconverted),
-    };
-    question.reply_to(query, answer).await
+    let policy = &question.subject.config.policy;
+    question.reply_to(query, |revenue| AttributionAnswer::new(revenue, policy)).await
 }
 
 query_parameters! {
@@ -213,24 +177,18 @@ query_parameters! {
     }
 }
 
-impl SharedQuestion for CohortsParameters {
-    fn named_fields(&self) -> Vec<NamedField> {
-        let Self { level: _, limit: _, window: _ } = self;
-        Vec::new()
+answer! {
+    /// Lifetime value by month of first sight.
+    pub(crate) struct CohortsAnswer from |ltv: LtvCohorts, policy: &Policy| {
+        /// The currency of all amounts: the project's.
+        currency: String = policy.currency.to_string(),
+        /// The newest month first.
+        cohorts: Vec<CohortRow> = shown(ltv.cohorts.rows),
+        /// Whether there are more cohorts.
+        truncated: bool = ltv.cohorts.truncated,
+        /// Money that the figures leave out because its currency had no rate, by currency.
+        unconverted: BTreeMap<String, UnconvertedMoney> = unconverted(&ltv.unconverted),
     }
-}
-
-/// Lifetime value by month of first sight.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct CohortsAnswer {
-    /// The currency of all amounts: the project's.
-    currency: String,
-    /// The newest month first.
-    cohorts: Vec<CohortRow>,
-    /// Whether there are more cohorts.
-    truncated: bool,
-    /// Money that the figures leave out because its currency had no rate, by currency.
-    unconverted: BTreeMap<String, UnconvertedMoney>,
 }
 
 answer! {
@@ -255,14 +213,9 @@ answer! {
     params(ProjectPath, CohortsParameters),
     responses((status = 200, description = "The cohorts.", body = CohortsAnswer), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn ltv_cohorts(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn ltv_cohorts(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse> {
     let question = ProjectQuestion::<CohortsParameters>::read(&state, &request, asker)?;
     let CohortsParameters { level, limit, window: IgnoredDates } = question.parameters;
-    let answer = |ltv: LtvCohorts| CohortsAnswer {
-        currency: question.subject.config.policy.currency.to_string(),
-        cohorts: ltv.cohorts.rows.into_iter().map(CohortRow::from).collect(),
-        truncated: ltv.cohorts.truncated,
-        unconverted: unconverted(&ltv.unconverted),
-    };
-    question.reply_to(CohortsQuery { level: level.0, limit: limit.rows() }, answer).await
+    let (query, policy) = (CohortsQuery { level: level.0, limit: limit.rows() }, &question.subject.config.policy);
+    question.reply_to(query, |ltv| CohortsAnswer::new(ltv, policy)).await
 }

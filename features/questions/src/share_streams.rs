@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use headcount_actors::MAX_WATCHES;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use parking_lot::Mutex;
 
 /// The most streams of a project that readers of shares hold.

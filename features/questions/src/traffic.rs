@@ -2,8 +2,8 @@
 
 use headcount_api::endpoint::*;
 use headcount_domain::cells::count_of;
-use headcount_domain::money::ratio_of_counts;
-use headcount_domain::queries::{Listed, Traffic, TrafficQuery, TrafficRow};
+use headcount_domain::queries::{Traffic, TrafficQuery, TrafficRow};
+use headcount_domain::{Timezone, Window, ratio_of_counts};
 
 use crate::raw_events::parameters::SentDates;
 
@@ -17,38 +17,38 @@ query_parameters! {
     }
 }
 
-impl SharedQuestion for TrafficParameters {
-    fn named_fields(&self) -> Vec<NamedField> {
-        let Self { dates: _, limit: _ } = self;
-        Vec::new()
-    }
-}
+names_no_field! { TrafficParameters { dates, limit }; }
 
-/// The sessions that began in a window.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct TrafficAnswer {
-    /// How many sessions.
-    sessions: u64,
-    /// Sessions of exactly one event.
-    bounces: u64,
-    /// `bounces` / `sessions`.
-    bounce_rate: Decimal,
-    /// By acquisition channel. All lists are by sessions, descending, and not longer than `limit`.
-    by_channel: Vec<SessionsRow>,
-    /// By source; `(direct)` if it is unknown.
-    by_source: Vec<SessionsRow>,
-    /// By medium; `(none)` if it is unknown.
-    by_medium: Vec<SessionsRow>,
-    /// By campaign; `(none)` if it is unknown.
-    by_campaign: Vec<SessionsRow>,
-    /// Whether one of the lists has more rows.
-    truncated: bool,
-    /// The first day.
-    start_date: String,
-    /// The last day.
-    end_date: String,
-    /// The timezone of the days.
-    timezone: String,
+answer! {
+    /// The sessions that began in a window.
+    pub(crate) struct TrafficAnswer from |traffic: Traffic, window: Window, timezone: Timezone| {
+        /// How many sessions.
+        sessions: u64 = count_of(traffic.sessions),
+        /// Sessions of exactly one event.
+        bounces: u64 = count_of(traffic.bounces),
+        /// `bounces` / `sessions`.
+        bounce_rate: Decimal,
+        /// By acquisition channel. All lists are by sessions, descending, and not longer than `limit`.
+        by_channel: Vec<SessionsRow> = shown(traffic.by_channel.rows),
+        /// By source; `(direct)` if it is unknown.
+        by_source: Vec<SessionsRow> = shown(traffic.by_source.rows),
+        /// By medium; `(none)` if it is unknown.
+        by_medium: Vec<SessionsRow> = shown(traffic.by_medium.rows),
+        /// By campaign; `(none)` if it is unknown.
+        by_campaign: Vec<SessionsRow> = shown(traffic.by_campaign.rows),
+        /// Whether one of the lists has more rows.
+        truncated: bool =
+            traffic.by_channel.truncated
+                || traffic.by_source.truncated
+                || traffic.by_medium.truncated
+                || traffic.by_campaign.truncated,
+        /// The first day.
+        start_date: String = window.start.to_string(),
+        /// The last day.
+        end_date: String = window.end.to_string(),
+        /// The timezone of the days.
+        timezone: String = timezone.name().to_owned(),
+    }
 }
 
 /// The sessions of one channel, source, medium or campaign.
@@ -97,25 +97,11 @@ impl From<TrafficRow> for SessionsRow {
         NotModified, UnavailableErrors,
     ),
 )]
-pub(crate) async fn traffic(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn traffic(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse> {
     let question = ProjectQuestion::<TrafficParameters>::read(&state, &request, asker)?;
     let TrafficParameters { dates, limit } = &question.parameters;
     let window = question.window(dates.start.as_deref(), dates.end.as_deref())?;
-    let shown = |list: Listed<TrafficRow>| list.rows.into_iter().map(SessionsRow::from).collect();
-    let answer = |traffic: Traffic| TrafficAnswer {
-        sessions: count_of(traffic.sessions),
-        bounces: count_of(traffic.bounces),
-        bounce_rate: Decimal(traffic.bounce_rate),
-        truncated: [&traffic.by_channel, &traffic.by_source, &traffic.by_medium, &traffic.by_campaign]
-            .iter()
-            .any(|list| list.truncated),
-        by_channel: shown(traffic.by_channel),
-        by_source: shown(traffic.by_source),
-        by_medium: shown(traffic.by_medium),
-        by_campaign: shown(traffic.by_campaign),
-        start_date: window.start.to_string(),
-        end_date: window.end.to_string(),
-        timezone: question.subject.config.policy.timezone.name().to_owned(),
-    };
+    let timezone = question.subject.config.policy.timezone;
+    let answer = |traffic| TrafficAnswer::new(traffic, window, timezone);
     question.reply_to(TrafficQuery { window, limit: limit.rows() }, answer).await
 }

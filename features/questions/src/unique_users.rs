@@ -3,9 +3,8 @@
 use headcount_api::endpoint::*;
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::share_rules::named_by_filters;
-use headcount_domain::filter::Filter;
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
-use headcount_domain::time::{Day, Window};
+use headcount_domain::{Day, Filter, Timezone, Window};
 
 json_body! {
     /// What unique users are asked for.
@@ -30,28 +29,30 @@ impl SharedQuestion for UniqueUsersQuestion {
     }
 }
 
-/// Unique users per day.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct UniqueUsersAnswer {
-    /// Every day of the window.
-    series: Vec<UsersDay>,
-    /// The distinct users of the whole window: a union, not a sum.
-    total_unique_users: u64,
-    /// The first day.
-    start_date: String,
-    /// The last day.
-    end_date: String,
-    /// The timezone of the days.
-    timezone: String,
+answer! {
+    /// Unique users per day.
+    pub(crate) struct UniqueUsersAnswer from |users: UniqueUsers, window: Window, timezone: Timezone| {
+        /// Every day of the window.
+        series: Vec<UsersDay> = shown(users.series),
+        /// The distinct users of the whole window: a union, not a sum.
+        total_unique_users: u64 = users.total,
+        /// The first day.
+        start_date: String = window.start.to_string(),
+        /// The last day.
+        end_date: String = window.end.to_string(),
+        /// The timezone of the days.
+        timezone: String = timezone.name().to_owned(),
+    }
 }
 
-/// One day's unique users.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct UsersDay {
-    /// The day, `YYYY-MM-DD`.
-    day: String,
-    /// How many different users were active.
-    unique_users: u64,
+answer! {
+    /// One day's unique users.
+    pub(crate) struct UsersDay from |counted: (Day, u64)| {
+        /// The day, `YYYY-MM-DD`.
+        day: String = counted.0.to_string(),
+        /// How many different users were active.
+        unique_users: u64 = counted.1,
+    }
 }
 
 /// Unique users of every day of a window, and of the window.
@@ -63,20 +64,14 @@ pub(crate) struct UsersDay {
 pub(crate) async fn count_unique_users_per_day(
     ApiCall { state, request, payload }: ApiCall,
     asker: Asker,
-) -> Result<HttpResponse, ApiError> {
+) -> Result<HttpResponse> {
     let mut question = ProjectQuestion::<UniqueUsersQuestion>::read_body(&state, &request, payload, asker).await?;
     let filters = std::mem::take(&mut question.parameters.filters);
     let UniqueUsersQuestion { start_date, end_date, event_name, .. } = &question.parameters;
     let predicate = filters::predicate(event_name.as_deref(), filters)?;
     let (start, end) = (start_date.as_deref(), end_date.as_deref());
-    let day = |(day, unique_users): &(Day, u64)| UsersDay { day: day.to_string(), unique_users: *unique_users };
-    let answer = |users: UniqueUsers, window: Window| UniqueUsersAnswer {
-        series: users.series.iter().map(day).collect(),
-        total_unique_users: users.total,
-        start_date: window.start.to_string(),
-        end_date: window.end.to_string(),
-        timezone: question.subject.config.policy.timezone.name().to_owned(),
-    };
+    let timezone = question.subject.config.policy.timezone;
+    let answer = |users, window| UniqueUsersAnswer::new(users, window, timezone);
     let Some(predicate) = predicate else {
         let window = question.window(start, end)?;
         return question.reply_to(UniqueUsersQuery { window }, |users| answer(users, window)).await;

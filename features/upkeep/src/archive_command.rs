@@ -2,11 +2,7 @@
 
 use std::process::ExitCode;
 
-use headcount_api::command::client::{Client, is_held};
-use headcount_api::command::failure::Failure;
-use headcount_api::command::output::print;
-use headcount_api::command::runtime::runtime;
-use headcount_api::command::settings::CommandSettings;
+use headcount_api::command::{Client, CommandSettings, Failure, is_held, print, runtime};
 use serde::{Deserialize, Serialize};
 
 /// The flags of `archive`.

@@ -13,10 +13,7 @@ use headcount_actors::{AskError, SealError, Sealed};
 #[cfg(feature = "cluster")]
 use headcount_actors::{Engine, NodesBackupError};
 use headcount_api::blocking;
-use headcount_api::command::client::{Client, OperatorFlags, is_held};
-use headcount_api::command::failure::Failure;
-use headcount_api::command::output::print;
-use headcount_api::command::settings::CommandSettings;
+use headcount_api::command::{Client, CommandSettings, Failure, OperatorFlags, is_held, print};
 use headcount_api::endpoint::*;
 use headcount_common::clock::{Clock, SystemClock};
 use headcount_storage::backup::{Backup, BackupFolder, BackupManifest, TarTarget, unpack};
@@ -40,7 +37,7 @@ type TarPart = Result<Bytes, io::Error>;
     responses((status = 200, description = "The backup.", content_type = "application/x-tar", body = [u8]), ConflictErrors),
     security(("operator_token" = []))
 )]
-pub(crate) async fn backup(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn backup(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let (sender, receiver) = channel(PARTS_AHEAD);
     let engine = state.engine.clone();
@@ -66,7 +63,7 @@ pub(crate) async fn backup(ApiCall { state, request, .. }: ApiCall) -> Result<Ht
 
 /// Sends the data of all nodes of a cluster.
 #[cfg(feature = "cluster")]
-async fn send_all_nodes(engine: Engine, sender: Sender<TarPart>) -> Result<(), ApiError> {
+async fn send_all_nodes(engine: Engine, sender: Sender<TarPart>) -> Result<()> {
     let begun = blocking::run(move || engine.begin_nodes_backup()).await?;
     let backup = begun.map_err(|failure| refused_of_nodes(&failure))?;
     // It asks other nodes from there.
@@ -172,7 +169,7 @@ pub(crate) struct SealAnswer {
     responses((status = 200, description = "Everything recorded before the request is sealed, except events of `waiting_projects`.", body = SealAnswer)),
     security(("operator_token" = []))
 )]
-pub(crate) async fn seal(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn seal(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let sealed = state.engine.seal_archive().await.map_err(|error| {
         tracing::warn!(%error, "the archive could not be sealed");
@@ -286,7 +283,7 @@ pub fn run(settings: &dyn CommandSettings, args: &BackupArgs) -> Result<ExitCode
     } else {
         BackupSnapshot::of_directory(settings.data_dir(), SystemClock.now())?.write(&mut folder)?
     };
-    let summary = BackupSummary::of(args.dir.clone(), &manifest, is_incremental.then(|| folder.linked_bytes()));
+    let summary = BackupSummary::of(args.dir.clone(), &manifest, is_incremental.then_some(folder.linked_bytes));
     print(args.json, &summary, || summary.describe("backed up to"))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -3,14 +3,10 @@
 use std::process::ExitCode;
 
 use headcount_actors::{ClockJump, ClockState, ConfirmClockError};
-use headcount_api::command::client::{Client, is_held};
-use headcount_api::command::failure::Failure;
-use headcount_api::command::output::print;
-use headcount_api::command::runtime::runtime;
-use headcount_api::command::settings::CommandSettings;
+use headcount_api::command::{Client, CommandSettings, Failure, is_held, print, runtime};
 use headcount_api::endpoint::*;
 use headcount_api::management;
-use headcount_domain::time::Day;
+use headcount_domain::Day;
 use serde_json::{Value, json};
 
 json_body! {
@@ -23,20 +19,21 @@ json_body! {
     }
 }
 
-/// What the clock of the server shows, and what of it is believed where something would be removed.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ClockAnswer {
-    /// What the clock shows.
-    shown: Timestamp,
-    /// The time as of which something is removed.
-    believed: Timestamp,
-    /// Whether the clock is so far ahead that nothing is removed by it.
-    doubted: bool,
-    /// The jump at which the floors of projects stop whose retention is shorter; null: none.
-    #[schema(required)]
-    jump: Option<ClockJumpAnswer>,
-    /// The last jumps that were confirmed, oldest first.
-    confirmed: Vec<ClockJumpAnswer>,
+answer! {
+    /// What the clock of the server shows, and what of it is believed where something would be removed.
+    pub(crate) struct ClockAnswer from |state: ClockState| {
+        /// What the clock shows.
+        shown: Timestamp,
+        /// The time as of which something is removed.
+        believed: Timestamp,
+        /// Whether the clock is so far ahead that nothing is removed by it.
+        doubted: bool = state.is_doubted,
+        /// The jump at which the floors of projects stop whose retention is shorter; null: none.
+        #[schema(required)]
+        jump: Option<ClockJumpAnswer> = state.jump.map(Into::into),
+        /// The last jumps that were confirmed, oldest first.
+        confirmed: Vec<ClockJumpAnswer> = shown(state.confirmed),
+    }
 }
 
 answer! {
@@ -49,17 +46,8 @@ answer! {
     }
 }
 
-impl ClockAnswer {
-    /// What an engine says.
-    pub(crate) fn of(state: ClockState) -> Self {
-        let ClockState { shown, believed, is_doubted, jump, confirmed } = state;
-        let (jump, confirmed) = (jump.map(Into::into), confirmed.into_iter().map(Into::into).collect());
-        Self { shown: shown.into(), believed: believed.into(), doubted: is_doubted, jump, confirmed }
-    }
-}
-
 fn answered(state: ClockState) -> HttpResponse {
-    management::unstored(&ClockAnswer::of(state))
+    management::unstored(&ClockAnswer::from(state))
 }
 
 /// What the clock shows, and whether it is believed.
@@ -68,7 +56,7 @@ fn answered(state: ClockState) -> HttpResponse {
     responses((status = 200, description = "What the clock of this server shows.", body = ClockAnswer)),
     security(("operator_token" = []))
 )]
-pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     Ok(answered(state.engine.clock_state()))
 }
@@ -82,7 +70,7 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<Http
     ),
     security(("operator_token" = []))
 )]
-pub(crate) async fn confirm(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn confirm(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse> {
     let ClockConfirmation { today } = json::read(&state, &request, payload).await?;
     let day = Day::parse(&today).ok_or_else(|| ApiError::parameter("today", "`today` must be a date such as 2026-11-29"))?;
     let confirmed = management::on_engine(&state, move |engine| Ok(engine.confirm_clock(day).map(|()| engine.clock_state())));
@@ -150,7 +138,7 @@ pub fn run(settings: &dyn CommandSettings, args: &ClockArgs) -> Result<ExitCode,
         }
     } else {
         let state = runtime()?.block_on(at_rest(settings, today))?;
-        serde_json::to_value(ClockAnswer::of(state))?
+        serde_json::to_value(ClockAnswer::from(state))?
     };
     print(is_json, &answer, || describe(&answer))?;
     Ok(ExitCode::SUCCESS)

@@ -6,11 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use headcount_actors::{ErasedFinding, ErasedSearch, search_erased};
-use headcount_api::command::client::is_held;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::output::print;
-use headcount_api::command::runtime::{runtime, stop_signal};
-use headcount_api::command::settings::CommandSettings;
+use headcount_api::command::{CommandSettings, Failure, is_held, print, runtime, stop_signal};
 use headcount_api::open_files;
 use serde::Serialize;
 

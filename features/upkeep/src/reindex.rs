@@ -3,16 +3,11 @@
 use std::process::ExitCode;
 
 use headcount_actors::{Reindexed, reindex};
-use headcount_api::command::client::is_held;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::output::print;
-use headcount_api::command::runtime::runtime;
-use headcount_api::command::settings::CommandSettings;
+use headcount_api::command::{CommandSettings, Failure, is_held, print, runtime};
 use headcount_api::open_files;
 use headcount_common::clock::{Clock as _, SystemClock};
 use headcount_control::{Actor, ActorKind, Author, Registry};
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::time::Timezone;
+use headcount_domain::{OrganizationId, Timezone};
 use serde::Serialize;
 
 /// The flags of `reindex`.

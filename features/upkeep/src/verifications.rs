@@ -10,7 +10,7 @@ use actix_web::web::Bytes;
 use futures_util::stream;
 use headcount_actors::verify::{DamagedFile, DifferingCell, UnverifiedPartition, VerifiedProject, VerifyError, VerifyReport};
 use headcount_api::endpoint::*;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use serde::Deserialize;
 use tokio::sync::oneshot::{self, Receiver};
 
@@ -153,7 +153,7 @@ type Outcome = Result<VerifyReport, VerifyError>;
     responses((status = 200, description = "What was found.", body = VerifyAnswer), ConflictErrors),
     security(("operator_token" = []))
 )]
-pub(crate) async fn verify(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn verify(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse> {
     let quick = VerifyParameters::read(&request, &Calendar::new(&state, headcount_domain::time::Timezone::UTC))?.quick.0;
     let id = request.id().as_str().to_owned();
     let (engine, stop) = (state.engine.clone(), Arc::<AtomicBool>::default());

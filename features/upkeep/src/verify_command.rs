@@ -8,11 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use headcount_actors::verify::VerifyReport;
 use headcount_actors::verify_directory;
-use headcount_api::command::client::{Client, OperatorFlags, is_held};
-use headcount_api::command::failure::Failure;
-use headcount_api::command::output::print;
-use headcount_api::command::runtime::{runtime, stop_signal};
-use headcount_api::command::settings::CommandSettings;
+use headcount_api::command::{Client, CommandSettings, Failure, OperatorFlags, is_held, print, runtime, stop_signal};
 use headcount_api::open_files;
 use headcount_storage::backup::{Backup, BackupError};
 use serde::Deserialize;

@@ -5,9 +5,8 @@ use std::io;
 
 use headcount_actors::Feature as _;
 use headcount_common::{DocumentItem as _, DocumentsError, checked_json, follow_made};
-use headcount_control::{Author, PlannedChange, RegistryError, Secret, TargetType, WebhookId};
-use headcount_domain::ids::ProjectId;
-use headcount_domain::time::Instant;
+use headcount_control::{Author, PlannedChange, Result, Secret, TargetType, WebhookId};
+use headcount_domain::{Instant, ProjectId};
 
 use crate::held::HeldWebhook;
 use crate::progress::{DeliveryProgress, most_deliveries};
@@ -31,7 +30,7 @@ impl Webhooks {
     }
 
     /// Generates a secret: the number that is stored, and the secret for its owner.
-    pub(crate) fn new_secret(&self) -> Result<(SigningSecret, Secret), RegistryError> {
+    pub(crate) fn new_secret(&self) -> Result<(SigningSecret, Secret)> {
         let number = SigningSecret::random()?;
         let shown = secret_of(self.parts.signer(), &number);
         Ok((number, shown))
@@ -48,15 +47,15 @@ impl Webhooks {
     pub(crate) fn make(
         &self,
         author: &Author,
-        plan: impl Fn() -> Result<Option<PlannedChange<Webhook>>, RegistryError>,
-    ) -> Result<Option<Webhook>, RegistryError> {
+        plan: impl Fn() -> Result<Option<PlannedChange<Webhook>>>,
+    ) -> Result<Option<Webhook>> {
         let documents = (&self.items, TargetType::Webhook);
         let put = |expected, id: &WebhookId, webhook: Option<&Webhook>| self.put(expected, id, webhook);
         self.parts.registry().change_document(documents, author, || self.follow(), plan, put)
     }
 
     /// Writes or removes a webhook. Returns `false` if another change came first.
-    fn put(&self, expected: u64, id: &WebhookId, webhook: Option<&Webhook>) -> Result<bool, RegistryError> {
+    fn put(&self, expected: u64, id: &WebhookId, webhook: Option<&Webhook>) -> Result<bool> {
         // A removed webhook gets no more progress.
         let _no_progress = webhook.is_none().then(|| self.saving.lock());
         if !self.items.put(expected, id, webhook)? {
@@ -72,7 +71,6 @@ impl Webhooks {
     }
 
     /// The project of a webhook.
-    #[must_use]
     pub fn project_of(&self, id: &WebhookId) -> Option<ProjectId> {
         self.held.read().get(id).map(|held| held.webhook.project)
     }

@@ -1,9 +1,6 @@
 //! `headcount webhook`.
 
-use headcount_api::command::ManagementCommand;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::managed_server::ManagedServer;
-use headcount_api::command::request::{Body, Reply, asking};
+use headcount_api::command::{Body, Failure, ManagedServer, ManagementCommand, Reply, asking};
 
 /// The path of the webhooks.
 const PATH: &str = "/webhooks";

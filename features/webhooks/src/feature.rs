@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use headcount_actors::{Feature, FeatureFigure, MovedDocuments, PropagateChange};
 use headcount_common::{ControlError, partition_of};
 use headcount_control::RegistryError;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, ProjectId};
 
 use crate::changes::forget;
 use crate::held::Tries;

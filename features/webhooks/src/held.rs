@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::AtomicU64;
 
 use headcount_control::WebhookId;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, Position, ProjectId};
 
 use crate::progress::DeliveryProgress;
 use crate::webhook::Webhook;
@@ -103,7 +101,7 @@ pub(crate) struct Tries {
 
 #[cfg(test)]
 mod tests {
-    use headcount_domain::ids::OrganizationId;
+    use headcount_domain::OrganizationId;
 
     use super::*;
     use crate::webhook::{SigningSecret, WebhookStatus};

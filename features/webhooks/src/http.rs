@@ -8,9 +8,7 @@ use headcount_api::forward::{forward, way};
 use headcount_api::management::{self, on_feature};
 use headcount_api::openapi::schemas;
 use headcount_control::{Secret, WebhookId};
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
-use headcount_domain::time::Timezone;
+use headcount_domain::{Position, ProjectId, Timezone};
 use utoipa::openapi::schema::Object;
 
 use crate::progress::{Delivery, DeliveryQuery, DeliveryStatus};
@@ -67,45 +65,47 @@ query_parameters! {
     }
 }
 
-/// A webhook.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct WebhookAnswer {
-    /// The webhook's id.
-    id: String,
-    /// The project whose notifications are sent.
-    project_id: String,
-    /// Where they are sent.
-    url: String,
-    /// What it sends.
-    #[schema(schema_with = events)]
-    events: Vec<WebhookEvent>,
-    /// Whether it sends.
-    #[schema(schema_with = webhook_status)]
-    status: WebhookStatus,
-    /// When it was made.
-    created_at: Timestamp,
+answer! {
+    /// A webhook.
+    pub(crate) struct WebhookAnswer from |webhook: &Webhook| {
+        /// The webhook's id.
+        id: String = webhook.id.to_string(),
+        /// The project whose notifications are sent.
+        project_id: String = webhook.project.to_string(),
+        /// Where they are sent.
+        url: String = webhook.url.clone(),
+        /// What it sends.
+        #[schema(schema_with = events)]
+        events: Vec<WebhookEvent> = webhook.events.clone(),
+        /// Whether it sends.
+        #[schema(schema_with = webhook_status)]
+        status: WebhookStatus,
+        /// When it was made.
+        created_at: Timestamp,
+    }
 }
 
-/// A webhook that was made.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct NewWebhookAnswer {
-    /// The webhook's id.
-    id: String,
-    /// The project whose notifications are sent.
-    project_id: String,
-    /// Where they are sent.
-    url: String,
-    /// What is sent.
-    #[schema(schema_with = events)]
-    events: Vec<WebhookEvent>,
-    /// Whether it sends.
-    #[schema(schema_with = webhook_status)]
-    status: WebhookStatus,
-    /// When it was made.
-    created_at: Timestamp,
-    /// The secret that signs: shown this once. The header `headcount-signature: t=<seconds>,v1=<hex>` has the HMAC-SHA256 of `<t>.<body>`, with
-    /// the whole secret as key.
-    secret: String,
+answer! {
+    /// A webhook that was made.
+    pub(crate) struct NewWebhookAnswer from |webhook: &Webhook, secret: &Secret| {
+        /// The webhook's id.
+        id: String = webhook.id.to_string(),
+        /// The project whose notifications are sent.
+        project_id: String = webhook.project.to_string(),
+        /// Where they are sent.
+        url: String = webhook.url.clone(),
+        /// What is sent.
+        #[schema(schema_with = events)]
+        events: Vec<WebhookEvent> = webhook.events.clone(),
+        /// Whether it sends.
+        #[schema(schema_with = webhook_status)]
+        status: WebhookStatus,
+        /// When it was made.
+        created_at: Timestamp,
+        /// The secret that signs: shown this once. The header `headcount-signature: t=<seconds>,v1=<hex>` has the HMAC-SHA256 of `<t>.<body>`, with
+        /// the whole secret as key.
+        secret: String = secret.expose().to_owned(),
+    }
 }
 
 /// A part of the webhooks.
@@ -126,31 +126,32 @@ pub(crate) struct RotatedSecretAnswer {
     previous_valid_until: Timestamp,
 }
 
-/// What became of a notification.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct DeliveryAnswer {
-    /// The delivery's id: the same at each try, and after a replay.
-    id: String,
-    /// The position of the event.
-    position: u64,
-    /// The id of the event.
-    event_id: String,
-    /// How far it is.
-    #[schema(schema_with = delivery_status)]
-    status: DeliveryStatus,
-    /// How often it was tried.
-    attempts: u32,
-    /// The status of the last answer; null if there was none.
-    #[schema(required)]
-    last_status: Option<u16>,
-    /// Why there was none; null if there was one.
-    #[schema(required)]
-    last_error: Option<String>,
-    /// When the event was received.
-    created_at: Timestamp,
-    /// When the receiver took it; null if it did not.
-    #[schema(required)]
-    delivered_at: Option<Timestamp>,
+answer! {
+    /// What became of a notification.
+    pub(crate) struct DeliveryAnswer from |delivery: Delivery, id: String| {
+        /// The delivery's id: the same at each try, and after a replay.
+        id: String = id,
+        /// The position of the event.
+        position: u64,
+        /// The id of the event.
+        event_id: String,
+        /// How far it is.
+        #[schema(schema_with = delivery_status)]
+        status: DeliveryStatus,
+        /// How often it was tried.
+        attempts: u32,
+        /// The status of the last answer; null if there was none.
+        #[schema(required)]
+        last_status: Option<u16>,
+        /// Why there was none; null if there was one.
+        #[schema(required)]
+        last_error: Option<String>,
+        /// When the event was received.
+        created_at: Timestamp,
+        /// When the receiver took it; null if it did not.
+        #[schema(required)]
+        delivered_at: Option<Timestamp> = delivery.delivered_at.map(Into::into),
+    }
 }
 
 /// A part of the deliveries.
@@ -171,35 +172,13 @@ pub(crate) struct WebhookReplayAnswer {
     to_position: u64,
 }
 
-impl From<Webhook> for WebhookAnswer {
-    fn from(webhook: Webhook) -> Self {
-        let Webhook { id, project, url, events, status, created_at, .. } = webhook;
-        Self { id: id.into(), project_id: project.to_string(), url, events, status, created_at: created_at.into() }
-    }
-}
-
-impl NewWebhookAnswer {
-    fn new(webhook: Webhook, secret: &Secret) -> Self {
-        let WebhookAnswer { id, project_id, url, events, status, created_at } = webhook.into();
-        Self { id, project_id, url, events, status, created_at, secret: secret.expose().to_owned() }
-    }
-}
-
-impl DeliveryAnswer {
-    fn of((id, delivery): (String, Delivery)) -> Self {
-        let Delivery { position, event_id, status, attempts, last_status, last_error, created_at, delivered_at, .. } = delivery;
-        let delivered_at = delivered_at.map(Timestamp::from);
-        Self { id, position, event_id, status, attempts, last_status, last_error, created_at: created_at.into(), delivered_at }
-    }
-}
-
 /// The id in the path.
-fn webhook_id(request: &HttpRequest) -> Result<WebhookId, ApiError> {
+fn webhook_id(request: &HttpRequest) -> Result<WebhookId> {
     request.parameter("webhook_id").parse().map_err(|_| ApiError::not_found("webhook"))
 }
 
 /// The id in the path, of an operation without parameters.
-fn only_id(request: &HttpRequest) -> Result<WebhookId, ApiError> {
+fn only_id(request: &HttpRequest) -> Result<WebhookId> {
     NoParameters::check(request)?;
     id_in_path(request, "webhook_id", "webhook")
 }
@@ -220,14 +199,11 @@ path_parameters! {
     params(WebhookParameters),
     responses((status = 200, description = "The webhooks, newest first.", body = WebhooksAnswer), NotModified, UnavailableErrors),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let WebhookParameters { limit, starting_after } = WebhookParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
-    let id = |Text(id): Text<64>| -> Result<WebhookId, ApiError> {
-        id.parse().map_err(|error| ApiError::parameter("starting_after", format!("{error}")))
-    };
-    let query = WebhookQuery { limit: limit.rows(), starting_after: starting_after.map(id).transpose()? };
+    let query = WebhookQuery { limit: limit.rows(), starting_after: after(starting_after)? };
     let page = management::feature::<Webhooks>(&state)?.page(caller.organization(), &query)?;
-    let webhooks = page.webhooks.into_iter().map(Into::into).collect();
+    let webhooks = page.webhooks.iter().map(Into::into).collect();
     etag::json(&request, &WebhooksAnswer { webhooks, truncated: page.truncated })
 }
 
@@ -239,7 +215,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
         (status = 201, description = "The webhook, with its secret.", body = NewWebhookAnswer), NotFoundErrors, ConflictErrors,
     ),
 )]
-pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     body::check_media(&request, Media::Json)?;
     let content = BodyContent::Other(Some(Holder::Organization(caller.organization())));
@@ -256,7 +232,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
     let new = NewWebhook { project, url, events };
     let make = move |webhooks: &Webhooks| webhooks.create(organization, new, author);
     let (webhook, secret) = on_feature(&state, make).await?;
-    Ok(management::created(&NewWebhookAnswer::new(webhook, &secret)))
+    Ok(management::created(&NewWebhookAnswer::new(&webhook, &secret)))
 }
 
 /// One webhook.
@@ -265,9 +241,9 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
     params(WebhookPath),
     responses((status = 200, description = "The webhook.", body = WebhookAnswer), NotModified),
 )]
-pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let id = only_id(&request)?;
-    etag::json(&request, &WebhookAnswer::from(management::feature::<Webhooks>(&state)?.get(caller.organization(), &id)?))
+    etag::json(&request, &WebhookAnswer::from(&management::feature::<Webhooks>(&state)?.get(caller.organization(), &id)?))
 }
 
 /// Changes a webhook: all fields of the body, or none.
@@ -276,13 +252,13 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller
     params(WebhookPath), request_body = WebhookPatch,
     responses((status = 200, description = "The webhook as it is now.", body = WebhookAnswer)),
 )]
-pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let id = only_id(&request)?;
     let patch: WebhookPatch = json::read(&state, &request, payload).await?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
     let change = move |webhooks: &Webhooks| webhooks.change(organization, &id, patch, author);
     let webhook = on_feature(&state, change).await?;
-    Ok(HttpResponse::Ok().json(WebhookAnswer::from(webhook)))
+    Ok(HttpResponse::Ok().json(WebhookAnswer::from(&webhook)))
 }
 
 /// Removes a webhook, with its list of deliveries.
@@ -291,7 +267,7 @@ pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller:
     params(WebhookPath),
     responses((status = 204, description = "The webhook is removed.")),
 )]
-pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let id = only_id(&request)?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
     let remove = move |webhooks: &Webhooks| webhooks.remove(organization, &id, author);
@@ -305,10 +281,7 @@ pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Call
     params(WebhookPath),
     responses((status = 200, description = "The new secret.", body = RotatedSecretAnswer), BodyErrors),
 )]
-pub(crate) async fn rotate_secret(
-    ApiCall { state, request, payload }: ApiCall,
-    caller: Caller,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn rotate_secret(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let id = only_id(&request)?;
     let EmptyBody = json::read(&state, &request, payload).await?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
@@ -328,7 +301,7 @@ pub(crate) async fn rotate_secret(
         NotModified, UnavailableErrors,
     ),
 )]
-pub(crate) async fn deliveries(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn deliveries(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let DeliveryParameters { limit, starting_after, status } =
         DeliveryParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
     let id = webhook_id(&request)?;
@@ -339,7 +312,7 @@ pub(crate) async fn deliveries(ApiCall { state, request, .. }: ApiCall, caller: 
     };
     let organization = caller.organization();
     let page = on_feature(&state, move |webhooks: &Webhooks| webhooks.deliveries(organization, &id, &query)).await?;
-    let deliveries = page.deliveries.into_iter().map(DeliveryAnswer::of).collect();
+    let deliveries = page.deliveries.into_iter().map(|(id, delivery)| DeliveryAnswer::new(delivery, id)).collect();
     etag::json(&request, &DeliveriesAnswer { deliveries, truncated: page.truncated })
 }
 
@@ -349,7 +322,7 @@ pub(crate) async fn deliveries(ApiCall { state, request, .. }: ApiCall, caller: 
     params(WebhookPath), request_body = WebhookReplayShape,
     responses((status = 202, description = "The notifications are sent in the background.", body = WebhookReplayAnswer)),
 )]
-pub(crate) async fn replay(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn replay(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let id = only_id(&request)?;
     let WebhookReplayShape { from_position } = json::read(&state, &request, payload).await?;
     let (organization, author): (_, _) = (caller.organization(), caller.author(&state, &request));

@@ -9,8 +9,7 @@ use headcount_actors::{BackedUpControl, Feature as _, MovedDocument, MovedDocume
 use headcount_common::local::{ReadItems, kind_dir, read_items, write_items};
 use headcount_common::{ControlError, DocumentItem as _, checked_json};
 use headcount_control::WebhookId;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, ProjectId};
 
 use crate::progress::{Delivery, DeliveryProgress, most_deliveries};
 use crate::store::Webhooks;
@@ -129,8 +128,7 @@ impl MovedDocuments for MovedWebhooks {
 
 #[cfg(test)]
 mod tests {
-    use headcount_domain::ids::OrganizationId;
-    use headcount_domain::time::Instant;
+    use headcount_domain::{Instant, OrganizationId};
 
     use super::*;
     use crate::progress::DeliveryStatus;

@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use headcount_common::DocumentItem;
 use headcount_common::local::VALUE_SUFFIX;
 use headcount_control::WebhookId;
-use headcount_domain::intake::event::Position;
-use headcount_domain::named_values;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, Position, named_values};
 use serde::{Deserialize, Serialize};
 
 use crate::request::{Notification, delivery_id};
@@ -136,7 +134,7 @@ impl DeliveryProgress {
             attempts: 0,
             last_status: None,
             last_error: None,
-            created_at: notification.received(),
+            created_at: notification.received,
             delivered_at: None,
             tried_since: now,
             next_at: now,

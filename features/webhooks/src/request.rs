@@ -12,8 +12,7 @@ use headcount_actors::LiveNotification;
 use headcount_common::secrets::Signer;
 use headcount_control::{Secret, WebhookId};
 use headcount_domain::ids::public_id;
-use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::time::Instant;
+use headcount_domain::{Event, Instant, Position};
 use headcount_outbound::{AllowList, Method, Outbound, OutboundRequest};
 use hmac::{Hmac, Mac};
 use serde::Serialize;
@@ -34,7 +33,7 @@ pub(crate) fn delivery_id(webhook: &WebhookId, position: Position) -> String {
 pub(crate) struct Notification {
     shown: LiveNotification,
     /// The time when it was received.
-    received: Instant,
+    pub(crate) received: Instant,
 }
 
 #[derive(Serialize)]
@@ -76,10 +75,6 @@ impl Notification {
 
     pub(crate) fn event_id(&self) -> &str {
         &self.shown.event_id
-    }
-
-    pub(crate) fn received(&self) -> Instant {
-        self.received
     }
 
     /// Returns the body for a webhook. It depends only on the event, so that each try has the same
@@ -170,7 +165,6 @@ pub struct WebhookSettings {
 impl WebhookSettings {
     /// Creates settings with the waits 1, 5, 30 s, 2, 10, 30 min, 1 h and so on, for 24 hours, and
     /// 10 s for an answer.
-    #[must_use]
     pub fn new(check: CheckUrl, deliver: Deliver) -> Self {
         Self {
             check,
@@ -184,7 +178,6 @@ impl WebhookSettings {
 
     /// Settings with which requests only go to globally reachable addresses, and to addresses that
     /// the operator allows.
-    #[must_use]
     pub fn guarded(allowed: AllowList) -> Self {
         let client = Outbound::new(concat!("headcount/", env!("CARGO_PKG_VERSION")), allowed);
         let checking = client.clone();

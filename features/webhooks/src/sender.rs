@@ -8,10 +8,7 @@ use std::time::{Duration, Instant as Stopwatch};
 use headcount_actors::{AskError, FirstEvents};
 use headcount_common::partition_of;
 use headcount_control::WebhookId;
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::time::Instant;
-use headcount_domain::versions::Depends;
+use headcount_domain::{Depends, Event, Instant, OrganizationId, Position};
 use tokio::task::JoinSet;
 
 use crate::request::{Notification, SignedRequest, signature};

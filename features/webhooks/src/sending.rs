@@ -6,9 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_control::WebhookId;
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::intake::event::Position;
-use headcount_domain::time::Instant;
+use headcount_domain::{Instant, OrganizationId, Position, ProjectId};
 
 use crate::held::HeldWebhook;
 use crate::progress::{DeliveryProgress, DeliveryStatus};

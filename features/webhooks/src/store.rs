@@ -7,10 +7,8 @@ use std::sync::atomic::AtomicBool;
 
 use headcount_actors::{EngineParts, Feature as _, InstallFeature};
 use headcount_common::{ControlError, DocumentSet, NOT_HERE, PARTITIONS, SharedValues, partition_of};
-use headcount_control::{AuditAction, AuditTarget, Author, RegistryError, Secret, TargetType, WebhookId, check_room};
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::intake::event::Position;
-use headcount_domain::time::Instant;
+use headcount_control::{AuditAction, AuditTarget, Author, RegistryError, Result, Secret, TargetType, WebhookId, check_room};
+use headcount_domain::{Instant, OrganizationId, Position, ProjectId};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
@@ -84,7 +82,6 @@ pub struct Webhooks {
 }
 
 /// Makes webhooks a feature of an engine.
-#[must_use]
 pub fn install(settings: WebhookSettings) -> InstallFeature {
     let settings = Arc::new(settings);
     Arc::new(move |parts, _| Ok(Arc::new(Webhooks::open(parts.clone(), Arc::clone(&settings))?)))
@@ -121,12 +118,7 @@ impl Webhooks {
     /// Returns [`RegistryError::NotFound`] if the organization has no such project;
     /// [`RegistryError::Invalid`] `url` and `events`; [`RegistryError::Conflict`] `limit_reached`
     /// at [`MAX_WEBHOOKS`]; [`RegistryError::Storage`].
-    pub fn create(
-        &self,
-        organization: OrganizationId,
-        new: NewWebhook,
-        by: impl Into<Author>,
-    ) -> Result<(Webhook, Secret), RegistryError> {
+    pub fn create(&self, organization: OrganizationId, new: NewWebhook, by: impl Into<Author>) -> Result<(Webhook, Secret)> {
         let config = self.parts.registry().policy(new.project);
         config.filter(|config| config.policy.organization == organization).ok_or(RegistryError::NotFound { what: "project" })?;
         let after = self.last_position_for(new.project)?;
@@ -142,7 +134,7 @@ impl Webhooks {
         new: NewWebhook,
         after: Position,
         author: &Author,
-    ) -> Result<(Webhook, Secret), RegistryError> {
+    ) -> Result<(Webhook, Secret)> {
         let _one = self.changes.lock();
         let url = check_url(&new.url, &*self.settings.check)?;
         let events = check_events(new.events)?.unwrap_or_else(|| vec![WebhookEvent::Notification]);
@@ -172,7 +164,7 @@ impl Webhooks {
     ///
     /// # Errors
     /// Returns [`RegistryError::NotFound`].
-    pub fn get(&self, organization: OrganizationId, id: &WebhookId) -> Result<Webhook, RegistryError> {
+    pub fn get(&self, organization: OrganizationId, id: &WebhookId) -> Result<Webhook> {
         self.read_of(organization, id, |held| held.webhook.clone())
     }
 
@@ -180,7 +172,7 @@ impl Webhooks {
     ///
     /// # Errors
     /// Returns [`RegistryError::Invalid`] `starting_after` if that webhook doesn't exist.
-    pub fn page(&self, organization: OrganizationId, query: &WebhookQuery) -> Result<WebhookPage, RegistryError> {
+    pub fn page(&self, organization: OrganizationId, query: &WebhookQuery) -> Result<WebhookPage> {
         let held = self.held.read();
         let all = held.all().map(|held| &held.webhook).filter(|webhook| webhook.organization == organization);
         let mut all: Vec<_> = all.collect();
@@ -208,7 +200,7 @@ impl Webhooks {
         id: &WebhookId,
         patch: WebhookPatch,
         by: impl Into<Author>,
-    ) -> Result<Webhook, RegistryError> {
+    ) -> Result<Webhook> {
         let _one = self.changes.lock();
         self.get(organization, id)?;
         let url = patch.url.map(|url| check_url(&url, &*self.settings.check)).transpose()?;
@@ -233,12 +225,7 @@ impl Webhooks {
     ///
     /// # Errors
     /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`].
-    pub fn rotate_secret(
-        &self,
-        organization: OrganizationId,
-        id: &WebhookId,
-        by: impl Into<Author>,
-    ) -> Result<Rotation, RegistryError> {
+    pub fn rotate_secret(&self, organization: OrganizationId, id: &WebhookId, by: impl Into<Author>) -> Result<Rotation> {
         let (_one, author) = (self.changes.lock(), by.into());
         let (secret, shown) = self.new_secret()?;
         let valid_until = author.at.plus_ms(BOTH_SIGN_MS);
@@ -255,7 +242,7 @@ impl Webhooks {
     ///
     /// # Errors
     /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`].
-    pub fn remove(&self, organization: OrganizationId, id: &WebhookId, by: impl Into<Author>) -> Result<(), RegistryError> {
+    pub fn remove(&self, organization: OrganizationId, id: &WebhookId, by: impl Into<Author>) -> Result<()> {
         let _one = self.changes.lock();
         self.make(&by.into(), || Ok(Webhook::plan(AuditAction::WebhookDeleted, Some(&self.get(organization, id)?), None)))
             .map(drop)
@@ -266,12 +253,7 @@ impl Webhooks {
     /// # Errors
     /// Returns [`RegistryError::NotFound`]; [`RegistryError::Invalid`] `starting_after` if that
     /// delivery doesn't exist.
-    pub fn deliveries(
-        &self,
-        organization: OrganizationId,
-        id: &WebhookId,
-        query: &DeliveryQuery,
-    ) -> Result<DeliveryPage, RegistryError> {
+    pub fn deliveries(&self, organization: OrganizationId, id: &WebhookId, query: &DeliveryQuery) -> Result<DeliveryPage> {
         self.check_is_here(self.get(organization, id)?.project)?;
         self.load(id).map_err(|error| failed("read", error))?;
         let page = self.read_of(organization, id, |held| held.progress.page(id, query))?;
@@ -289,7 +271,7 @@ impl Webhooks {
         id: &WebhookId,
         from: Position,
         by: impl Into<Author>,
-    ) -> Result<WebhookReplay, RegistryError> {
+    ) -> Result<WebhookReplay> {
         let to = self.last_position_for(self.get(organization, id)?.project)?;
         let _one = self.changes.lock();
         let webhook = self.get(organization, id)?;
@@ -312,25 +294,20 @@ impl Webhooks {
     }
 
     /// The last position that a notification of a project can have now.
-    fn last_position_for(&self, project: ProjectId) -> Result<Position, RegistryError> {
+    fn last_position_for(&self, project: ProjectId) -> Result<Position> {
         self.check_is_here(project)?;
         Ok(self.parts.last_position(partition_of(project)))
     }
 
     /// Checks that this machine sends the notifications of a project.
-    fn check_is_here(&self, project: ProjectId) -> Result<(), RegistryError> {
+    fn check_is_here(&self, project: ProjectId) -> Result<()> {
         if self.parts.owners().is_here(partition_of(project)) {
             return Ok(());
         }
         Err(ControlError::Documents(NOT_HERE.to_owned()).into())
     }
 
-    fn read_of<R>(
-        &self,
-        organization: OrganizationId,
-        id: &WebhookId,
-        read: impl FnOnce(&HeldWebhook) -> R,
-    ) -> Result<R, RegistryError> {
+    fn read_of<R>(&self, organization: OrganizationId, id: &WebhookId, read: impl FnOnce(&HeldWebhook) -> R) -> Result<R> {
         let held = self.held.read();
         held.get(id).filter(|held| held.webhook.organization == organization).map(read).ok_or(NOT_FOUND)
     }

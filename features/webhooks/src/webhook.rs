@@ -6,11 +6,8 @@ use std::fmt;
 use headcount_api::endpoint::{ApiError, Fields, json_body};
 use headcount_api::openapi::schemas;
 use headcount_common::DocumentItem;
-use headcount_control::{AuditAction, PlannedChange, RegistryError, Secret, WebhookId, field_changes};
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::intake::event::Position;
-use headcount_domain::named_values;
-use headcount_domain::time::Instant;
+use headcount_control::{AuditAction, PlannedChange, RegistryError, Result, Secret, WebhookId, field_changes};
+use headcount_domain::{Instant, OrganizationId, Position, ProjectId, named_values};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::openapi::schema::{Array, ArrayBuilder, Object};
@@ -58,7 +55,7 @@ impl SigningSecret {
     }
 
     /// Generates a number for a secret.
-    pub(crate) fn random() -> Result<Self, RegistryError> {
+    pub(crate) fn random() -> Result<Self> {
         Ok(Self::of(&Secret::random(SECRET_PREFIX)?))
     }
 
@@ -167,7 +164,7 @@ impl Webhook {
 }
 
 /// Checks the kinds of events of a webhook.
-pub(crate) fn check_events(events: Option<Vec<WebhookEvent>>) -> Result<Option<Vec<WebhookEvent>>, RegistryError> {
+pub(crate) fn check_events(events: Option<Vec<WebhookEvent>>) -> Result<Option<Vec<WebhookEvent>>> {
     match events {
         Some(events) if events.is_empty() => Err(RegistryError::invalid("events", "must name at least one event")),
         Some(_) => Ok(Some(vec![WebhookEvent::Notification])),
@@ -176,7 +173,7 @@ pub(crate) fn check_events(events: Option<Vec<WebhookEvent>>) -> Result<Option<V
 }
 
 /// Checks a URL as far as possible without a connection. `check` knows the allowed hosts.
-pub(crate) fn check_url(url: &str, check: impl FnOnce(&str) -> Result<String, String>) -> Result<String, RegistryError> {
+pub(crate) fn check_url(url: &str, check: impl FnOnce(&str) -> Result<String, String>) -> Result<String> {
     if url.len() > MAX_URL_BYTES {
         return Err(RegistryError::invalid("url", format!("must have at most {MAX_URL_BYTES} bytes")));
     }

@@ -3,9 +3,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use headcount_api::command::failure::Failure;
-use headcount_api::command::flags::duration;
-use headcount_api::command::output::print;
+use headcount_api::command::{Failure, duration, print};
 use headcount_cluster::drain::Drain;
 use serde::Serialize;
 

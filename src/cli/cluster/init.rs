@@ -3,9 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use headcount_api::command::credentials::{CREDENTIALS_FILE, InitialCredentials};
-use headcount_api::command::failure::Failure;
-use headcount_api::command::output::print;
+use headcount_api::command::{CREDENTIALS_FILE, Failure, InitialCredentials, print};
 use headcount_cluster::ClusterRecord;
 use headcount_common::clock::{Clock, SystemClock};
 use headcount_control::{Actor, ActorKind, Author, Registry};

@@ -9,10 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Subcommand;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::flags::duration;
-use headcount_api::command::output;
-use headcount_api::command::runtime::runtime;
+use headcount_api::command::{Failure, duration, print, runtime};
 use headcount_cluster::bench::{self, BenchOptions, Measured};
 use headcount_cluster::check::{Broker, CheckOptions, Report, Trial, check};
 
@@ -126,7 +123,7 @@ fn run_bench(settings: &Settings, args: BenchArgs) -> Result<ExitCode, Failure> 
     };
     let runtime = threaded_runtime()?;
     let measured = bench::measure(runtime.handle(), &options)?;
-    output::print(args.json, &measured, || {
+    print(args.json, &measured, || {
         let Measured { events, seconds, events_per_second, p50_ms, p99_ms, read_seconds } = measured;
         format!(
             "{events} events recorded in {seconds:.1} s: {events_per_second:.0} events/s, p50 {p50_ms:.1} ms, p99 {p99_ms:.1} ms\n\
@@ -147,7 +144,7 @@ fn run_check(settings: &Settings, args: CheckArgs) -> Result<ExitCode, Failure> 
         files: settings.files.clone(),
     };
     let report = runtime()?.block_on(check(&options));
-    output::print(args.json, &report, || text(&report))?;
+    print(args.json, &report, || text(&report))?;
     Ok(if report.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

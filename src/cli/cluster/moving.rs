@@ -6,8 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use headcount_actors::{LeftBehind, MovingSource};
-use headcount_api::command::failure::Failure;
-use headcount_api::command::output::print;
+use headcount_api::command::{Failure, print};
 use headcount_cluster::ClusterRecord;
 use headcount_cluster::init::{InitOptions, init_from};
 use headcount_cluster::moving::{MoveError, Moved};

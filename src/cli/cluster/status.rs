@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use headcount_api::command::failure::Failure;
-use headcount_api::command::output::{print, print_line};
+use headcount_api::command::{Failure, print, print_line};
 use headcount_cluster::finalize::{Finalized, finalize};
 use headcount_cluster::lease::Timing;
 use headcount_cluster::node::KnownNode;

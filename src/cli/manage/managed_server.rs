@@ -1,14 +1,11 @@
 //! The server of a management command.
 
 use headcount_actors::Engine;
-use headcount_api::command::client::{Client, ServerFlags, is_held};
-use headcount_api::command::credentials::InitialCredentials;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::managed_server::ManagedServer;
-use headcount_api::command::runtime::runtime;
-use headcount_api::command::{CommonFlags, Rights};
+use headcount_api::command::{
+    Client, CommonFlags, Failure, InitialCredentials, ManagedServer, Rights, ServerFlags, is_held, runtime,
+};
 use headcount_api::open_files;
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 use tokio::runtime::Runtime;
 
 use crate::cli::serve::shut_down;

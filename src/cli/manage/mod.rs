@@ -9,8 +9,7 @@ mod managed_server;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use headcount_api::command::failure::Failure;
-use headcount_api::command::{CommonFlags, ManageArgs, ManagementCommand};
+use headcount_api::command::{CommonFlags, Failure, ManageArgs, ManagementCommand};
 
 use crate::config::Settings;
 

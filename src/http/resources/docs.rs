@@ -33,7 +33,7 @@ enum Packed {
     responses((status = 200, description = "The document.", body = AnyJson, content_type = "application/json"), NotModified),
     security(())
 )]
-pub(crate) async fn openapi_json(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn openapi_json(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     Ok(etag::document(&request, "application/json", Bytes::from_static((state.document)().as_bytes())))
 }
@@ -44,7 +44,7 @@ pub(crate) async fn openapi_json(ApiCall { state, request, .. }: ApiCall) -> Res
     responses((status = 200, description = "The page.", body = String, content_type = "text/html"), NotModified),
     security(())
 )]
-pub(crate) async fn docs(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn docs(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     Ok(etag::document(&request, "text/html; charset=utf-8", Bytes::from_static(PAGE.as_bytes())))
 }
@@ -62,7 +62,7 @@ fn asset<const FILE: usize>(call: ApiCall) -> Answer {
     Box::pin(async move { asset_of(&call.request, &ASSETS[FILE]) })
 }
 
-fn asset_of(request: &HttpRequest, (_, content_type, content): &(&str, &'static str, Packed)) -> Result<HttpResponse, ApiError> {
+fn asset_of(request: &HttpRequest, (_, content_type, content): &(&str, &'static str, Packed)) -> Result<HttpResponse> {
     NoParameters::check(request)?;
     let mut response = match *content {
         Packed::Plain(bytes) => etag::document(request, content_type, Bytes::from_static(bytes)),

@@ -20,12 +20,12 @@ fn ok() -> HttpResponse {
     responses((status = 200, description = "It does.", body = HealthAnswer)),
     security(())
 )]
-pub(crate) async fn healthz(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn healthz(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse> {
     alive(&request)
 }
 
 /// Answers that the process does, also while it starts.
-pub(crate) fn alive(request: &HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) fn alive(request: &HttpRequest) -> Result<HttpResponse> {
     NoParameters::check(request)?;
     Ok(ok())
 }
@@ -36,7 +36,7 @@ pub(crate) fn alive(request: &HttpRequest) -> Result<HttpResponse, ApiError> {
     responses((status = 200, description = "They can.", body = HealthAnswer), UnavailableErrors),
     security(())
 )]
-pub(crate) async fn readyz(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn readyz(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     if let Some(why) = state.engine.admission.unavailable() {
         return Err(ApiError::overloaded(why));
@@ -74,7 +74,7 @@ pub(crate) struct VersionAnswer {
     responses((status = 200, description = "This one.", body = VersionAnswer), NotModified),
     security(())
 )]
-pub(crate) async fn version(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn version(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let answer = VersionAnswer { name: "headcount", version: env!("CARGO_PKG_VERSION"), api: API_VERSION };
     etag::json(&request, &answer)

@@ -35,7 +35,7 @@ static STARTED: OnceLock<f64> = OnceLock::new();
     responses((status = 200, description = "The text format 0.0.4.", body = String, content_type = "text/plain")),
     security((), ("api_token" = []), ("session" = []))
 )]
-pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse> {
     if !is_local(&request) {
         auth::organization_wide(&state, &request, Scope::Admin, MinRole::Member)?;
     }

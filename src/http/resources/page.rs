@@ -94,14 +94,14 @@ pub(crate) fn add_page(router: &mut Router) {
 }
 
 /// Parameters are the page's own: they say what it shows.
-async fn shell(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+async fn shell(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse> {
     let mut response = PAGE.shell.answer(&request);
     response.headers_mut().insert(OPENER_POLICY, HeaderValue::from_static("same-origin"));
     Ok(response)
 }
 
 /// A file of another hash is one of another release: nobody may keep this one under its name.
-async fn asset(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+async fn asset(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse> {
     let part = |name| request.parameter(name);
     let file = PAGE.asset(part("hash"), part("file")).ok_or_else(|| ApiError::not_found("path"))?;
     let mut response = file.answer(&request);

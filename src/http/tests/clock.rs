@@ -3,7 +3,8 @@
 use actix_web::http::Method;
 use actix_web::test::TestRequest;
 use headcount_common::clock::FixedClock;
-use headcount_domain::time::{Instant, MS_PER_DAY};
+use headcount_domain::Instant;
+use headcount_domain::time::MS_PER_DAY;
 use serde_json::json;
 
 use crate::http::tests::server::TestServer;

@@ -1,6 +1,6 @@
 use actix_web::http::{Method, header};
 use actix_web::test::TestRequest;
-use headcount_domain::quota::Quotas;
+use headcount_domain::Quotas;
 use serde_json::json;
 
 use crate::http::tests::server::{Answer, TestServer};

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use headcount_domain::time::Instant;
+use headcount_domain::Instant;
 use serde_json::{Value, json};
 use ureq::http::{HeaderMap, Request};
 

@@ -1,7 +1,7 @@
 use actix_web::http::{Method, header};
 use actix_web::test::TestRequest;
 use headcount_control::{Role, Scope};
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use serde_json::{Value, json};
 
 use crate::http::tests::server::TestServer;

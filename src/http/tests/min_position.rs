@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use actix_web::http::Method;
 use actix_web::test::TestRequest;
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 use serde_json::json;
 
 use crate::http::tests::nodes::{Nodes, send};

@@ -12,7 +12,7 @@ use std::time::Duration;
 use headcount_actors::{Common, Engine, EngineConfig};
 use headcount_common::{Owners, PARTITIONS, partition_of};
 use headcount_control::NewProject;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use ureq::http::{Request, Response, request};

@@ -10,8 +10,7 @@ use headcount_api::extract::question::ProjectQuestion;
 use headcount_api::request::HttpRequest;
 use headcount_api::respond::code::ErrorCode;
 use headcount_control::Scope;
-use headcount_domain::time::Window;
-use headcount_domain::versions::Depends;
+use headcount_domain::{Depends, Window};
 
 use crate::http::tests::server::TestServer;
 

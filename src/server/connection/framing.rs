@@ -15,7 +15,7 @@ pub(super) struct Framing {
     /// The beginning of an incomplete line of the head or of a chunk's size.
     line: Vec<u8>,
     /// The number of bytes of the request so far.
-    bytes: u64,
+    pub(super) bytes: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -76,11 +76,6 @@ impl Framing {
             State::Complete => Phase::Complete,
             _ => Phase::Body,
         }
-    }
-
-    /// The number of bytes of the request so far.
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes
     }
 
     /// Reads bytes. Returns how many of them belong to the current request.
@@ -245,6 +240,6 @@ mod tests {
             framing.feed(&[b'x'; 1_000]);
         }
         assert!(framing.line.capacity() < 1_000);
-        assert_eq!((framing.phase(), framing.bytes()), (Phase::Head, 1_000_000));
+        assert_eq!((framing.phase(), framing.bytes), (Phase::Head, 1_000_000));
     }
 }

@@ -258,10 +258,10 @@ impl BoundedConnection {
 
     fn is_within_bounds(&mut self) -> io::Result<()> {
         match self.framing.phase() {
-            Phase::Head if self.framing.bytes() > COUNTED_HEAD_BYTES => {
+            Phase::Head if self.framing.bytes > COUNTED_HEAD_BYTES => {
                 self.is_last.0.set(true);
                 // Buffers double when they grow.
-                let bytes = usize::try_from(self.framing.bytes()).unwrap_or(usize::MAX).saturating_mul(2);
+                let bytes = usize::try_from(self.framing.bytes).unwrap_or(usize::MAX).saturating_mul(2);
                 if !self.head.grow_to(bytes) {
                     return Err(io::Error::other("too many large request heads are incomplete"));
                 }
@@ -269,7 +269,7 @@ impl BoundedConnection {
             Phase::Head => {}
             _ => self.head.give_back(),
         }
-        if self.framing.bytes() > MAX_REQUEST_BYTES {
+        if self.framing.bytes > MAX_REQUEST_BYTES {
             return Err(io::Error::other("the request's body does not end"));
         }
         Ok(())

@@ -37,13 +37,11 @@ impl Backup {
     }
 
     /// The list of its files.
-    #[must_use]
     pub fn manifest(&self) -> &BackupManifest {
         &self.manifest
     }
 
     /// The path of a file.
-    #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }

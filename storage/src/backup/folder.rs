@@ -17,7 +17,8 @@ use crate::files::{self, File, PRIVATE_FILE, create_private_dir, sync_dir, write
 pub struct BackupFolder {
     dir: PathBuf,
     previous: Option<Backup>,
-    linked_bytes: u64,
+    /// How many bytes of the backup are links to the previous one.
+    pub linked_bytes: u64,
     /// The directories with new files.
     dirs: BTreeSet<PathBuf>,
     /// The new entries directly in `dir`.
@@ -38,12 +39,6 @@ impl BackupFolder {
         }
         let dirs = BTreeSet::from([dir.to_owned()]);
         Ok(Self { dir: dir.to_owned(), previous, linked_bytes: 0, dirs, entries: BTreeSet::new(), is_complete: false })
-    }
-
-    /// How many bytes of the backup are links to the previous one.
-    #[must_use]
-    pub fn linked_bytes(&self) -> u64 {
-        self.linked_bytes
     }
 
     /// Creates the directories of the file `name`, and returns its path.

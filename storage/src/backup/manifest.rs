@@ -57,14 +57,12 @@ struct OnlyFormat {
 
 impl BackupManifest {
     /// Creates the list of no files.
-    #[must_use]
     pub fn new(version: &str, created_at: String, projects: Vec<BackupProject>) -> Self {
         Self { format: FORMAT.to_owned(), version: version.to_owned(), created_at, projects, files: Vec::new() }
     }
 
     /// The last position of the backup. For each project, the backup has all events up to it and
     /// none after it.
-    #[must_use]
     pub fn last_position(&self) -> u64 {
         self.projects.iter().map(|project| project.position).max().unwrap_or(0)
     }

@@ -184,7 +184,7 @@ fn unchanged_files_are_links_to_those_of_the_former_backup_if_these_are_sound() 
     let inode = |dir: &Path, name: &str| fs::metadata(dir.join(name)).unwrap().ino();
     let mut folder = BackupFolder::create(&dirs[1], Some(Backup::open(&dirs[0]).unwrap())).unwrap();
     back_up(data.path(), &mut folder).unwrap();
-    assert!(folder.linked_bytes() > 300_000 && folder.linked_bytes() < 400_000, "{}", folder.linked_bytes());
+    assert!(folder.linked_bytes > 300_000 && folder.linked_bytes < 400_000, "{}", folder.linked_bytes);
     drop(folder);
     assert_eq!(inode(&dirs[0], damaged), inode(&dirs[1], damaged));
     assert_ne!(inode(&dirs[0], changed), inode(&dirs[1], changed));

@@ -38,7 +38,6 @@ pub enum ExternalIdsError {
 
 impl ExternalIdsError {
     /// Whether the index has to be rebuilt from the log.
-    #[must_use]
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged { .. } | Self::OtherIncarnation { .. })
     }

@@ -109,7 +109,6 @@ impl ExternalIds {
     }
 
     /// The index without the active memtable, for another thread.
-    #[must_use]
     pub fn view(&self) -> ExternalIdsView {
         let frozen = self.frozen.as_ref().map(|frozen| Arc::clone(&frozen.memtable));
         ExternalIdsView { frozen, tables: Arc::clone(&self.tables) }
@@ -194,26 +193,22 @@ impl ExternalIds {
 
     /// The number of fingerprints that are only in memory. After a crash they must be recorded
     /// again.
-    #[must_use]
     pub fn unwritten(&self) -> usize {
         self.active.len() + self.frozen.as_ref().map_or(0, |frozen| frozen.memtable.len())
     }
 
     /// The number of tables.
-    #[must_use]
     pub fn tables(&self) -> usize {
         self.tables.len()
     }
 
     /// The number of entries in the tables. A fingerprint in several tables counts in each of them
     /// until they are merged.
-    #[must_use]
     pub fn entries(&self) -> u64 {
         self.tables.iter().map(|table| table.count()).sum()
     }
 
     /// The approximate memory of the index.
-    #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         let memtables = self.active.capacity() + self.frozen.as_ref().map_or(0, |frozen| frozen.memtable.capacity());
         memtables as u64 * ENTRY_BYTES + self.tables.iter().map(|table| table.memory_bytes()).sum::<u64>()

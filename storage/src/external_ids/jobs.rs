@@ -84,14 +84,12 @@ pub struct Written {
 
 impl Frozen {
     /// The number of fingerprints.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.memtable.len()
     }
 
     /// Whether there are no fingerprints. Writing then completes a manifest that could not be
     /// written before.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.memtable.is_empty()
     }

@@ -71,7 +71,6 @@ impl ExternalIdsView {
     }
 
     /// Returns all tables, unchecked. They exist while the view lives.
-    #[must_use]
     pub fn unchecked_tables(&self) -> UncheckedTables {
         UncheckedTables::of(&self.tables)
     }

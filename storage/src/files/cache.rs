@@ -26,7 +26,8 @@ const MOST: u64 = 1_024;
 #[derive(Debug)]
 pub(crate) struct Dir {
     fd: OwnedFd,
-    path: PathBuf,
+    /// The path of the directory when it was opened.
+    pub(crate) path: PathBuf,
 }
 
 impl Dir {
@@ -35,11 +36,6 @@ impl Dir {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = run_at(Operation::Open, path, || Ok(rustix::fs::open(path, flags, Mode::empty())?))?;
         Ok(Self { fd, path: path.to_owned() })
-    }
-
-    /// The path of the directory when it was opened.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Whether the directory is still at its path.
@@ -125,7 +121,8 @@ impl OpenFiles {
 #[derive(Debug)]
 pub(crate) struct CachedFile {
     dir: Arc<Dir>,
-    name: String,
+    /// The name of the file.
+    pub(crate) name: String,
     open_files: Arc<OpenFiles>,
     place: Arc<OpenSlot>,
     remove_at_end: AtomicBool,
@@ -163,11 +160,6 @@ impl CachedFile {
     /// The length of the file.
     pub(crate) fn len(&self) -> io::Result<u64> {
         self.open()?.len()
-    }
-
-    /// The name of the file.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
     }
 
     /// Whether the file is removed when this is dropped.

@@ -41,7 +41,6 @@ pub enum Errno {
 
 impl Errno {
     /// The number of the error.
-    #[must_use]
     pub fn number(self) -> i32 {
         match self {
             Self::NoSpace => rustix::io::Errno::NOSPC.raw_os_error(),
@@ -165,20 +164,17 @@ impl Switch {
     }
 
     /// The number of operations since it was armed.
-    #[must_use]
     pub fn operations(&self) -> u64 {
         self.0.state.lock().operations
     }
 
     /// The operations that failed, with the name of the file.
-    #[must_use]
     pub fn failed(&self) -> Vec<String> {
         let name = |path: &Path| path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         self.0.state.lock().failed.iter().map(|(operation, path)| format!("{operation:?} {}", name(path))).collect()
     }
 
     /// The paths of the operations that failed.
-    #[must_use]
     pub fn failed_paths(&self) -> Vec<PathBuf> {
         self.0.state.lock().failed.iter().map(|(_, path)| path.clone()).collect()
     }

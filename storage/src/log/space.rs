@@ -79,7 +79,8 @@ impl Fill for FillOnDisk {
 pub(super) struct PreparedSegment {
     file: File,
     path: PathBuf,
-    bytes: u64,
+    /// Size in bytes.
+    pub(super) bytes: u64,
     installed: bool,
 }
 
@@ -89,11 +90,6 @@ impl PreparedSegment {
         let prepared = PreparedSegment { file, path, bytes, installed: false };
         fill.fill(&prepared.file, 0, bytes, signals)?;
         Ok(prepared)
-    }
-
-    /// Size in bytes.
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes
     }
 
     /// Gives the file its header and its name; both are durable on return. After an error nothing
@@ -162,7 +158,7 @@ impl Preparer {
         if let Some(thread) = self.pending.take() {
             thread.thread().unpark();
             match thread.join() {
-                Ok(Ok(prepared)) if prepared.bytes() >= bytes => return Ok(prepared),
+                Ok(Ok(prepared)) if prepared.bytes >= bytes => return Ok(prepared),
                 Ok(Ok(_too_small)) => {}
                 Ok(Err(error)) => tracing::warn!(%error, "could not prepare a segment ahead of time"),
                 Err(_panic) => tracing::warn!("the thread that prepares segments panicked"),

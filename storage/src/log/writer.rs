@@ -257,7 +257,7 @@ impl Log {
             .take(self.segment_bytes.max(HEADER_BYTES + bytes))
             .map_err(|error| LogError::creating("create", &path, error))?;
         let header = SegmentHeader::new(self.next, self.active.header.first, self.active.chain.0);
-        let file_bytes = prepared.bytes();
+        let file_bytes = prepared.bytes;
         self.file = prepared.install(&dir, &header).map_err(|error| LogError::creating("create", &path, error))?;
         self.active.index.save(&dir);
         self.active = empty(header, file_bytes);

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::error::TableError;
+use super::error::{Result, TableError};
 use super::reader::Table;
 use super::set::TableList;
 use super::space::{Layout, TableSpace};
@@ -24,25 +24,21 @@ impl TableFile {
     }
 
     /// Its number, which is unique in its set within one process.
-    #[must_use]
     pub fn id(&self) -> u64 {
         self.table.id()
     }
 
     /// Its length.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         self.table.file_len()
     }
 
     /// The name of a copy.
-    #[must_use]
     pub fn copy_name(id: u64) -> String {
         TableSpace::name_of("", id)
     }
 
     /// Reads the file from its beginning.
-    #[must_use]
     pub fn reader(&self) -> TableFileReader<'_> {
         TableFileReader { table: &self.table, at: 0 }
     }
@@ -67,11 +63,7 @@ impl Read for TableFileReader<'_> {
 
 /// Opens copies of tables in a directory, in the order of their numbers in `ids`. `owner`, `layout`
 /// and `key_prefix` belong to their set.
-pub(crate) fn open_copies(
-    dir: &Path,
-    (owner, layout, key_prefix): (u128, Layout, Vec<u8>),
-    ids: &[u64],
-) -> Result<TableList, TableError> {
+pub(crate) fn open_copies(dir: &Path, (owner, layout, key_prefix): (u128, Layout, Vec<u8>), ids: &[u64]) -> Result<TableList> {
     let held = Arc::new(Dir::open(dir).map_err(TableError::io("open a directory"))?);
     let space = TableSpace { dir: held, open_files: OpenFiles::of_process(), layout, owner, stem: String::new(), key_prefix };
     let tables = ids.iter().map(|id| Table::open(&space, *id).map(Arc::new)).collect::<Result<_, _>>()?;

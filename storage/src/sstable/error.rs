@@ -2,6 +2,9 @@ use std::io;
 
 use thiserror::Error;
 
+/// What tables return.
+pub(super) type Result<T, E = TableError> = std::result::Result<T, E>;
+
 /// An error of a sorted table.
 #[derive(Debug, Error)]
 pub enum TableError {
@@ -31,7 +34,6 @@ pub enum TableError {
 
 impl TableError {
     /// Whether the tables must be rebuilt from the log.
-    #[must_use]
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged { .. })
     }

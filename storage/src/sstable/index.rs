@@ -32,7 +32,8 @@ impl BlockHandle {
 /// Finds the block that may hold a key.
 #[derive(Debug, Default)]
 pub(super) struct BlockIndex {
-    handles: Vec<BlockHandle>,
+    /// The blocks, in order.
+    pub(super) handles: Vec<BlockHandle>,
     /// The first bytes of the separators, so that most comparisons compare numbers.
     heads: Vec<u64>,
     /// For each block a key that is greater than all keys of the block before and not greater than
@@ -76,11 +77,6 @@ impl BlockIndex {
         self.heads.shrink_to_fit();
         self.separators.shrink_to_fit();
         self.ends.shrink_to_fit();
-    }
-
-    /// The blocks, in order.
-    pub(super) fn handles(&self) -> &[BlockHandle] {
-        &self.handles
     }
 
     fn separator(&self, block: usize) -> &[u8] {

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::error::TableError;
+use super::error::Result;
 use super::reader::{Table, TableCursor};
 use super::writer::TableWriter;
 
@@ -66,7 +66,7 @@ pub(crate) struct MergeCursor<'t> {
 
 impl<'t> MergeCursor<'t> {
     /// A cursor before the first pair whose key is at least `from`. `tables` are oldest first.
-    pub(crate) fn seek(tables: &'t [Arc<Table>], from: &[u8]) -> Result<Self, TableError> {
+    pub(crate) fn seek(tables: &'t [Arc<Table>], from: &[u8]) -> Result<Self> {
         let mut cursors = Vec::with_capacity(tables.len());
         for table in tables.iter().rev() {
             cursors.extend(TableCursor::seek(table, from)?);
@@ -76,7 +76,7 @@ impl<'t> MergeCursor<'t> {
     }
 
     /// Advances to the next pair; returns `false` at the end.
-    pub(crate) fn advance(&mut self) -> Result<bool, TableError> {
+    pub(crate) fn advance(&mut self) -> Result<bool> {
         if self.at < self.cursors.len() {
             self.leave(self.at)?;
         }
@@ -99,7 +99,7 @@ impl<'t> MergeCursor<'t> {
         Ok(true)
     }
 
-    fn leave(&mut self, cursor: usize) -> Result<(), TableError> {
+    fn leave(&mut self, cursor: usize) -> Result<()> {
         if !self.cursors[cursor].advance()? {
             self.cursors.remove(cursor);
         }
@@ -121,7 +121,7 @@ impl<'t> MergeCursor<'t> {
 pub(crate) type KeyPrefixes<'p> = &'p [Vec<u8>];
 
 /// Whether a table has a key that begins with one of `prefixes`, including deleted keys.
-pub(super) fn holds(tables: &[Arc<Table>], prefixes: KeyPrefixes<'_>) -> Result<bool, TableError> {
+pub(super) fn holds(tables: &[Arc<Table>], prefixes: KeyPrefixes<'_>) -> Result<bool> {
     for prefix in prefixes {
         let mut pairs = MergeCursor::seek(tables, prefix)?;
         if pairs.advance()? && pairs.key().starts_with(prefix) {
@@ -140,7 +140,7 @@ pub(super) fn merge(
     prefixes: KeyPrefixes<'_>,
     mut writer: TableWriter,
     stop: &AtomicBool,
-) -> Result<Option<Table>, TableError> {
+) -> Result<Option<Table>> {
     let mut pairs = MergeCursor::seek(tables, &[])?;
     let mut seen = 0_usize;
     while pairs.advance()? {

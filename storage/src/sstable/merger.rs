@@ -87,7 +87,7 @@ fn merge_all(inbox: &Mutex<Receiver<Order>>, stop: &AtomicBool) {
         let merged = set.merge_queued(plan, stop);
         *merging.borrow_mut() = None;
         if let Err(error) = merged {
-            tracing::warn!(tables = %set.space().describe(), %error, "could not merge tables; a later merge will");
+            tracing::warn!(tables = %set.space.describe(), %error, "could not merge tables; a later merge will");
         }
     }
 }

@@ -17,7 +17,7 @@ use std::io;
 use std::sync::atomic::{self, AtomicUsize};
 
 use super::block::{BlockCursor, Encoding, find};
-use super::error::TableError;
+use super::error::{Result, TableError};
 use super::filter::Filter;
 use super::footer::{FOOTER_BYTES, Footer, MAGIC};
 use super::index::{BlockHandle, BlockIndex};
@@ -84,9 +84,9 @@ impl Table {
 
     /// Opens a table and checks its footer, index and filter. Blocks are checked when they are
     /// read.
-    pub(super) fn open(space: &TableSpace, id: u64) -> Result<Self, TableError> {
+    pub(super) fn open(space: &TableSpace, id: u64) -> Result<Self> {
         let file = space.file(id);
-        let damaged = |what: &str| TableError::damaged(format!("{what} of {}", file.name()));
+        let damaged = |what: &str| TableError::damaged(format!("{what} of {}", &file.name));
         let len = match file.len() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(damaged("the file")),
             len => len.map_err(TableError::io("open a table"))?,
@@ -117,7 +117,7 @@ impl Table {
 
     /// The name of its file.
     pub(super) fn name(&self) -> &str {
-        self.file.name()
+        &self.file.name
     }
 
     /// The number of keys, including deleted ones.
@@ -153,7 +153,7 @@ impl Table {
     /// Looks up a key, and returns the result of `read` for its value, which is `None` if the key
     /// is deleted. Returns `None` if the table does not have the key. `hash` is the layout's hash
     /// of the key.
-    pub(crate) fn get<T>(&self, key: &[u8], hash: u128, read: impl Fn(Option<&[u8]>) -> T) -> Result<Option<T>, TableError> {
+    pub(crate) fn get<T>(&self, key: &[u8], hash: u128, read: impl Fn(Option<&[u8]>) -> T) -> Result<Option<T>> {
         if !self.filter.may_hold(hash) {
             return Ok(None);
         }
@@ -168,8 +168,8 @@ impl Table {
     }
 
     /// Reads the pairs of a block and checks them.
-    fn read_block<'b>(&self, number: usize, buffers: &'b mut BlockBuffers) -> Result<&'b [u8], TableError> {
-        let handle = self.index.handles().get(number).ok_or_else(|| self.damaged_block(number))?;
+    fn read_block<'b>(&self, number: usize, buffers: &'b mut BlockBuffers) -> Result<&'b [u8]> {
+        let handle = self.index.handles.get(number).ok_or_else(|| self.damaged_block(number))?;
         let BlockBuffers { stored, raw, of } = buffers;
         let this = Some((self.serial, number));
         let is_there = std::mem::replace(of, this) == this;
@@ -182,13 +182,7 @@ impl Table {
     }
 
     /// Checks a block, and returns its pairs. They are in `raw` if the block is compressed.
-    fn unpack<'b>(
-        &self,
-        number: usize,
-        handle: &BlockHandle,
-        stored: &'b [u8],
-        raw: &'b mut Vec<u8>,
-    ) -> Result<&'b [u8], TableError> {
+    fn unpack<'b>(&self, number: usize, handle: &BlockHandle, stored: &'b [u8], raw: &'b mut Vec<u8>) -> Result<&'b [u8]> {
         if crc32c::crc32c(stored) != handle.crc {
             return Err(self.damaged_block(number));
         }
@@ -203,12 +197,12 @@ impl Table {
     }
 
     fn damaged_block(&self, number: usize) -> TableError {
-        TableError::damaged(format!("block {number} of {}", self.file.name()))
+        TableError::damaged(format!("block {number} of {}", &self.file.name))
     }
 
     /// Reads and checks everything. Returns `false` if `pace` stops it.
-    pub(super) fn verify(&self, pace: &mut Pace<'_>) -> Result<bool, TableError> {
-        let damaged = |what| TableError::damaged(format!("{what} of {}", self.file.name()));
+    pub(super) fn verify(&self, pace: &mut Pace<'_>) -> Result<bool> {
+        let damaged = |what| TableError::damaged(format!("{what} of {}", &self.file.name));
         let mut head = [0; MAGIC.len()];
         self.file.read_exact_at(&mut head, 0).map_err(TableError::read("read a table"))?;
         if head != MAGIC {
@@ -217,7 +211,7 @@ impl Table {
         // Within a block the cursor checks the order.
         let (mut count, mut last) = (0, Vec::new());
         let (mut blocks, mut cursor) = (BlockStream::new(self, 0), BlockCursor::new(self.encoding));
-        for handle in self.index.handles() {
+        for handle in &self.index.handles {
             if pace(u64::from(handle.stored)).is_break() {
                 return Ok(false);
             }
@@ -268,8 +262,8 @@ impl<'t> BlockStream<'t> {
     }
 
     /// Loads the next block; returns `false` at the end.
-    fn next(&mut self, block: &mut BlockCursor) -> Result<bool, TableError> {
-        let Some(handle) = self.table.index.handles().get(self.next) else { return Ok(false) };
+    fn next(&mut self, block: &mut BlockCursor) -> Result<bool> {
+        let Some(handle) = self.table.index.handles.get(self.next) else { return Ok(false) };
         if handle.end() > self.from + self.ahead.len() as u64 {
             self.fetch(handle)?;
         }
@@ -280,8 +274,8 @@ impl<'t> BlockStream<'t> {
     }
 
     /// Reads the block of `handle`, which is the next one, and whole blocks after it.
-    fn fetch(&mut self, handle: &BlockHandle) -> Result<(), TableError> {
-        let ends = self.table.index.handles().iter().skip(self.next + 1).map(BlockHandle::end);
+    fn fetch(&mut self, handle: &BlockHandle) -> Result<()> {
+        let ends = self.table.index.handles.iter().skip(self.next + 1).map(BlockHandle::end);
         let end = ends.take_while(|end| *end <= handle.at + self.read_ahead).last().unwrap_or(handle.end());
         self.from = handle.at;
         self.ahead.resize((end - handle.at) as usize, 0);
@@ -299,7 +293,7 @@ pub(super) struct TableCursor<'t> {
 
 impl<'t> TableCursor<'t> {
     /// A cursor at the first pair whose key is at least `from`; `None` if there is none.
-    pub(super) fn seek(table: &'t Table, from: &[u8]) -> Result<Option<Self>, TableError> {
+    pub(super) fn seek(table: &'t Table, from: &[u8]) -> Result<Option<Self>> {
         let blocks = BlockStream::new(table, table.index.block_of(from));
         let mut cursor = Self { blocks, block: BlockCursor::new(table.encoding) };
         while cursor.advance()? {
@@ -311,7 +305,7 @@ impl<'t> TableCursor<'t> {
     }
 
     /// Advances to the next pair; returns `false` at the end.
-    pub(super) fn advance(&mut self) -> Result<bool, TableError> {
+    pub(super) fn advance(&mut self) -> Result<bool> {
         while !self.block.advance()? {
             if !self.blocks.next(&mut self.block)? {
                 return Ok(false);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::error::TableError;
+use super::error::{Result, TableError};
 use super::merge::{KeyPrefixes, MergePlan, holds, merge, plan, plan_at_once, plan_at_rest};
 use super::reader::Table;
 use super::space::TableSpace;
@@ -24,7 +24,8 @@ pub(crate) type TableList = Arc<Vec<Arc<Table>>>;
 /// The tables of one owner.
 #[derive(Debug)]
 pub(crate) struct TableSet {
-    space: Arc<TableSpace>,
+    /// The directory of the tables.
+    pub(crate) space: Arc<TableSpace>,
     members: RwLock<Members>,
     merging: Mutex<MergeState>,
     merge_ended: Condvar,
@@ -78,7 +79,7 @@ impl TableSet {
     }
 
     /// Opens the tables that `manifest` names.
-    pub(crate) fn open(space: TableSpace, manifest: &Manifest) -> Result<Self, TableError> {
+    pub(crate) fn open(space: TableSpace, manifest: &Manifest) -> Result<Self> {
         let open = |id: &u64| Table::open(&space, *id).map(Arc::new);
         let tables = manifest.tables.iter().map(open).collect::<Result<_, _>>()?;
         Ok(Self::with(space, manifest.next, tables))
@@ -95,11 +96,6 @@ impl TableSet {
         }
     }
 
-    /// The directory of the tables.
-    pub(crate) fn space(&self) -> &TableSpace {
-        &self.space
-    }
-
     /// The current tables.
     pub(crate) fn tables(&self) -> TableList {
         Arc::clone(&self.members.read().tables)
@@ -111,12 +107,12 @@ impl TableSet {
     }
 
     /// Looks up a key: `Some(None)` if it is deleted, `None` if no table has it.
-    pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Option<Vec<u8>>>, TableError> {
+    pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Option<Vec<u8>>>> {
         newest(&self.tables(), key, (self.space.layout.hash)(key), |value| value.map(<[u8]>::to_vec))
     }
 
     /// Begins a new table. `expected` is the maximum number of keys, if known.
-    pub(crate) fn create(&self, expected: Option<u64>) -> Result<TableWriter, TableError> {
+    pub(crate) fn create(&self, expected: Option<u64>) -> Result<TableWriter> {
         let id = {
             let mut members = self.members.write();
             members.next += 1;
@@ -202,7 +198,7 @@ impl TableSet {
     }
 
     /// Merges a [queued](Self::queue_merge) set by `plan`, unless another thread has merged it.
-    pub(super) fn merge_queued(&self, plan: MergePlan, stop: &AtomicBool) -> Result<(), TableError> {
+    pub(super) fn merge_queued(&self, plan: MergePlan, stop: &AtomicBool) -> Result<()> {
         {
             let mut state = self.merging.lock();
             if *state != MergeState::Queued {
@@ -219,14 +215,14 @@ impl TableSet {
     }
 
     /// Merges tables on this thread by their sizes. Returns `false` if `stop` was set.
-    pub(crate) fn merge(&self, stop: &AtomicBool) -> Result<bool, TableError> {
+    pub(crate) fn merge(&self, stop: &AtomicBool) -> Result<bool> {
         self.begin_merge();
         self.merge_running(plan, stop)
     }
 
     /// Reduces the number of tables on this thread, even if their sizes suggest no merge. Waits for
     /// a running merge.
-    pub(crate) fn merge_at_once(&self) -> Result<(), TableError> {
+    pub(crate) fn merge_at_once(&self) -> Result<()> {
         self.begin_merge();
         self.merge_running(plan_at_once, &AtomicBool::new(false)).map(drop)
     }
@@ -239,7 +235,7 @@ impl TableSet {
         *state = MergeState::Running;
     }
 
-    fn merge_running(&self, plan: MergePlan, stop: &AtomicBool) -> Result<bool, TableError> {
+    fn merge_running(&self, plan: MergePlan, stop: &AtomicBool) -> Result<bool> {
         let _end = EndMerge(self);
         let tables = self.tables();
         let Some(range) = plan(&sizes_of(&tables), self.space.layout.merge_percent) else { return Ok(true) };
@@ -251,7 +247,7 @@ impl TableSet {
     /// Does nothing if there are none. Returns `false` if `stop` was set.
     ///
     /// The files of the old tables are removed after the next manifest, once they have no readers.
-    pub(crate) fn purge(&self, prefixes: KeyPrefixes<'_>, stop: &AtomicBool) -> Result<bool, TableError> {
+    pub(crate) fn purge(&self, prefixes: KeyPrefixes<'_>, stop: &AtomicBool) -> Result<bool> {
         self.begin_merge();
         let _end = EndMerge(self);
         let tables = self.tables();
@@ -265,7 +261,7 @@ impl TableSet {
     /// if `stop` was set.
     ///
     /// The files of the old tables are removed as in [`TableSet::purge`].
-    pub(crate) fn merge_all(&self, stop: &AtomicBool) -> Result<bool, TableError> {
+    pub(crate) fn merge_all(&self, stop: &AtomicBool) -> Result<bool> {
         self.begin_merge();
         let _end = EndMerge(self);
         let tables = self.tables();
@@ -275,13 +271,7 @@ impl TableSet {
 
     /// Replaces a range of `tables` by one table with their pairs, without the pairs under
     /// `prefixes`; by none if the whole set becomes empty.
-    fn replace(
-        &self,
-        tables: &[Arc<Table>],
-        range: Range<usize>,
-        prefixes: KeyPrefixes<'_>,
-        stop: &AtomicBool,
-    ) -> Result<bool, TableError> {
+    fn replace(&self, tables: &[Arc<Table>], range: Range<usize>, prefixes: KeyPrefixes<'_>, stop: &AtomicBool) -> Result<bool> {
         let merging = &tables[range.clone()];
         let writer = self.create(Some(merging.iter().map(|table| table.count()).sum()))?;
         let Some(merged) = merge(merging, range.start == 0, prefixes, writer, stop)? else { return Ok(false) };
@@ -324,12 +314,7 @@ fn sizes_of(tables: &[Arc<Table>]) -> Vec<u64> {
 
 /// Returns the result of `read` for the newest value of a key, which is `None` if the key is
 /// deleted. Returns `None` if no table has the key. `hash` is the layout's hash of the key.
-pub(crate) fn newest<T>(
-    tables: &[Arc<Table>],
-    key: &[u8],
-    hash: u128,
-    read: impl Fn(Option<&[u8]>) -> T,
-) -> Result<Option<T>, TableError> {
+pub(crate) fn newest<T>(tables: &[Arc<Table>], key: &[u8], hash: u128, read: impl Fn(Option<&[u8]>) -> T) -> Result<Option<T>> {
     for table in tables.iter().rev() {
         if let found @ Some(_) = table.get(key, hash, &read)? {
             return Ok(found);
@@ -353,13 +338,13 @@ pub(crate) struct Manifest {
 
 impl Manifest {
     /// Encodes the manifest.
-    pub(crate) fn encode(&self) -> Result<Vec<u8>, TableError> {
+    pub(crate) fn encode(&self) -> Result<Vec<u8>> {
         codec::encode(VERSION, self)
             .map_err(|error| TableError::Io { action: "encode its manifest", source: std::io::Error::other(error) })
     }
 
     /// Decodes a manifest.
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, TableError> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
         codec::decode(VERSION, bytes).map_err(|error| match error {
             CodecError::UnknownVersion { found, .. } => TableError::OtherFormat { found, expected: VERSION },
             error => TableError::damaged(format!("the manifest of its tables: {error}")),

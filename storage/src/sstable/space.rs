@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::block::Encoding;
-use super::error::TableError;
+use super::error::{Result, TableError};
 use crate::files::{self, CachedFile, Dir, OpenFiles};
 
 const EXTENSION: &str = "sst";
@@ -44,7 +44,7 @@ pub(crate) struct TableSpace {
 impl TableSpace {
     /// A name of the set for log lines: the beginning of the paths of its tables.
     pub(super) fn describe(&self) -> String {
-        self.dir.path().join(&self.stem).display().to_string()
+        self.dir.path.join(&self.stem).display().to_string()
     }
 
     fn file_name(&self, id: u64) -> String {
@@ -58,7 +58,7 @@ impl TableSpace {
 
     /// The path of a table.
     pub(crate) fn path_of(&self, id: u64) -> PathBuf {
-        self.dir.path().join(self.file_name(id))
+        self.dir.path.join(self.file_name(id))
     }
 
     pub(super) fn file(&self, id: u64) -> CachedFile {
@@ -67,7 +67,7 @@ impl TableSpace {
 }
 
 /// The tables in a directory, and the lengths of their files.
-pub(crate) fn table_files(dir: &Path) -> Result<BTreeMap<PathBuf, u64>, TableError> {
+pub(crate) fn table_files(dir: &Path) -> Result<BTreeMap<PathBuf, u64>> {
     let list = || -> io::Result<BTreeMap<PathBuf, u64>> {
         let mut found = BTreeMap::new();
         for path in files::list(dir)? {
@@ -83,7 +83,7 @@ pub(crate) fn table_files(dir: &Path) -> Result<BTreeMap<PathBuf, u64>, TableErr
 }
 
 /// Removes the tables in a directory that are not in a manifest.
-pub(crate) fn remove_unnamed(dir: &Path, named: &BTreeSet<PathBuf>) -> Result<(), TableError> {
+pub(crate) fn remove_unnamed(dir: &Path, named: &BTreeSet<PathBuf>) -> Result<()> {
     for path in table_files(dir)?.into_keys().filter(|path| !named.contains(path)) {
         files::remove_file(&path).map_err(TableError::io("remove a leftover table"))?;
     }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use super::error::TableError;
+use super::error::{Result, TableError};
 use super::reader::{Table, TableCursor};
 use crate::pace::{self, Pace};
 use crate::parallel::check_each;
@@ -34,7 +34,7 @@ impl UncheckedTables {
 
     /// Checks tables until `deadline`, on all processors, and returns the unchecked ones. Without a
     /// deadline it checks all.
-    pub(crate) fn check_until(tables: &[Arc<Table>], deadline: Option<Instant>) -> Result<Self, TableError> {
+    pub(crate) fn check_until(tables: &[Arc<Table>], deadline: Option<Instant>) -> Result<Self> {
         let left = Mutex::new(Vec::new());
         check_each(tables, TableError::damaged, |table| {
             if !table.verify(&mut pace::until(deadline))? {
@@ -46,7 +46,6 @@ impl UncheckedTables {
     }
 
     /// Whether all tables were checked.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -55,7 +54,7 @@ impl UncheckedTables {
     ///
     /// # Errors
     /// [`TableError::Damaged`] if something is missing or changed, [`TableError::Io`].
-    pub fn check(&self, pace: &mut Pace<'_>) -> Result<(), TableError> {
+    pub fn check(&self, pace: &mut Pace<'_>) -> Result<()> {
         for table in self.0.iter().filter_map(Weak::upgrade) {
             if !table.verify(pace)? {
                 break;
@@ -69,7 +68,7 @@ impl UncheckedTables {
     ///
     /// # Errors
     /// [`TableError::Damaged`] and [`TableError::Io`].
-    pub fn visit_pairs(&self, visit: &mut PairVisitor<'_>) -> Result<(), TableError> {
+    pub fn visit_pairs(&self, visit: &mut PairVisitor<'_>) -> Result<()> {
         for table in self.0.iter().filter_map(Weak::upgrade) {
             let Some(mut cursor) = TableCursor::seek(&table, &[])? else { continue };
             loop {
@@ -88,7 +87,7 @@ impl UncheckedTables {
     ///
     /// # Errors
     /// [`TableError::Io`].
-    pub fn damaged(&self, pace: &mut Pace<'_>) -> Result<Vec<DamagedTable>, TableError> {
+    pub fn damaged(&self, pace: &mut Pace<'_>) -> Result<Vec<DamagedTable>> {
         let mut damaged = Vec::new();
         for table in self.0.iter().filter_map(Weak::upgrade) {
             match table.verify(pace) {

@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
 use super::block::BlockBuilder;
-use super::error::TableError;
+use super::error::{Result, TableError};
 use super::filter::Filter;
 use super::footer::{Footer, MAGIC};
 use super::index::BlockIndex;
@@ -41,7 +41,7 @@ pub(crate) struct TableWriter {
 
 impl TableWriter {
     /// Creates the file of table `id`. `expected` is the maximum number of keys, if known.
-    pub(super) fn create(space: &Arc<TableSpace>, id: u64, expected: Option<u64>) -> Result<Self, TableError> {
+    pub(super) fn create(space: &Arc<TableSpace>, id: u64, expected: Option<u64>) -> Result<Self> {
         let file = File::create(&space.path_of(id)).map_err(TableError::io("create a table"))?;
         let keys = expected.map_or_else(|| Keys::Hashes(Vec::new()), |expected| Keys::Filter(Filter::for_keys(expected)));
         let (block, index) = (BlockBuilder::new(space.layout.encoding), BlockIndex::default());
@@ -51,7 +51,7 @@ impl TableWriter {
         Ok(writer)
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<(), TableError> {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.out.as_mut().map_or(Ok(()), |out| out.write_all(bytes)).map_err(TableError::io("write a table"))
     }
 
@@ -62,7 +62,7 @@ impl TableWriter {
 
     /// Appends a pair. Its key must be greater than the one before. `None` marks the key as
     /// deleted.
-    pub(crate) fn push(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), TableError> {
+    pub(crate) fn push(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<()> {
         debug_assert!(self.takes(key), "tables are written in key order");
         if self.count.is_multiple_of(PAIRS_PER_TURN) {
             background::give_way();
@@ -80,7 +80,7 @@ impl TableWriter {
         if self.block.len() >= self.space.layout.block_bytes { self.end_block() } else { Ok(()) }
     }
 
-    fn end_block(&mut self) -> Result<(), TableError> {
+    fn end_block(&mut self) -> Result<()> {
         if self.block.len() == 0 {
             return Ok(());
         }
@@ -98,7 +98,7 @@ impl TableWriter {
     }
 
     /// Syncs the written bytes if they are many, and the work gives way to others.
-    fn sync_some(&mut self) -> Result<(), TableError> {
+    fn sync_some(&mut self) -> Result<()> {
         let end = self.index.data_end();
         if end - self.synced >= SYNCED_TOGETHER && background::gives_way() {
             self.synced = end;
@@ -109,7 +109,7 @@ impl TableWriter {
 
     /// Completes the file and syncs its contents. Its name becomes durable when the directory is
     /// synced.
-    pub(crate) fn finish(mut self) -> Result<Table, TableError> {
+    pub(crate) fn finish(mut self) -> Result<Table> {
         self.end_block()?;
         let filter = match std::mem::replace(&mut self.keys, Keys::Hashes(Vec::new())) {
             Keys::Filter(filter) => filter,

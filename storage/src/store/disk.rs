@@ -146,7 +146,6 @@ impl DiskStore {
     }
 
     /// Whether nothing was ever committed.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.inner.commits.lock().states.is_empty()
     }
@@ -170,7 +169,6 @@ impl DiskStore {
     }
 
     /// Returns all tables, unchecked.
-    #[must_use]
     pub fn unchecked_tables(&self) -> UncheckedTables {
         self.inner.tables.unchecked()
     }

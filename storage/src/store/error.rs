@@ -59,7 +59,6 @@ pub enum StoreError {
 
 impl StoreError {
     /// Whether only a rebuild from the log helps.
-    #[must_use]
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged { .. })
     }

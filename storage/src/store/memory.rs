@@ -26,7 +26,6 @@ struct Shared {
 
 impl MemoryStore {
     /// An empty store.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }

@@ -32,7 +32,6 @@ impl PartitionSnapshot {
     }
 
     /// The files of its tables. A copy must have them in this order.
-    #[must_use]
     pub fn files(&self) -> Vec<TableFile> {
         TableFile::of(&self.tables)
     }
@@ -76,19 +75,16 @@ impl PartitionSnapshot {
     }
 
     /// Whether nothing was ever committed.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.small.is_empty() && self.tables.is_empty()
     }
 
     /// The number of bytes of the pairs in memory.
-    #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.small.iter().map(|(key, value)| key.len() + value.len() + size_of::<StoredPair>()).sum()
     }
 
     /// The bytes of the files.
-    #[must_use]
     pub fn file_bytes(&self) -> u64 {
         self.tables.iter().map(|table| table.file_len()).sum()
     }

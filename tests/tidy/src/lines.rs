@@ -1,13 +1,13 @@
 //! Production lines: those of Rust that are neither blank nor comments, and not of tests, benches
-//! or examples.
+//! or examples, nor compiled for tests only.
 
 use std::collections::BTreeMap;
 
 use crate::source::Source;
 
-/// Whether an attribute keeps an item for tests.
+/// Whether an attribute keeps an item for tests: those of the crate, or those that inject faults.
 fn is_for_tests(line: &str) -> bool {
-    line.starts_with("#[cfg(") && line.contains("test") && !line.contains("not(")
+    line.starts_with("#[cfg(") && (line.contains("test") || line.contains("\"fault-injection\"")) && !line.contains("not(")
 }
 
 /// Keeps an item for builds with the feature `cluster`.
@@ -45,10 +45,32 @@ fn skip_item<'a>(lines: &mut impl Iterator<Item = &'a str>, indentation: usize) 
     lines.find(|line| is_at(line) && line.trim_start().starts_with(['}', ')']));
 }
 
+/// The beginnings of the paths of the modules that have such an attribute.
+fn gated_modules(sources: &[Source], is_gate: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let mut paths = Vec::new();
+    for Source { name, text } in sources {
+        let folder = match name.rsplit_once('/') {
+            Some((folder, "lib.rs" | "main.rs" | "mod.rs")) => folder,
+            _ => name.trim_end_matches(".rs"),
+        };
+        let gated = text.lines().zip(text.lines().skip(1)).filter(|(attribute, _)| is_gate(attribute));
+        let modules = gated.filter_map(|(_, item)| item.strip_suffix(';')?.rsplit_once("mod ").map(|(_, module)| module));
+        paths.extend(modules.flat_map(|module| [format!("{folder}/{module}.rs"), format!("{folder}/{module}/")]));
+    }
+    paths
+}
+
+/// The sources that are not of tests, by name or by the attribute of their module.
+fn production(sources: &[Source]) -> impl Iterator<Item = &Source> {
+    let of_tests = gated_modules(sources, &is_for_tests);
+    let is_counted = move |source: &&Source| !source.is_test() && !of_tests.iter().any(|path| source.name.starts_with(path));
+    sources.iter().filter(is_counted)
+}
+
 /// The production lines of each crate, by its folder, the root's own as `.`.
 pub fn by_crate(sources: &[Source]) -> BTreeMap<String, usize> {
     let mut crates = BTreeMap::new();
-    for source in sources.iter().filter(|source| !source.is_test()) {
+    for source in production(sources) {
         let folder = source.name.split_once("/src/").map_or(".", |(folder, _)| folder);
         *crates.entry(folder.to_owned()).or_insert(0) += production_lines(&source.text);
     }
@@ -57,17 +79,9 @@ pub fn by_crate(sources: &[Source]) -> BTreeMap<String, usize> {
 
 /// The production lines of a build without the feature `cluster`.
 pub fn of_default_build(sources: &[Source]) -> usize {
-    let mut left_out = vec!["cluster/src/".to_owned()];
-    for Source { name, text } in sources {
-        let folder = match name.rsplit_once('/') {
-            Some((folder, "lib.rs" | "main.rs" | "mod.rs")) => folder,
-            _ => name.trim_end_matches(".rs"),
-        };
-        let gated = text.lines().zip(text.lines().skip(1)).filter(|(attribute, _)| *attribute == OF_CLUSTER);
-        let modules = gated.filter_map(|(_, item)| item.strip_suffix(';')?.rsplit_once("mod ").map(|(_, module)| module));
-        left_out.extend(modules.flat_map(|module| [format!("{folder}/{module}.rs"), format!("{folder}/{module}/")]));
-    }
-    let is_counted = |source: &&Source| !source.is_test() && !left_out.iter().any(|path| source.name.starts_with(path.as_str()));
+    let mut left_out = gated_modules(sources, &|attribute| attribute == OF_CLUSTER);
+    left_out.push("cluster/src/".to_owned());
+    let is_counted = |source: &&Source| !left_out.iter().any(|path| source.name.starts_with(path));
     let lines = |source: &Source| lines_without(&source.text, &|line| is_for_tests(line) || line == OF_CLUSTER);
-    sources.iter().filter(is_counted).map(lines).sum()
+    production(sources).filter(is_counted).map(lines).sum()
 }

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use headcount_common::partition_of;
 use headcount_control::{BackedUpLog, ControlMoment};
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, ProjectId};
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 

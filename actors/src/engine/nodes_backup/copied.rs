@@ -9,12 +9,9 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_archive::catalog::{CATALOG_NAME, Catalog};
-use headcount_archive::manifest::{MANIFEST_NAME, Manifest};
-use headcount_archive::source::ListedFile;
+use headcount_archive::{CATALOG_NAME, Catalog, ListedFile, MANIFEST_NAME, Manifest};
 use headcount_common::partition_of;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, ProjectId};
 use headcount_storage::backup::{BackupTarget, BackupWriter};
 use headcount_storage::files::{File, create_private_dir, remove_if_there};
 use tokio::runtime::Handle;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use headcount_common::ControlError;
 use headcount_control::RegistryError;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ProjectId;
 use headcount_storage::backup::BackupError;
 use headcount_storage::log::LogError;
 

@@ -56,7 +56,7 @@ impl Engine {
     pub(super) async fn hold_first_bases(&self, HoldQuestion { partition }: HoldQuestion) -> Result<(), AskError> {
         let sealed = self.partitions.archives.of(partition);
         // A base may be in the middle of being listed.
-        let hold = move || sealed.first_bases().hold(HELD_FOR);
+        let hold = move || sealed.first_bases.hold(HELD_FOR);
         tokio::task::spawn_blocking(hold).await.map_err(|_| AskError::NoAnswer)
     }
 }

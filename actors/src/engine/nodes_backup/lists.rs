@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use headcount_archive::base::BaseEntry;
-use headcount_archive::source::ListedFile;
+use headcount_archive::{BaseEntry, ListedFile};
 
 use super::pages::no_answer;
 use super::questions::{SealedList, SealedListQuestion};

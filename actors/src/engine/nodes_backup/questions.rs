@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use headcount_common::Owner;
 use headcount_common::nodes::{AskNodeError, NodeRequest, encode_answer};
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::intake::event::Position;
+use headcount_domain::{OrganizationId, Position, ProjectId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

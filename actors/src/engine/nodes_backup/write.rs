@@ -2,8 +2,7 @@
 
 use headcount_common::nodes::AskNodeError;
 use headcount_control::{Erasure, Registry};
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, ProjectId};
 use headcount_storage::backup::{BackupManifest, BackupTarget, BackupWriter};
 
 use super::begin::NodesBackup;

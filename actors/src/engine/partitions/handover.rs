@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_archive::source::FileSource;
+use headcount_archive::FileSource;
 use headcount_common::partition_of;
-use headcount_domain::fault::Fault;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Fault, Position};
 
 use super::Partitions;
 use crate::fault;
@@ -107,7 +106,7 @@ impl Partitions {
         let source = self.archiver.files().source(partition);
         let source = source.map(|source| Arc::new(LivingFiles::new(source, &self.deleted)) as Arc<dyn FileSource>);
         let archive = Arc::new(archive.with_source(source));
-        archive.first_bases().hold(HELD_AT_FIRST);
+        archive.first_bases.hold(HELD_AT_FIRST);
         self.archives.adopt(partition, Arc::clone(&archive));
         self.archiver.release(partition);
         self.archiver.adopt(partition, archive);

@@ -7,9 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use headcount_archive::archive::Archive;
-use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
+use headcount_archive::Archive;
+use headcount_domain::{Fault, ProjectId};
 use headcount_storage::aside;
 
 use super::Partitions;

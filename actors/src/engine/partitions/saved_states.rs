@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use headcount_domain::fault::Fault;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Fault, Position};
 use headcount_storage::keyspace::PartitionId;
 use headcount_storage::log::LogMark;
 

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use headcount_common::Owner;
 use headcount_control::Erasure;
-use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
-use headcount_domain::intake::event::Position;
 use headcount_domain::queries::{EmailKeysQuery, KnownIdentitiesQuery, Query};
+use headcount_domain::{OrganizationId, Position, ProjectId, RecordKey};
 use tokio::runtime::Handle;
 
 use super::questions::{AboutSubject, SubjectLinks, SubjectLinksQuestion, ask_patiently};

@@ -6,9 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_common::partition_of;
-use headcount_domain::fault::Fault;
-use headcount_domain::identity::IdentitySlot;
-use headcount_domain::ids::{ProjectId, RecordKey};
+use headcount_domain::{Fault, IdentitySlot, ProjectId, RecordKey};
 use headcount_storage::keyspace::PartitionId;
 use headcount_storage::store::Store;
 

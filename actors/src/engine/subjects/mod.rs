@@ -10,7 +10,7 @@ mod questions;
 use std::sync::Weak;
 
 use headcount_control::{Erasure, MadeFor};
-use headcount_domain::ids::RecordKey;
+use headcount_domain::RecordKey;
 use headcount_domain::queries::{KnownIdentitiesQuery, KnownIdentity};
 
 use super::handle::Engine;

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_common::nodes::{AskNodeError, NodeRequest, encode_answer};
 use headcount_common::{Owner, partition_of};
-use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
 use headcount_domain::queries::{EmailKeysQuery, KnownIdentitiesQuery, KnownIdentity, Query};
+use headcount_domain::{OrganizationId, ProjectId, RecordKey};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
@@ -176,8 +176,7 @@ fn may_pass(error: &AskError) -> bool {
 #[cfg(test)]
 mod tests {
     use headcount_domain::facts::Moment;
-    use headcount_domain::identity::IdentityId;
-    use headcount_domain::time::Instant;
+    use headcount_domain::{IdentityId, Instant};
 
     use super::*;
     use headcount_common::nodes::decode_answer;

@@ -5,13 +5,10 @@ use std::io;
 
 use headcount_domain::facts::Moment;
 use headcount_domain::figures::{AttributedTo, ExplainedFigure, MoneyOutcome, Reason};
-use headcount_domain::ids::RecordKey;
-use headcount_domain::intake::event::Position;
-use headcount_domain::money::Amount;
 use headcount_domain::queries::{Dimension, EarlierTouches, EarlierTouchesQuery, EntityLevel, NamedTouch, TouchModel};
-use headcount_domain::time::Instant;
+use headcount_domain::{Amount, Instant, Position, RecordKey};
 
-use super::super::error::{ScanError, check};
+use super::super::error::{Result, check};
 use super::super::events::{IDS_A_QUESTION, Scan};
 use super::super::external_sort::Sorter;
 use super::super::identities::{KEY, bytes, key_of};
@@ -48,12 +45,7 @@ pub(super) struct AttributedEvents<'s> {
 
 impl<'s> AttributedEvents<'s> {
     /// Prepares to collect. Costs a pass over the project's events if entities are accounts.
-    pub(super) fn new(
-        scan: &'s Scan<'s>,
-        attributed: &'s AttributedTo,
-        found: FoundEvents,
-        sort_bytes: usize,
-    ) -> Result<Self, ScanError> {
+    pub(super) fn new(scan: &'s Scan<'s>, attributed: &'s AttributedTo, found: FoundEvents, sort_bytes: usize) -> Result<Self> {
         let companies = match attributed.level {
             EntityLevel::Account => Some(Companies::read(scan, sort_bytes)?),
             EntityLevel::Identity => None,
@@ -95,7 +87,7 @@ impl<'s> AttributedEvents<'s> {
     }
 
     /// Finds the money under the value that is asked for, once all sessions were visited.
-    pub(super) fn finish(self) -> Result<FoundEvents, ScanError> {
+    pub(super) fn finish(self) -> Result<FoundEvents> {
         let touch_phase = self.touch_phase();
         let Self { scan, attributed, sort_bytes, mut found, links, companies, reported, .. } = self;
         let mut links = match links {
@@ -231,10 +223,10 @@ fn add_touches_below_floor(
     scan: &Scan<'_>,
     entities: Sorter<ENTITY>,
     add: &mut dyn FnMut(EntityKey, EarlierTouches) -> io::Result<()>,
-) -> Result<(), ScanError> {
+) -> Result<()> {
     let Some(floor) = scan.floor else { return Ok(()) };
     let before = scan.timezone.start_of(floor);
-    let mut ask = |asked: Vec<EntityKey>| -> Result<(), ScanError> {
+    let mut ask = |asked: Vec<EntityKey>| -> Result<()> {
         check(scan.cancelled)?;
         let level = |is_company: bool| if is_company { EntityLevel::Account } else { EntityLevel::Identity };
         let entities = asked.iter().map(|entity| (entity.key, level(entity.is_company))).collect();
@@ -254,12 +246,7 @@ fn add_touches_below_floor(
 
 /// Passes each order to `found` if its touch has the value. The records of an entity follow each
 /// other, and touches come before the orders that they count for.
-fn attribute(
-    scan: &Scan<'_>,
-    attributed: &AttributedTo,
-    mut records: SortedRecords,
-    found: &mut FoundEvents,
-) -> Result<(), ScanError> {
+fn attribute(scan: &Scan<'_>, attributed: &AttributedTo, mut records: SortedRecords, found: &mut FoundEvents) -> Result<()> {
     let mut entity = None;
     // Whether the touch has the value, if there is one yet.
     let mut touch: Option<bool> = None;

@@ -4,12 +4,10 @@
 use std::io;
 
 use headcount_domain::company::CompanyKey;
-use headcount_domain::identity::IdentityLink;
-use headcount_domain::ids::{KeyHasher, RecordKey};
-use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::queries::{AssociationsQuery, CompanyLinksQuery};
+use headcount_domain::{Event, IdentityLink, KeyHasher, Position, RecordKey};
 
-use super::super::error::{ScanError, check};
+use super::super::error::{Result, check};
 use super::super::events::{IDS_A_QUESTION, Scan, Tally, TallyError};
 use super::super::external_sort::Sorter;
 use super::super::group_ids::GroupIds;
@@ -30,7 +28,7 @@ pub(super) struct Companies {
 
 impl Companies {
     /// Reads what all events report. One pass over the project's events, which sorts what it finds.
-    pub(super) fn read(scan: &Scan<'_>, sort_bytes: usize) -> Result<Self, ScanError> {
+    pub(super) fn read(scan: &Scan<'_>, sort_bytes: usize) -> Result<Self> {
         let (hasher, scratch) = (scan.hasher(), scan.scratch());
         let reader = CompanyReader { hasher, reads_all_ids: scan.floor.is_some() };
         let mut tally = CompanyTally {
@@ -55,10 +53,10 @@ impl Companies {
 }
 
 /// Adds the companies that events below the project's floor reported: the shard knows them.
-fn with_those_of_the_shard(scan: &Scan<'_>, found: FirstPins, sort_bytes: usize) -> Result<FirstPins, ScanError> {
+fn with_those_of_the_shard(scan: &Scan<'_>, found: FirstPins, sort_bytes: usize) -> Result<FirstPins> {
     let mut all = Pins::new(scan.scratch(), sort_bytes);
     let mut asked = Vec::new();
-    let ask = |identities: Vec<RecordKey>, all: &mut Pins| -> Result<(), ScanError> {
+    let ask = |identities: Vec<RecordKey>, all: &mut Pins| -> Result<()> {
         check(scan.cancelled)?;
         let query = AssociationsQuery { identities: identities.clone() };
         let known = scan.ask(query)?;
@@ -85,8 +83,8 @@ fn with_those_of_the_shard(scan: &Scan<'_>, found: FirstPins, sort_bytes: usize)
 
 /// Adds the links of some companies that the shard knows to `links`: an erased event may have
 /// reported one.
-pub(super) fn add_known_links(scan: &Scan<'_>, companies: Sorter<KEY>, links: &mut Pins) -> Result<(), ScanError> {
-    let ask = |companies: Vec<RecordKey>, links: &mut Pins| -> Result<(), ScanError> {
+pub(super) fn add_known_links(scan: &Scan<'_>, companies: Sorter<KEY>, links: &mut Pins) -> Result<()> {
+    let ask = |companies: Vec<RecordKey>, links: &mut Pins| -> Result<()> {
         check(scan.cancelled)?;
         let query = CompanyLinksQuery { companies: companies.clone() };
         let known = scan.ask(query)?;
@@ -194,13 +192,13 @@ impl CompanyTally<'_, '_> {
 }
 
 impl Tally<ReadCompanies> for CompanyTally<'_, '_> {
-    fn group(&mut self, read: ReadCompanies) -> Result<(), ScanError> {
+    fn group(&mut self, read: ReadCompanies) -> Result<()> {
         read.links.into_iter().try_for_each(|link| self.identities.link(link))?;
         read.domains.into_iter().try_for_each(|pin| self.domains.push(pin))?;
         Ok(read.reported.into_iter().try_for_each(|pin| self.report(pin))?)
     }
 
-    fn event(&mut self, position: Position, event: &Event) -> Result<(), ScanError> {
+    fn event(&mut self, position: Position, event: &Event) -> Result<()> {
         let hasher = self.reader.hasher;
         let keys = self.identities.see(position, event)?;
         let key = |company: &CompanyKey| hasher.company(company.as_str());

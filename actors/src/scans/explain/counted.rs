@@ -5,8 +5,7 @@ use std::io;
 
 use headcount_domain::facts::Moment;
 use headcount_domain::figures::{ExplainedFigure, Reason};
-use headcount_domain::ids::RecordKey;
-use headcount_domain::money::Amount;
+use headcount_domain::{Amount, RecordKey};
 
 use super::super::visits::{Carried, CountedIdentity, CountedOwner, CountedSession, Detail, VisitCounts};
 use super::found::FoundEvents;

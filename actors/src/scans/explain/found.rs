@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use headcount_domain::facts::Moment;
 use headcount_domain::figures::{ExplainPlace, Reason};
-use headcount_domain::ids::RecordKey;
-use headcount_domain::money::Amount;
+use headcount_domain::{Amount, RecordKey};
 
 /// An event that was found.
 #[derive(Debug, Clone, Copy)]

@@ -5,14 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use headcount_common::partition_of;
 use headcount_domain::facts::Moment;
 use headcount_domain::figures::{ExplainPlace, ExplainQuestion, ExplainedEvent, Explanation};
-use headcount_domain::identity::{IdentityId, SentKeys};
-use headcount_domain::ids::{ProjectId, RecordKey};
-use headcount_domain::intake::event::Position;
 use headcount_domain::queries::VisitsQuery;
-use headcount_domain::time::{Buckets, Instant, Interval};
+use headcount_domain::time::{Buckets, Interval};
+use headcount_domain::{IdentityId, Instant, Position, ProjectId, RecordKey, SentKeys};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::super::error::{ScanError, check};
+use super::super::error::{Result, check};
 use super::super::events::Scan;
 use super::super::shared::Scans;
 use super::super::visits::{VisitQuestion, WantedDetails, visit};
@@ -102,7 +100,7 @@ fn explain(
     question: &ExplainQuestion,
     (began, state): (Instant, u64),
     sort_bytes: usize,
-) -> Result<Explanation, ScanError> {
+) -> Result<Explanation> {
     scan.check_is_kept(question.window.start)?;
     let FoundEvents { result, rows, not_counted } = find(scan, question, sort_bytes)?;
     let has_more = rows.has_more || not_counted.has_more;
@@ -113,7 +111,7 @@ fn explain(
 }
 
 /// Finds the events of a page, and the figure.
-fn find(scan: &Scan<'_>, question: &ExplainQuestion, sort_bytes: usize) -> Result<FoundEvents, ScanError> {
+fn find(scan: &Scan<'_>, question: &ExplainQuestion, sort_bytes: usize) -> Result<FoundEvents> {
     let ExplainQuestion { figure, attributed, window, predicate, limit, place } = question;
     let found = FoundEvents::new(*limit, *place);
     let asked = VisitQuestion {
@@ -142,7 +140,7 @@ struct ShownEvents(BTreeMap<Position, ExplainedEvent>);
 
 impl ShownEvents {
     /// Reads the events of some lists.
-    fn read(scan: &Scan<'_>, lists: [&FoundList; 2]) -> Result<Self, ScanError> {
+    fn read(scan: &Scan<'_>, lists: [&FoundList; 2]) -> Result<Self> {
         let found: BTreeMap<Moment, FoundEvent> =
             lists.into_iter().flat_map(|list| &list.events).map(|(at, event)| (*at, *event)).collect();
         let positions: BTreeSet<Position> = found.keys().map(|at| at.position).collect();
@@ -166,7 +164,7 @@ impl ShownEvents {
     }
 
     /// Asks the shard for the users that ids are linked to.
-    fn name_users(&mut self, scan: &Scan<'_>, linked: &[(Position, RecordKey, Moment)]) -> Result<(), ScanError> {
+    fn name_users(&mut self, scan: &Scan<'_>, linked: &[(Position, RecordKey, Moment)]) -> Result<()> {
         for some in linked.chunks(EVENTS_A_QUESTION) {
             check(scan.cancelled)?;
             let query = VisitsQuery { events: some.iter().map(|(_, user, at)| (*user, *at)).collect() };
@@ -180,7 +178,7 @@ impl ShownEvents {
     }
 
     /// Returns the events of a list, the latest first.
-    fn list(&mut self, list: &FoundList) -> Result<Vec<ExplainedEvent>, ScanError> {
+    fn list(&mut self, list: &FoundList) -> Result<Vec<ExplainedEvent>> {
         let latest_first = list.events.keys().rev();
         // What was found a moment ago is there, unless it was erased meanwhile.
         latest_first.map(|at| self.0.remove(&at.position).ok_or(AskError::NoAnswer.into())).collect()

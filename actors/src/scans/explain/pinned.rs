@@ -4,8 +4,7 @@
 use std::io;
 use std::iter::Peekable;
 
-use headcount_domain::ids::RecordKey;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, RecordKey};
 
 use super::super::external_sort::{Sorted, Sorter};
 use super::super::identities::{KEY, bytes, key_of};

@@ -2,11 +2,12 @@
 
 use std::io;
 
+use super::super::error::Result;
+use headcount_domain::Window;
 use headcount_domain::figures::{Breakdown, BreakdownQuestion, RankedRows};
 use headcount_domain::queries::Unconverted;
-use headcount_domain::time::{Buckets, Interval, Window};
+use headcount_domain::time::{Buckets, Interval};
 
-use super::super::error::ScanError;
 use super::super::events::Scan;
 use super::carried::Carried;
 use super::events::{VisitQuestion, values_of};
@@ -15,11 +16,7 @@ use super::report::{add_event, add_unconverted};
 use super::rows::RowTable;
 
 /// Answers a [`BreakdownQuestion`], in tables and sorts of `sort_bytes` each.
-pub(in super::super) fn breakdown(
-    scan: &Scan<'_>,
-    question: &BreakdownQuestion,
-    sort_bytes: usize,
-) -> Result<Breakdown, ScanError> {
+pub(in super::super) fn breakdown(scan: &Scan<'_>, question: &BreakdownQuestion, sort_bytes: usize) -> Result<Breakdown> {
     let BreakdownQuestion { windows, dimension, predicate, search, order_by, limit } = question;
     // EventFigures are of whole windows: the buckets are not looked at.
     let whole = |window: Window| Buckets::new(window, Interval::Month, scan.timezone);

@@ -1,7 +1,7 @@
 //! What an event carries through the sorts, as bytes.
 
 use headcount_domain::figures::CountedMoney;
-use headcount_domain::money::{Amount, Currency};
+use headcount_domain::{Amount, Currency};
 
 /// The event itself matches, apart from its session.
 const MATCHES: u16 = 1;

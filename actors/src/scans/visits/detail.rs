@@ -3,15 +3,12 @@
 
 use std::rc::Rc;
 
-use headcount_archive::error::ArchiveError;
-use headcount_archive::file::TextColumn;
+use headcount_archive::{ArchiveError, TextColumn};
 use headcount_domain::acquisition::DIRECT;
 use headcount_domain::facts::Moment;
 use headcount_domain::figures::AttributedTo;
-use headcount_domain::ids::{KeyHasher, RecordKey};
-use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::queries::{Dimension, EntityLevel};
-use headcount_domain::time::Instant;
+use headcount_domain::{Event, Instant, KeyHasher, Position, RecordKey};
 
 use super::super::sealed_group::{MoneyColumns, SealedGroup};
 

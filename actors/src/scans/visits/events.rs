@@ -2,18 +2,16 @@
 
 use std::io;
 
-use headcount_archive::error::ArchiveError;
+use super::super::error::Result;
+use headcount_archive::ArchiveError;
 use headcount_archive::schema::INTERACTIVE;
 use headcount_domain::aggregate::GroupKey;
 use headcount_domain::figures::CountedMoney;
-use headcount_domain::filter::{Filter, Predicate};
-use headcount_domain::identity::IdentityLink;
-use headcount_domain::ids::{KeyHasher, RecordKey};
-use headcount_domain::intake::event::{Event, Position, is_pageview};
+use headcount_domain::intake::event::is_pageview;
 use headcount_domain::intake::fields::{BuiltIn, Decider, Field, Scalar, SessionField};
-use headcount_domain::time::{Buckets, Day, Instant};
+use headcount_domain::time::Buckets;
+use headcount_domain::{Day, Event, Filter, IdentityLink, Instant, KeyHasher, Position, Predicate, RecordKey};
 
-use super::super::error::ScanError;
 use super::super::events::{Scan, Tally, TallyError};
 use super::super::group_ids::GroupIds;
 use super::super::sealed_group::{PropertyColumn, SealedGroup};
@@ -97,7 +95,7 @@ pub(super) fn add_events<'s>(
     question: &VisitQuestion<'_>,
     sessions: &mut Sessions<'s>,
     alone: &mut LoneVisitor<'_>,
-) -> Result<(), ScanError> {
+) -> Result<()> {
     let reader = VisitReader { hasher: scan.hasher(), question };
     let read = |group: &SealedGroup<'_>| reader.read(group);
     scan.tally(0, None, &read, &mut VisitTally { reader: &reader, sessions, alone, carried: Vec::new() })
@@ -275,7 +273,7 @@ struct VisitTally<'t, 's> {
 }
 
 impl Tally<ReadVisits> for VisitTally<'_, '_> {
-    fn group(&mut self, read: ReadVisits) -> Result<(), ScanError> {
+    fn group(&mut self, read: ReadVisits) -> Result<()> {
         read.links.into_iter().try_for_each(|link| self.sessions.link(link))?;
         let mut start = 0;
         for ReadVisit { order, at, named, end } in read.events {
@@ -289,7 +287,7 @@ impl Tally<ReadVisits> for VisitTally<'_, '_> {
         Ok(())
     }
 
-    fn event(&mut self, position: Position, event: &Event) -> Result<(), ScanError> {
+    fn event(&mut self, position: Position, event: &Event) -> Result<()> {
         let keys = self.sessions.keys(position, event)?;
         self.carried.clear();
         self.reader.write(position, event, &mut self.carried);

@@ -3,11 +3,10 @@
 
 use std::io;
 
-use headcount_domain::filter::Filter;
-use headcount_domain::ids::RecordKey;
+use super::super::error::Result;
 use headcount_domain::intake::fields::{BuiltIn, Decider, Entry, Field, Scalar};
+use headcount_domain::{Filter, RecordKey};
 
-use super::super::error::ScanError;
 use super::super::events::Scan;
 use super::super::session_buffer::SessionBuffer;
 use super::super::sessions::{InSession, SessionPlace, Sessions};
@@ -60,7 +59,7 @@ pub(in super::super) fn visit(
     question: &VisitQuestion<'_>,
     sort_bytes: usize,
     counts: &mut dyn VisitCounts,
-) -> Result<(), ScanError> {
+) -> Result<()> {
     let mut sessions = Sessions::new(scan, sort_bytes);
     let null_key = question.null_key();
     let is_of_session = question.decided_by().is_some();

@@ -2,19 +2,19 @@
 
 use std::io;
 
+use super::super::error::Result;
 use headcount_domain::figures::{CountedMoney, EventFigures, Report, ReportQuestion, Series};
-use headcount_domain::money::Amount;
 use headcount_domain::queries::Unconverted;
-use headcount_domain::time::{Buckets, Window};
+use headcount_domain::time::Buckets;
+use headcount_domain::{Amount, Window};
 
-use super::super::error::ScanError;
 use super::super::events::Scan;
 use super::carried::Carried;
 use super::events::VisitQuestion;
 use super::fold::{CountedOwner, CountedSession, VisitCounts, visit};
 
 /// Answers a [`ReportQuestion`], in sorts of `sort_bytes` each.
-pub(in super::super) fn report(scan: &Scan<'_>, question: &ReportQuestion, sort_bytes: usize) -> Result<Report, ScanError> {
+pub(in super::super) fn report(scan: &Scan<'_>, question: &ReportQuestion, sort_bytes: usize) -> Result<Report> {
     let ReportQuestion { windows, interval, predicate } = question;
     let divided = |window: Window| Buckets::new(window, *interval, scan.timezone);
     let asked = VisitQuestion {
@@ -24,7 +24,7 @@ pub(in super::super) fn report(scan: &Scan<'_>, question: &ReportQuestion, sort_
         details: None,
     };
     let mut counts = SeriesCounts {
-        windows: asked.windows.each_ref().map(|buckets| CountedSeries::new(buckets.as_ref().map_or(0, Buckets::count))),
+        windows: asked.windows.each_ref().map(|buckets| CountedSeries::new(buckets.as_ref().map_or(0, |buckets| buckets.count))),
         unconverted: Unconverted::new(),
     };
     visit(scan, &asked, sort_bytes, &mut counts)?;

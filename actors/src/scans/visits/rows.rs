@@ -5,11 +5,11 @@ use std::collections::hash_map::RandomState;
 use std::io;
 use std::sync::atomic::AtomicBool;
 
+use headcount_domain::Amount;
 use headcount_domain::aggregate::GroupKey;
 use headcount_domain::figures::EventFigures;
-use headcount_domain::money::Amount;
 
-use super::super::error::{ScanError, check};
+use super::super::error::{Result, check};
 use super::super::record_sort::RecordSorter;
 use super::super::spill_dir::SpillDir;
 use super::fold::CountedSession;
@@ -161,7 +161,7 @@ impl RowTable {
         mut self,
         cancelled: &AtomicBool,
         visit: &mut dyn FnMut(GroupKey<'_>, EventFigures, EventFigures),
-    ) -> Result<(), ScanError> {
+    ) -> Result<()> {
         let mut pass = |key: &[u8], [first, second]: &[RowFigures; 2]| {
             if first.figures.events > 0 || first.figures.sessions > 0 {
                 visit(GroupKey::read(key), first.figures, second.figures);

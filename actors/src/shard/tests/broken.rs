@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use headcount_common::{PARTITIONS, partition_of};
-use headcount_domain::fault::FaultKind;
+use headcount_domain::FaultKind;
 
 use super::*;
 use crate::faulty_store::ReadFault;
@@ -212,5 +212,5 @@ fn checkpoints_between_projects_that_overtake_each_other_lose_and_double_nothing
     rig.round();
     assert_eq!(rig.meta(project).external_ids, sent[0] + sent[1]);
     kill(&mut rig, project);
-    assert_eq!((rig.shard.replayed(), [rig.users(project), rig.users(beside)]), (0, sent));
+    assert_eq!((rig.shard.replayed, [rig.users(project), rig.users(beside)]), (0, sent));
 }

@@ -84,7 +84,7 @@ fn every_operation_of_a_checkpoint_may_fail() {
             if round % ROUNDS_A_START == 0 {
                 drop(switch);
                 rig = rig.start_again();
-                assert_eq!(rig.shard.replayed(), 0);
+                assert_eq!(rig.shard.replayed, 0);
                 rig.check(known);
             }
             if operations < at {
@@ -97,7 +97,7 @@ fn every_operation_of_a_checkpoint_may_fail() {
     let runs = runs.unwrap().filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|kind| kind == "run")).count();
     assert!(runs < 40, "{runs} runs after {round} rounds");
     rig = rig.start_again();
-    assert_eq!(rig.shard.replayed(), 0);
+    assert_eq!(rig.shard.replayed, 0);
     rig.check(known);
     rig.send(PROJECT, users(PROJECT, 0..known));
     assert_eq!(rig.users(PROJECT), known, "all of them are duplicates");

@@ -2,11 +2,9 @@
 
 use headcount_common::partition_of;
 use headcount_domain::acquisition::Acquisition;
-use headcount_domain::fault::Fault;
-use headcount_domain::floor::FloorMove;
 use headcount_domain::intake::event::Money;
-use headcount_domain::money::{Amount, Currency};
 use headcount_domain::queries::{AttributionQuery, Dimension, EntityLevel, TouchModel};
+use headcount_domain::{Amount, Currency, Fault, FloorMove};
 
 use super::*;
 

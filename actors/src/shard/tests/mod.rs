@@ -5,11 +5,9 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_common::{PARTITIONS, partition_of};
-use headcount_domain::ids::{KeyHasher, ProjectId};
-use headcount_domain::intake::event::Position;
-use headcount_domain::intake::event::{Details, Event, SentIds};
+use headcount_domain::intake::event::{Details, SentIds};
 use headcount_domain::queries::UniqueUsersQuery;
-use headcount_domain::time::{Day, Instant, Window};
+use headcount_domain::{Day, Event, Instant, KeyHasher, Position, ProjectId, Window};
 use headcount_storage::external_ids::{ExternalIdsOptions, Freeze};
 use headcount_storage::format::Incarnation;
 use headcount_storage::log::{AppendEntry, Log, LogOptions, ReadLog};
@@ -220,7 +218,7 @@ fn a_checkpoint_does_not_count_before_its_external_ids_are_durable() {
     rig.round();
     assert_eq!(rig.saved(project), 20);
     rig.restart();
-    assert_eq!((rig.shard.replayed(), rig.users(project), rig.users(other)), (0, 20, 5));
+    assert_eq!((rig.shard.replayed, rig.users(project), rig.users(other)), (0, 20, 5));
     rig.send(project, users(project, 0..20));
     assert_eq!(rig.users(project), 20);
 }
@@ -264,7 +262,7 @@ fn a_stuck_partition_leaves_the_others_their_checkpoints_and_memory() {
     assert!(rig.progress().accepts(partition_of(stuck)));
     rig.round();
     rig.restart();
-    assert_eq!((rig.shard.replayed(), rig.users(stuck), rig.users(other)), (0, sent, 15_000));
+    assert_eq!((rig.shard.replayed, rig.users(stuck), rig.users(other)), (0, sent, 15_000));
 }
 
 #[test]
@@ -308,7 +306,7 @@ fn external_ids_are_counted_once_however_often_they_are_written() {
     rig.round();
     assert_eq!(rig.meta(project).external_ids, 70);
     rig.restart();
-    assert_eq!((rig.shard.replayed(), rig.users(project)), (0, 70));
+    assert_eq!((rig.shard.replayed, rig.users(project)), (0, 70));
     let runs = std::fs::read_dir(rig.dir.path().join("state/fingerprints").join(partition.to_string())).unwrap();
     let runs = runs.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|kind| kind == "run")).count();
     assert!(runs <= 3, "{runs} runs");
@@ -378,7 +376,7 @@ fn a_start_waits_for_checkpoints_before_it_runs_out_of_memory() {
     let (shard, memory) = open(&rig.dir, rig.log.reader(), &rig.store, NEVER, MEMORY);
     (rig.shard, rig.memory) = (shard, memory);
     assert!(rig.memory.resident() <= MEMORY, "an idle shard keeps what it opened with: {:?}", rig.memory);
-    assert_eq!((rig.shard.replayed(), rig.users(project)), (8_000, 8_000));
+    assert_eq!((rig.shard.replayed, rig.users(project)), (8_000, 8_000));
 }
 
 #[test]

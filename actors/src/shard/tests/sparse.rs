@@ -125,7 +125,7 @@ fn a_shard_replays_checkpoints_and_resumes_where_positions_have_gaps() {
     assert!(of_other < sparse.log.last_position(partition_of(one)), "positions of two partitions say nothing of each other");
 
     let mut shard = sparse.open(NEVER);
-    assert_eq!((shard.replayed(), count(&mut shard, one), count(&mut shard, other)), (27, 18, 3));
+    assert_eq!((shard.replayed, count(&mut shard, one), count(&mut shard, other)), (27, 18, 3));
     shard.write_checkpoints().unwrap();
     for project in [one, other] {
         assert_eq!(sparse.saved(project), sparse.log.last_position(partition_of(project)));
@@ -136,7 +136,7 @@ fn a_shard_replays_checkpoints_and_resumes_where_positions_have_gaps() {
     sparse.log.trim(partition_of(one), 4 * STEP);
     let unsaved = sparse.log.append(one, users(one, 15..20));
     let mut shard = sparse.open(NEVER);
-    assert_eq!((shard.replayed(), count(&mut shard, one), count(&mut shard, other)), (5, 20, 3));
+    assert_eq!((shard.replayed, count(&mut shard, one), count(&mut shard, other)), (5, 20, 3));
 
     // Events in no checkpoint may not be removed.
     sparse.log.append(one, users(one, 20..21));

@@ -1,6 +1,6 @@
 //! The list of the contents of a partition's published state.
 
-use headcount_domain::intake::event::Position;
+use headcount_domain::Position;
 use serde::{Deserialize, Serialize};
 
 use crate::files::list::{ListError, decode_list};

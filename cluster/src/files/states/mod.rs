@@ -18,16 +18,16 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use headcount_actors::{CopiedState, SavedState, state_version};
-use headcount_domain::intake::event::Position;
+use headcount_domain::Position;
 use headcount_storage::TableFile;
 use headcount_storage::files;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as TaskMutex, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::FilesError;
 use super::bucket::{Bucket, BucketError, sha256_of};
 use super::pointer::Pointers;
+use super::{FilesError, Result};
 use crate::connection::Connection;
 use crate::log::{LogError, LogReader, sequence_of};
 use list::{StateEnd, StateFile, StateList};
@@ -58,7 +58,7 @@ impl SharedStates {
     ///
     /// # Errors
     /// Returns [`FilesError::Brokers`].
-    pub(crate) async fn open(connection: &Connection, bucket: &Bucket) -> Result<Self, FilesError> {
+    pub(crate) async fn open(connection: &Connection, bucket: &Bucket) -> Result<Self> {
         let pointers = Pointers::open(connection, "state").await?;
         let (version, turns) = (state_version(), Semaphore::new(AT_ONCE));
         Ok(Self { bucket: bucket.below("states"), pointers, version, turns, partitions: Mutex::default() })
@@ -69,7 +69,7 @@ impl SharedStates {
     ///
     /// # Errors
     /// Returns [`FilesError::NotOwner`] or [`FilesError::Brokers`].
-    pub(crate) async fn take_over(&self, partition: u16, epoch: u64) -> Result<(), FilesError> {
+    pub(crate) async fn take_over(&self, partition: u16, epoch: u64) -> Result<()> {
         let pointer = self.pointers.take_over(partition, epoch).await?;
         let own = OwnState::open(self.bucket.below(&format!("{partition:02}")), pointer).await;
         self.partitions.lock().insert(partition, Arc::new(TaskMutex::new(own)));
@@ -106,7 +106,7 @@ impl SharedStates {
             tracing::warn!(partition, %error, "the published state is not of this log; what it reflects is replayed");
             return None;
         }
-        let fetched = timeout(FETCHED_WITHIN, fetch(state.bucket(), list, dir)).await;
+        let fetched = timeout(FETCHED_WITHIN, fetch(&state.bucket, list, dir)).await;
         match fetched.unwrap_or_else(|_| Err(BucketError::Unavailable("it takes too long".to_owned()))) {
             Ok(copied) => Some(copied),
             Err(error) => {
@@ -159,7 +159,7 @@ impl SharedStates {
     ///
     /// # Errors
     /// Returns a [`FilesError`]. The former state or the new one is published then.
-    pub(crate) async fn publish(&self, partition: u16, saved: &SavedState, withdrawals: u64) -> Result<(), FilesError> {
+    pub(crate) async fn publish(&self, partition: u16, saved: &SavedState, withdrawals: u64) -> Result<()> {
         let state = self.of(partition).ok_or(FilesError::NotOwner(partition))?;
         let mut state = state.lock().await;
         if state.withdrawals != withdrawals {
@@ -174,7 +174,7 @@ impl SharedStates {
     /// # Errors
     /// Returns a [`FilesError`]. The state may still be published, or some of its objects may
     /// exist.
-    pub(crate) async fn withdraw(&self, partition: u16) -> Result<(), FilesError> {
+    pub(crate) async fn withdraw(&self, partition: u16) -> Result<()> {
         let state = self.of(partition).ok_or(FilesError::NotOwner(partition))?;
         let mut state = state.lock().await;
         state.withdraw(&self.pointers, partition).await

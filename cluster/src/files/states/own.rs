@@ -3,14 +3,14 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
+use crate::files::Result;
 use headcount_actors::SavedState;
-use headcount_domain::intake::event::Position;
+use headcount_domain::Position;
 use headcount_storage::TableFile;
 use tokio::time::timeout;
 
 use super::StateTiming;
 use super::list::{StateFile, StateList, StateObject};
-use crate::files::FilesError;
 use crate::files::bucket::{Bucket, sha256_of};
 use crate::files::pointer::{ListName, OwnPointer, Pointers};
 use crate::files::unnamed::Unnamed;
@@ -29,7 +29,7 @@ enum Kind {
 /// The published state of a partition that this node owns.
 #[derive(Debug)]
 pub(super) struct OwnState {
-    bucket: Bucket,
+    pub(super) bucket: Bucket,
     pointer: OwnPointer,
     published: Option<StateList>,
     /// When a state was last published, or when the node took the partition over.
@@ -60,10 +60,6 @@ impl OwnState {
         Self { bucket, pointer, published, published_at: Instant::now(), written, unnamed, withdrawals: 0 }
     }
 
-    pub(super) fn bucket(&self) -> &Bucket {
-        &self.bucket
-    }
-
     pub(super) fn published(&self) -> Option<&StateList> {
         self.published.as_ref()
     }
@@ -83,13 +79,7 @@ impl OwnState {
         self.published_at = Instant::now();
     }
 
-    pub(super) async fn publish(
-        &mut self,
-        pointers: &Pointers,
-        partition: u16,
-        saved: &SavedState,
-        version: &str,
-    ) -> Result<(), FilesError> {
+    pub(super) async fn publish(&mut self, pointers: &Pointers, partition: u16, saved: &SavedState, version: &str) -> Result<()> {
         // Set after a failure, too, so that the next attempt comes later.
         self.published_at = Instant::now();
         if saved.position <= self.position() && self.published.as_ref().is_some_and(|list| list.state_version == version) {
@@ -114,7 +104,7 @@ impl OwnState {
         Ok(())
     }
 
-    pub(super) async fn withdraw(&mut self, pointers: &Pointers, partition: u16) -> Result<(), FilesError> {
+    pub(super) async fn withdraw(&mut self, pointers: &Pointers, partition: u16) -> Result<()> {
         self.withdrawals += 1;
         // Written even if the pointer names no list, which proves that this node is still the
         // owner.
@@ -128,12 +118,7 @@ impl OwnState {
 
     /// Points to another list, or to none. Objects that only the former list names are deleted
     /// later.
-    async fn point_to(
-        &mut self,
-        pointers: &Pointers,
-        partition: u16,
-        new: Option<(ListName, StateList)>,
-    ) -> Result<(), FilesError> {
+    async fn point_to(&mut self, pointers: &Pointers, partition: u16, new: Option<(ListName, StateList)>) -> Result<()> {
         let (name, list) = new.unzip();
         let former = self.pointer.value.list.clone();
         pointers.publish(partition, &mut self.pointer, name).await?;
@@ -152,7 +137,7 @@ impl OwnState {
     }
 
     /// Uploads the files that the bucket lacks.
-    async fn write_files(&mut self, kind: Kind, files: &[TableFile]) -> Result<Vec<StateFile>, FilesError> {
+    async fn write_files(&mut self, kind: Kind, files: &[TableFile]) -> Result<Vec<StateFile>> {
         let mut written = Vec::with_capacity(files.len());
         for file in files {
             let object = match self.written.get(&(kind, file.id())) {

@@ -148,7 +148,6 @@ pub struct FormerMembers {
 
 impl FormerMembers {
     /// Creates the sort keys of the members with `keys`.
-    #[must_use]
     pub fn new(keys: &BTreeSet<RecordKey>) -> Self {
         let in_roster = keys.iter().map(|key| record_sort_key(*key)).collect();
         Self { in_roster, in_days: keys.iter().map(|key| sort_key_in_day(Day(0), *key)).collect() }
@@ -169,7 +168,6 @@ const DAYS_OVERLAP: i32 = 5;
 
 impl Group {
     /// Creates an empty group.
-    #[must_use]
     pub fn new(kind: &str, key: &str, number: u32) -> Self {
         Self {
             kind: kind.into(),

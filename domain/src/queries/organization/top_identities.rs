@@ -82,13 +82,11 @@ impl ActiveIdentity {
     pub const BYTES: usize = 1 + 8 + 16;
 
     /// Returns the user with a key.
-    #[must_use]
     pub fn user(key: RecordKey) -> Self {
         Self(MemberRef::User(key))
     }
 
     /// Returns unique bytes of the identity.
-    #[must_use]
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
         let (project, RecordKey(key)) = match self.0 {
             MemberRef::User(user) => (None, user),
@@ -102,7 +100,6 @@ impl ActiveIdentity {
     }
 
     /// The inverse of [`ActiveIdentity::to_bytes`].
-    #[must_use]
     pub fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
         let [kind, rest @ ..] = bytes;
         let (project, key) = rest.split_at(8);
@@ -173,7 +170,6 @@ pub struct IdentityRanking {
 
 impl IdentityRanking {
     /// Selects `limit` identities by their figures in `window`.
-    #[must_use]
     pub fn new(window: Window, order: IdentityOrder, limit: usize) -> Self {
         Self { window, order, limit, rows: Vec::new(), added: 0 }
     }
@@ -219,7 +215,6 @@ impl IdentityRanking {
     }
 
     /// Returns the list.
-    #[must_use]
     pub fn finish(self) -> Listed<TopIdentity> {
         Listed { truncated: self.added > self.limit as u64, rows: self.rows }
     }

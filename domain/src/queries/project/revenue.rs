@@ -55,7 +55,6 @@ impl Query for RevenueSeriesQuery {
 
 impl Project {
     /// Returns the revenue, orders and averages of `window`.
-    #[must_use]
     pub fn revenue_metrics(&self, window: Window) -> RevenueMetrics {
         let sums = self.rollups.revenue.sums(window.start, window.end);
         let total_revenue = sums.revenue;
@@ -70,7 +69,6 @@ impl Project {
     }
 
     /// Returns the revenue and orders of `window` by day.
-    #[must_use]
     pub fn revenue_series(&self, window: Window) -> RevenueSeries {
         let cells = &self.rollups.revenue;
         let mut unconverted = MoneySums::default();

@@ -30,7 +30,6 @@ impl RowsQuery for UniqueUsersQuery {
 
 impl Project {
     /// Returns the unique users of `window` per day and in total.
-    #[must_use]
     pub fn unique_users(&self, window: Window) -> UniqueUsers {
         UniqueUsersQuery { window }.answer_from(&self.rollups.unique_users)
     }

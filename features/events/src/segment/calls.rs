@@ -74,7 +74,7 @@ pub(super) enum CallBody {
 }
 
 /// Records a body. Its key is in the header or in the body itself; then the body is read before the project is known.
-pub(super) async fn receive(call: ApiCall, kind: CallBody) -> Result<HttpResponse, ApiError> {
+pub(super) async fn receive(call: ApiCall, kind: CallBody) -> Result<HttpResponse> {
     let ApiCall { state, request, payload } = call;
     let limit_bytes = match kind {
         CallBody::Message(_) => body::EVENT_LIMIT_BYTES,
@@ -117,7 +117,7 @@ async fn record_message(
     to: EventDestination<'_>,
     (json, call): (&str, Call),
     permit: Permit,
-) -> Result<SegmentAnswer, ApiError> {
+) -> Result<SegmentAnswer> {
     to.allowance.take(state, 1)?;
     let carrier = carrier(state, request, Envelope::default());
     let (ingest, id) = (&state.engine.ingest, to.project.policy.project);
@@ -135,7 +135,7 @@ async fn record_batch(
     to: EventDestination<'_>,
     body: &str,
     permit: Permit,
-) -> Result<SegmentAnswer, ApiError> {
+) -> Result<SegmentAnswer> {
     let batch = Batch::parse(body);
     to.allowance.take(state, batch.as_ref().map_or(1, |batch| batch.messages.len().max(1)))?;
     let Batch { messages, envelope } = batch?;
@@ -182,7 +182,7 @@ macro_rules! calls {
                 ),
                 security(("write_key" = []), ())
             )]
-            pub(crate) async fn $name(call: ApiCall) -> Result<HttpResponse, ApiError> {
+            pub(crate) async fn $name(call: ApiCall) -> Result<HttpResponse> {
                 receive(call, $kind).await
             }
         )*

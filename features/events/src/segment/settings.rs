@@ -69,7 +69,7 @@ struct MetricsSettings {
     responses((status = 200, description = "The settings.", body = SettingsAnswer), NotModified, SegmentErrors, SegmentNotFoundErrors),
     security(())
 )]
-pub(crate) async fn settings(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn settings(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse> {
     let key = request.parameter("public_key");
     if state.engine.registry().public_key(key).is_none() {
         return Err(ApiError::not_found("public key"));
@@ -101,7 +101,7 @@ impl SettingsAnswer {
     responses((status = 200, description = "They were read.", body = SegmentAnswer), SegmentErrors),
     security(())
 )]
-pub(crate) async fn sdk_metrics(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn sdk_metrics(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse> {
     let permit = body::admit(&state, &request, BodyContent::Other(None), body::FIRST_BYTES)?;
     body::discard(&state, &request, payload, permit, body::EVENT_LIMIT_BYTES).await?;
     cors::readable(Ok(HttpResponse::Ok().json(SegmentAnswer::DONE)), &request)

@@ -12,7 +12,7 @@ use headcount_domain::intake::segment::write_key;
 use crate::ingest::known_key;
 
 /// Returns the key of the header. `None`: there is no header, or one without a user.
-pub(super) fn of_header(state: &AppState, request: &HttpRequest) -> Option<Result<PublicKey, ApiError>> {
+pub(super) fn of_header(state: &AppState, request: &HttpRequest) -> Option<Result<PublicKey>> {
     let mut values = request.headers().get_all(header::AUTHORIZATION);
     let value = values.next()?;
     if values.next().is_some() {
@@ -29,7 +29,7 @@ pub(super) fn of_header(state: &AppState, request: &HttpRequest) -> Option<Resul
 }
 
 /// Returns the key of the body.
-pub(super) fn of_body(state: &AppState, body: &[u8]) -> Result<PublicKey, ApiError> {
+pub(super) fn of_body(state: &AppState, body: &[u8]) -> Result<PublicKey> {
     let body = readable(body);
     let key = write_key(&body);
     let key =

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use headcount_actors::engine::{AskError, ErasureError};
 use headcount_control::RegistryError;
-use headcount_domain::fault::{Fault, FaultKind};
+use headcount_domain::{Fault, FaultKind};
 use headcount_storage::codec::CodecError;
 
 use crate::export_state::PrivacyFailure;

@@ -6,10 +6,8 @@ use std::sync::Arc;
 
 use headcount_actors::{RecordSorter, Scans, SortedRecords, SubjectIds, SubjectOwner};
 use headcount_domain::facts::Moment;
-use headcount_domain::identity::SentKeys;
-use headcount_domain::ids::{KeyHasher, ProjectId, RecordKey};
-use headcount_domain::intake::event::{EVENT_VERSION, Event, Position};
-use headcount_domain::time::Instant;
+use headcount_domain::intake::event::EVENT_VERSION;
+use headcount_domain::{Event, Instant, KeyHasher, Position, ProjectId, RecordKey, SentKeys};
 use headcount_storage::codec;
 use serde_json::value::RawValue;
 

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
 use headcount_control::{PrivacyRequestId, RegistryError, TokenId};
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 use headcount_storage::files::File;
 
 use crate::export_state::{ArtifactGone, PrivacyFailure};

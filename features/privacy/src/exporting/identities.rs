@@ -6,10 +6,8 @@ use std::io::{self, Write};
 use headcount_actors::{SpillDir, SubjectIds, SubjectOwner};
 use headcount_api::respond::answer::Timestamp;
 use headcount_domain::facts::Moment;
-use headcount_domain::identity::IdentityId;
-use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
 use headcount_domain::queries::KnownIdentity;
-use headcount_domain::time::Instant;
+use headcount_domain::{IdentityId, Instant, OrganizationId, ProjectId, RecordKey};
 
 use super::attempt::{AttemptError, Course};
 use super::collector::cut;

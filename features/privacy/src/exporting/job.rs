@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use headcount_actors::engine::{AskError, ErasureError, ErasureSubject};
 use headcount_actors::{SubjectEventsQuestion, SubjectIds};
 use headcount_control::{Erasure, PrivacyRequestId, RegistryError};
-use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::intake::event::{EVENT_VERSION, Position};
+use headcount_domain::intake::event::EVENT_VERSION;
+use headcount_domain::{OrganizationId, Position, ProjectId};
 use headcount_storage::codec;
 use tokio::runtime::Handle;
 

@@ -7,11 +7,8 @@ use headcount_actors::RecordSorter;
 use headcount_api::respond::answer::{Decimal, Timestamp};
 use headcount_domain::acquisition::Acquisition;
 use headcount_domain::facts::SESSION_GAP_MS;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::intake::fields::BuiltIn;
-use headcount_domain::money::Amount;
-use headcount_domain::time::Instant;
+use headcount_domain::{Amount, Event, Instant, Position, ProjectId};
 
 use super::rows::SessionRow;
 

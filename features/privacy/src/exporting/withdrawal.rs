@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use headcount_actors::SubjectKeys;
 use headcount_control::RegistryError;
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::OrganizationId;
 
 use crate::export_state::{ArtifactGone, PrivacyFailure};
 use crate::privacy::Privacy;

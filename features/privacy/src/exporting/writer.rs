@@ -6,10 +6,8 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_actors::{RecordSorter, SortedRecords};
 use headcount_api::respond::answer::Timestamp;
-use headcount_domain::ids::{OrganizationId, RecordKey};
-use headcount_domain::intake::event::Event;
 use headcount_domain::queries::{CompanyNames, company_names, group_names};
-use headcount_domain::time::Instant;
+use headcount_domain::{Event, Instant, OrganizationId, RecordKey};
 use tokio::runtime::Handle;
 
 use super::attempt::{AttemptError, Course};

@@ -74,7 +74,7 @@ impl From<DownloadError> for ApiError {
         NotModified, UnavailableErrors, DownloadErrors,
     ),
 )]
-pub(crate) async fn download(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn download(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let unknown = || ApiError::not_found("privacy request");
     let id: PrivacyRequestId = request.parameter("request_id").parse().map_err(|_| unknown())?;

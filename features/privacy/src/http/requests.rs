@@ -8,10 +8,8 @@ use headcount_api::management;
 use headcount_api::openapi::schemas;
 use headcount_api::respond::answer::answer;
 use headcount_control::PrivacyRequestId;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::names::UnknownName;
 use headcount_domain::queries::LifetimeFigures;
-use headcount_domain::time::{Instant, Timezone};
+use headcount_domain::{Instant, ProjectId, Timezone, UnknownName};
 use serde_json::{Value, json};
 use utoipa::openapi::schema::Object;
 
@@ -51,11 +49,11 @@ pub(crate) struct NewPrivacyRequestShape {
 }
 
 impl JsonBody for NewPrivacyRequestShape {
-    fn from_json(body: &[u8]) -> Result<Self, ApiError> {
+    fn from_json(body: &[u8]) -> Result<Self> {
         let fields = Fields::read(body, &["type", "email", "user_id", "anonymous_id", "project_id"])?;
         let kind = fields.required::<String>("type", "a string")?;
         let kind = kind.parse().map_err(|error: UnknownName| ApiError::parameter("type", format!("`type` {error}")))?;
-        let text = |name: &str| -> Result<Option<String>, ApiError> {
+        let text = |name: &str| -> Result<Option<String>> {
             Ok(fields.optional::<String>(name, "a string")?.filter(|text| !text.is_empty()))
         };
         let (email, user_id) = (text("email")?, text("user_id")?);
@@ -64,7 +62,7 @@ impl JsonBody for NewPrivacyRequestShape {
 }
 
 impl NewPrivacyRequestShape {
-    fn subject(self) -> Result<PrivacySubject, ApiError> {
+    fn subject(self) -> Result<PrivacySubject> {
         let project: Option<ProjectId> =
             self.project_id.as_deref().map(str::parse).transpose().map_err(|_| ApiError::not_found("project"))?;
         if project.is_some() && self.anonymous_id.is_none() {
@@ -240,9 +238,9 @@ impl From<&PrivacyAuditEvent> for PrivacyDetail {
 }
 
 impl PrivacyParameters {
-    fn query(self) -> Result<PrivacyQuery, ApiError> {
+    fn query(self) -> Result<PrivacyQuery> {
         let Self { limit, starting_after, kind: TypeFilter(kind), status } = self;
-        let id = |Text(id): Text<64>| -> Result<PrivacyRequestId, ApiError> {
+        let id = |Text(id): Text<64>| -> Result<PrivacyRequestId> {
             id.parse().map_err(|error| ApiError::parameter("starting_after", format!("{error}")))
         };
         Ok(PrivacyQuery {
@@ -272,7 +270,7 @@ pub(crate) fn at_home(state: &AppState, caller: &Caller) -> Result<Arc<Privacy>,
         NotModified, UnavailableErrors,
     ),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let query = PrivacyParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?.query()?;
     let page = at_home(&state, &caller)?.page(caller.organization(), &query)?;
     let now = state.engine.clock().now();
@@ -288,7 +286,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller
     request_body = NewPrivacyRequestShape,
     responses((status = 201, description = "The request.", body = PrivacyRequestAnswer), NotFoundErrors, ConflictErrors),
 )]
-pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     let body: NewPrivacyRequestShape = json::read(&state, &request, payload).await?;
     let (kind, subject) = (body.kind, body.subject()?);
     let privacy = at_home(&state, &caller)?;
@@ -303,7 +301,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
     params(PrivacyRequestPath),
     responses((status = 200, description = "The request.", body = PrivacyRequestAnswer), NotModified),
 )]
-pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse> {
     NoParameters::check(&request)?;
     let id = request.parameter("request_id").parse::<PrivacyRequestId>().map_err(|_| ApiError::not_found("privacy request"))?;
     let found = at_home(&state, &caller)?.get(caller.organization(), &id)?;

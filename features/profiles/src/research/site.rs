@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use headcount_control::BuildError;
-use headcount_domain::time::Instant as Moment;
+use headcount_domain::Instant as Moment;
 use headcount_outbound::url::{Origin, Url};
 use headcount_outbound::{Method, Outbound, OutboundError, OutboundRequest, OutboundResponse, UrlError};
 use serde::{Deserialize, Serialize};
@@ -100,13 +100,11 @@ pub struct Research {
 
 impl Research {
     /// Begins.
-    #[must_use]
     pub fn new(outbound: Outbound) -> Self {
         Self { outbound, rules: None, deadline: Instant::now() + TOTAL_TIMEOUT }
     }
 
     /// Reads a site.
-    #[must_use]
     pub fn read(mut self, home: &Url) -> SiteFindings {
         let (page, found) = self.page(home);
         let mut findings = SiteFindings { sources: vec![page], ..SiteFindings::default() };

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use headcount_domain::facts::Moment;
 use headcount_domain::figures::ExplainPlace;
-use headcount_domain::time::{Day, Instant, Window};
+use headcount_domain::{Day, Instant, Window};
 
 const VERSION: u8 = 1;
 /// The longest cursor that is read. None has more bytes.

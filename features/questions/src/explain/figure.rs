@@ -7,11 +7,9 @@ use headcount_api::client_end::while_client_waits;
 use headcount_api::endpoint::*;
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_domain::figures::{AttributedTo, ExplainQuestion, ExplainedFigure, Explanation};
-use headcount_domain::filter::Filter;
-use headcount_domain::intake::event::Position;
-use headcount_domain::names::NamedValues;
+use headcount_domain::intake::policy::Policy;
 use headcount_domain::queries::{Dimension, EntityLevel, TouchModel};
-use headcount_domain::time::Window;
+use headcount_domain::{Filter, NamedValues, Position, Window};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::cursor::ExplainCursor;
@@ -72,21 +70,21 @@ pub(crate) struct SentFilters {
 }
 
 impl SentFilters {
-    fn read(fields: &Fields<'_>, name: &str) -> Result<Self, ApiError> {
+    fn read(fields: &Fields<'_>, name: &str) -> Result<Self> {
         let filters = filters::read_in_sessions(fields, name)?;
         Ok(Self { filters, sent: fields.raw(name).map(str::to_owned) })
     }
 }
 
-fn read_name<T: NamedValues>(fields: &Fields<'_>, name: &str) -> Result<Option<T>, ApiError> {
+fn read_name<T: NamedValues>(fields: &Fields<'_>, name: &str) -> Result<Option<T>> {
     fields.parsed(name, &format!("one of {}", T::names().join(", ")), |text| text.parse().ok())
 }
 
-fn read_figure(fields: &Fields<'_>, name: &str) -> Result<ExplainedFigure, ApiError> {
+fn read_figure(fields: &Fields<'_>, name: &str) -> Result<ExplainedFigure> {
     read_name(fields, name)?.ok_or_else(|| ApiError::missing(name))
 }
 
-fn read_limit(fields: &Fields<'_>, name: &str) -> Result<usize, ApiError> {
+fn read_limit(fields: &Fields<'_>, name: &str) -> Result<usize> {
     let expected = format!("an integer from 1 to {MAX_EVENTS}");
     match fields.optional::<usize>(name, &expected)? {
         None => Ok(DEFAULT_EVENTS),
@@ -97,7 +95,7 @@ fn read_limit(fields: &Fields<'_>, name: &str) -> Result<usize, ApiError> {
 
 impl ExplainBody {
     /// Returns the touches, which belong to one figure only.
-    fn attributed(&self) -> Result<Option<AttributedTo>, ApiError> {
+    fn attributed(&self) -> Result<Option<AttributedTo>> {
         if self.figure == ExplainedFigure::Attribution {
             return Ok(Some(AttributedTo {
                 model: self.model.unwrap_or_default(),
@@ -130,7 +128,7 @@ impl ExplainBody {
         hash.digest()
     }
 
-    fn cursor(&self, question: u64) -> Result<Option<ExplainCursor>, ApiError> {
+    fn cursor(&self, question: u64) -> Result<Option<ExplainCursor>> {
         let Some(text) = &self.cursor else { return Ok(None) };
         let wrong = || ApiError::parameter("cursor", "`cursor` is not one of an answer");
         let cursor = ExplainCursor::parse(text).ok_or_else(wrong)?;
@@ -142,30 +140,34 @@ impl ExplainBody {
     }
 }
 
-/// Why a figure is what it is.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ExplainAnswer {
-    /// The figure. It is the same on all pages.
-    result: Decimal,
-    /// The events that contribute, the latest first; of one instant, the last recorded one first.
-    rows: Vec<ContributingEvent>,
-    /// Chosen events that are not counted, in the same order.
-    not_counted: Vec<UncountedEvent>,
-    /// The cursor of the next page; null when both lists are done.
-    #[schema(required)]
-    next: Option<String>,
-    /// The last position of the project when the first page was asked for. Later events are on none of the pages.
-    position: Position,
-    /// The project's currency, in which money contributes. Absent if the token may not see money.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, value_type = String)]
-    currency: Option<String>,
-    /// The first day.
-    start_date: String,
-    /// The last day.
-    end_date: String,
-    /// The timezone of the days.
-    timezone: String,
+answer! {
+    /// Why a figure is what it is.
+    pub(crate) struct ExplainAnswer from |explanation: Explanation, asked: (u64, Window), policy: &Policy, has_money: bool| {
+        /// The figure. It is the same on all pages.
+        result: Decimal,
+        /// The events that contribute, the latest first; of one instant, the last recorded one first.
+        rows: Vec<ContributingEvent> =
+            explanation.rows.into_iter().map(|event| ContributingEvent::new(event, policy, has_money)).collect(),
+        /// Chosen events that are not counted, in the same order.
+        not_counted: Vec<UncountedEvent> =
+            explanation.not_counted.into_iter().map(|event| UncountedEvent::new(event, policy, has_money)).collect(),
+        /// The cursor of the next page; null when both lists are done.
+        #[schema(required)]
+        next: Option<String> =
+            explanation.next.map(|place| ExplainCursor { question: asked.0, window: asked.1, place }.to_text()),
+        /// The last position of the project when the first page was asked for. Later events are on none of the pages.
+        position: Position = explanation.until,
+        /// The project's currency, in which money contributes. Absent if the token may not see money.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(required = false, value_type = String)]
+        currency: Option<String> = has_money.then(|| policy.currency.to_string()),
+        /// The first day.
+        start_date: String = asked.1.start.to_string(),
+        /// The last day.
+        end_date: String = asked.1.end.to_string(),
+        /// The timezone of the days.
+        timezone: String = policy.timezone.name().to_owned(),
+    }
 }
 
 fn refused(error: ExplainError) -> ApiError {
@@ -203,10 +205,7 @@ fn refused(error: ExplainError) -> ApiError {
         NotModified, GoneErrors,
     ),
 )]
-pub(crate) async fn explain(
-    ApiCall { state, request, payload }: ApiCall,
-    caller: ProjectCaller,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn explain(ApiCall { state, request, payload }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let mut question = ProjectQuestion::<ExplainBody>::read_body(&state, &request, payload, caller).await?;
     if question.parameters.figure.is_of_money() {
         question.subject.check_money().map_err(|error| error.with_param("figure"))?;
@@ -240,26 +239,5 @@ pub(crate) async fn explain(
     let asked = ExplainQuestion { figure, attributed, window, predicate, limit: body.limit, place };
     let explanation = async { state.engine.scans.explain(project, asked).await.map_err(refused) };
     let explanation = while_client_waits(&request, explanation).await?;
-    tag.json(&shown(explanation, &question, (hash, window), has_money))
-}
-
-fn shown(
-    explanation: Explanation,
-    question: &ProjectQuestion<'_, ExplainBody>,
-    (hash, window): (u64, Window),
-    has_money: bool,
-) -> ExplainAnswer {
-    let policy = &question.subject.config.policy;
-    let Explanation { result, rows, not_counted, until, next } = explanation;
-    ExplainAnswer {
-        result: Decimal(result),
-        rows: rows.into_iter().map(|event| ContributingEvent::new(event, policy, has_money)).collect(),
-        not_counted: not_counted.into_iter().map(|event| UncountedEvent::new(event, policy, has_money)).collect(),
-        next: next.map(|place| ExplainCursor { question: hash, window, place }.to_text()),
-        position: until,
-        currency: has_money.then(|| policy.currency.to_string()),
-        start_date: window.start.to_string(),
-        end_date: window.end.to_string(),
-        timezone: policy.timezone.name().to_owned(),
-    }
+    tag.json(&ExplainAnswer::new(explanation, (hash, window), &question.subject.config.policy, has_money))
 }

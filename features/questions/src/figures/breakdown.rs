@@ -6,10 +6,9 @@ use headcount_api::endpoint::*;
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::figures::{Breakdown, BreakdownQuestion, BreakdownRow, ComparedWindows, EventFigures, OrderBy, Search};
-use headcount_domain::filter::Filter;
 use headcount_domain::intake::fields::Field;
-use headcount_domain::names::NamedValues;
-use headcount_domain::time::Window;
+use headcount_domain::intake::policy::Policy;
+use headcount_domain::{Filter, NamedValues, Window};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use super::compare::{Compare, CompareShape};
@@ -69,121 +68,104 @@ own_schema!(OrderByName, {
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(OrderBy::names())).default(Some(default.into())).into()
 });
 
-fn read_dimension(fields: &Fields<'_>, name: &str) -> Result<Field, ApiError> {
+fn read_dimension(fields: &Fields<'_>, name: &str) -> Result<Field> {
     let text: String = fields.required(name, "a string")?;
     Field::parse_in_sessions(&text).map_err(|error| ApiError::parameter(name, format!("`{name}` {error}")))
 }
 
-fn read_order(fields: &Fields<'_>, name: &str) -> Result<OrderBy, ApiError> {
+fn read_order(fields: &Fields<'_>, name: &str) -> Result<OrderBy> {
     let order = fields.parsed(name, &format!("one of {}", OrderBy::names().join(", ")), |text| text.parse().ok())?;
     Ok(order.unwrap_or_default())
 }
 
-/// The figures of a window by the values of a property. Money is there if the token may see it.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct BreakdownAnswer {
-    /// The rows, by `order_by`, descending. Among equals, null is last.
-    rows: Vec<FiguresRow>,
-    /// The number of all rows that match `search`.
-    total_rows: u64,
-    /// Whether there are more rows than these.
-    truncated: bool,
-    /// The window that was asked to compare with.
-    #[schema(required)]
-    previous: Option<PreviousWindow>,
-    /// Money of the window that the figures leave out because its currency had no rate, by currency.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, value_type = BTreeMap<String, UnconvertedMoney>)]
-    unconverted: Option<BTreeMap<String, UnconvertedMoney>>,
-    /// The currency of all amounts: the project's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, value_type = String)]
-    currency: Option<String>,
-    /// The property.
-    dimension: String,
-    /// The first day.
-    start_date: String,
-    /// The last day.
-    end_date: String,
-    /// The timezone of the days.
-    timezone: String,
-}
-
-/// The chosen events that share a value, and the sessions that hold them.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct FiguresRow {
-    /// The value: a text, or the JSON scalar for metadata. Null: the events have none.
-    value: GroupValue,
-    /// The distinct users.
-    unique_users: u64,
-    /// The sessions that began in the window and hold one of the events. One that holds two values is in both rows.
-    sessions: u64,
-    /// The pageviews.
-    pageviews: u64,
-    /// The events.
-    events: u64,
-    /// Orders less refunds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, value_type = Decimal)]
-    revenue: Option<Decimal>,
-    /// How many orders.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, value_type = i64)]
-    orders: Option<i64>,
-    /// The same figures of the window that is compared with; null without one.
-    #[schema(required)]
-    previous: Option<PreviousRow>,
-}
-
-/// The figures of a row in the window that is compared with.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct PreviousRow {
-    /// The distinct users.
-    unique_users: u64,
-    /// The sessions.
-    sessions: u64,
-    /// The pageviews.
-    pageviews: u64,
-    /// The events.
-    events: u64,
-    /// Orders less refunds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, value_type = Decimal)]
-    revenue: Option<Decimal>,
-    /// How many orders.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, value_type = i64)]
-    orders: Option<i64>,
-}
-
-/// The window that is compared with.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct PreviousWindow {
-    /// The first day.
-    start_date: String,
-    /// The last day.
-    end_date: String,
-}
-
-impl PreviousRow {
-    fn new(figures: &EventFigures, has_money: bool) -> Self {
-        Self {
-            unique_users: figures.unique_users,
-            sessions: figures.sessions,
-            pageviews: figures.pageviews,
-            events: figures.events,
-            revenue: has_money.then_some(Decimal(figures.revenue)),
-            orders: has_money.then_some(figures.orders),
-        }
+answer! {
+    /// The figures of a window by the values of a property. Money is there if the token may see it.
+    pub(crate) struct BreakdownAnswer from |breakdown: Breakdown, dimension: &Field, windows: ComparedWindows, policy: &Policy, has_money: bool| {
+        /// The rows, by `order_by`, descending. Among equals, null is last.
+        rows: Vec<FiguresRow> =
+            breakdown.rows.into_iter().map(|row| FiguresRow::new(row, has_money)).collect(),
+        /// The number of all rows that match `search`.
+        total_rows: u64,
+        /// Whether there are more rows than these.
+        truncated: bool,
+        /// The window that was asked to compare with.
+        #[schema(required)]
+        previous: Option<PreviousWindow> = windows.previous.map(Into::into),
+        /// Money of the window that the figures leave out because its currency had no rate, by currency.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(required = false, value_type = BTreeMap<String, UnconvertedMoney>)]
+        unconverted: Option<BTreeMap<String, UnconvertedMoney>> = has_money.then(|| unconverted(&breakdown.unconverted)),
+        /// The currency of all amounts: the project's.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(required = false, value_type = String)]
+        currency: Option<String> = has_money.then(|| policy.currency.to_string()),
+        /// The property.
+        dimension: String = dimension.to_string(),
+        /// The first day.
+        start_date: String = windows.window.start.to_string(),
+        /// The last day.
+        end_date: String = windows.window.end.to_string(),
+        /// The timezone of the days.
+        timezone: String = policy.timezone.name().to_owned(),
     }
 }
 
-impl FiguresRow {
-    fn new(row: BreakdownRow, has_money: bool) -> Self {
-        let PreviousRow { unique_users, sessions, pageviews, events, revenue, orders } =
-            PreviousRow::new(&row.figures, has_money);
-        let previous = row.previous.map(|figures| PreviousRow::new(&figures, has_money));
-        Self { value: GroupValue(row.value), unique_users, sessions, pageviews, events, revenue, orders, previous }
+answer! {
+    /// The chosen events that share a value, and the sessions that hold them.
+    pub(crate) struct FiguresRow from |row: BreakdownRow, has_money: bool| {
+        /// The value: a text, or the JSON scalar for metadata. Null: the events have none.
+        value: GroupValue = GroupValue(row.value),
+        /// The distinct users.
+        unique_users: u64 = row.figures.unique_users,
+        /// The sessions that began in the window and hold one of the events. One that holds two values is in both rows.
+        sessions: u64 = row.figures.sessions,
+        /// The pageviews.
+        pageviews: u64 = row.figures.pageviews,
+        /// The events.
+        events: u64 = row.figures.events,
+        /// Orders less refunds.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(required = false, value_type = Decimal)]
+        revenue: Option<Decimal> = has_money.then_some(Decimal(row.figures.revenue)),
+        /// How many orders.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(required = false, value_type = i64)]
+        orders: Option<i64> = has_money.then_some(row.figures.orders),
+        /// The same figures of the window that is compared with; null without one.
+        #[schema(required)]
+        previous: Option<PreviousRow> = row.previous.map(|figures| PreviousRow::new(figures, has_money)),
+    }
+}
+
+answer! {
+    /// The figures of a row in the window that is compared with.
+    pub(crate) struct PreviousRow from |figures: EventFigures, has_money: bool| {
+        /// The distinct users.
+        unique_users: u64,
+        /// The sessions.
+        sessions: u64,
+        /// The pageviews.
+        pageviews: u64,
+        /// The events.
+        events: u64,
+        /// Orders less refunds.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(required = false, value_type = Decimal)]
+        revenue: Option<Decimal> = has_money.then_some(Decimal(figures.revenue)),
+        /// How many orders.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(required = false, value_type = i64)]
+        orders: Option<i64> = has_money.then_some(figures.orders),
+    }
+}
+
+answer! {
+    /// The window that is compared with.
+    pub(crate) struct PreviousWindow from |window: Window| {
+        /// The first day.
+        start_date: String = window.start.to_string(),
+        /// The last day.
+        end_date: String = window.end.to_string(),
     }
 }
 
@@ -208,7 +190,7 @@ impl FiguresRow {
         NotModified,
     ),
 )]
-pub(crate) async fn breakdown(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn breakdown(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse> {
     let mut question = ProjectQuestion::<BreakdownBody>::read_body(&state, &request, payload, asker).await?;
     if question.parameters.order_by.is_money() {
         question.subject.check_money().map_err(|error| error.with_param("order_by"))?;
@@ -227,19 +209,8 @@ pub(crate) async fn breakdown(ApiCall { state, request, payload }: ApiCall, aske
         order_by: *order_by,
         limit: *limit,
     };
-    let previous = |window: Window| PreviousWindow { start_date: window.start.to_string(), end_date: window.end.to_string() };
-    let answer = |breakdown: Breakdown, ComparedWindows { window, previous: compared }| BreakdownAnswer {
-        rows: breakdown.rows.into_iter().map(|row| FiguresRow::new(row, has_money)).collect(),
-        total_rows: breakdown.total_rows,
-        truncated: breakdown.truncated,
-        previous: compared.map(previous),
-        unconverted: has_money.then(|| unconverted(&breakdown.unconverted)),
-        currency: has_money.then(|| question.subject.config.policy.currency.to_string()),
-        dimension: dimension.to_string(),
-        start_date: window.start.to_string(),
-        end_date: window.end.to_string(),
-        timezone: question.subject.config.policy.timezone.name().to_owned(),
-    };
+    let policy = &question.subject.config.policy;
+    let answer = |breakdown, windows| BreakdownAnswer::new(breakdown, dimension, windows, policy, has_money);
     let reply = async |window| {
         let windows = compare.event_windows(&question, window).await?;
         let breakdown = state.engine.scans.breakdown(question.subject.project, asked(windows));

@@ -1,8 +1,8 @@
 //! The window that figures are compared with.
 
 use headcount_api::endpoint::*;
+use headcount_domain::Window;
 use headcount_domain::figures::ComparedWindows;
-use headcount_domain::time::Window;
 use utoipa::openapi::schema::{
     AdditionalProperties, KnownFormat, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
 };
@@ -43,7 +43,7 @@ own_schema!(CompareShape, {
 
 impl Compare {
     /// Reads the field of a body.
-    pub(crate) fn read(fields: &Fields<'_>, name: &str) -> Result<Self, ApiError> {
+    pub(crate) fn read(fields: &Fields<'_>, name: &str) -> Result<Self> {
         let Some(json) = fields.raw(name) else { return Ok(Self::Nothing) };
         if json.starts_with('{') {
             let dates = Fields::read(json.as_bytes(), DATES).map_err(|error| error.within(name))?;
@@ -60,11 +60,7 @@ impl Compare {
     }
 
     /// Returns the windows of a question that reads events, and whose window is this one.
-    pub(crate) async fn event_windows<Q>(
-        &self,
-        question: &ProjectQuestion<'_, Q>,
-        window: Window,
-    ) -> Result<ComparedWindows, ApiError> {
+    pub(crate) async fn event_windows<Q>(&self, question: &ProjectQuestion<'_, Q>, window: Window) -> Result<ComparedWindows> {
         let windows = self.windows(question, window)?;
         let Some(previous) = windows.previous else { return Ok(windows) };
         let previous = question.chosen_window(previous).await.map_err(|error| error.with_param("compare"))?;
@@ -72,7 +68,7 @@ impl Compare {
     }
 
     /// Returns the windows of a question whose window is this one.
-    pub(crate) fn windows<Q>(&self, question: &ProjectQuestion<'_, Q>, window: Window) -> Result<ComparedWindows, ApiError> {
+    pub(crate) fn windows<Q>(&self, question: &ProjectQuestion<'_, Q>, window: Window) -> Result<ComparedWindows> {
         let previous = match self {
             Self::Nothing => return Ok(ComparedWindows { window, previous: None }),
             Self::PreviousPeriod => window.previous_period(),

@@ -6,9 +6,8 @@ use headcount_api::endpoint::*;
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::figures::{ComparedWindows, EventFigures, Report, ReportQuery, ReportQuestion, Series};
-use headcount_domain::filter::{Filter, Predicate};
-use headcount_domain::names::NamedValues;
-use headcount_domain::time::{Bucket, BucketStart, Buckets, Interval, MAX_HOURLY_DAYS, Window};
+use headcount_domain::time::{Bucket, BucketStart, Buckets, Interval, MAX_HOURLY_DAYS};
+use headcount_domain::{Filter, NamedValues, Predicate, Window};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use super::compare::{Compare, CompareShape};
@@ -55,7 +54,7 @@ own_schema!(IntervalName, {
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(Interval::names())).default(Some(default.into())).into()
 });
 
-fn read_interval(fields: &Fields<'_>, name: &str) -> Result<Interval, ApiError> {
+fn read_interval(fields: &Fields<'_>, name: &str) -> Result<Interval> {
     let interval = fields.parsed(name, &format!("one of {}", Interval::names().join(", ")), |text| text.parse().ok())?;
     Ok(interval.unwrap_or_default())
 }
@@ -88,58 +87,63 @@ pub(crate) struct ReportAnswer {
     timezone: String,
 }
 
-/// The figures of chosen events, and of the sessions that hold them.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct TotalFigures {
-    /// The distinct users: a union, not the sum of those of the buckets.
-    unique_users: u64,
-    /// The sessions that began in the window and hold a chosen event.
-    sessions: u64,
-    /// The chosen pageviews.
-    pageviews: u64,
-    /// The chosen events.
-    events: u64,
-    /// The share of sessions with exactly one event, 0 to 1.
-    bounce_rate: Decimal,
-    /// The mean duration of the sessions.
-    duration_avg_sec: Decimal,
-    /// Orders less refunds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, value_type = Decimal)]
-    revenue: Option<Decimal>,
-    /// How many orders.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, value_type = i64)]
-    orders: Option<i64>,
+answer! {
+    /// The figures of chosen events, and of the sessions that hold them.
+    pub(crate) struct TotalFigures from |figures: &EventFigures, has_money: bool| {
+        /// The distinct users: a union, not the sum of those of the buckets.
+        unique_users: u64,
+        /// The sessions that began in the window and hold a chosen event.
+        sessions: u64,
+        /// The chosen pageviews.
+        pageviews: u64,
+        /// The chosen events.
+        events: u64,
+        /// The share of sessions with exactly one event, 0 to 1.
+        bounce_rate: Decimal = figures.bounce_rate().into(),
+        /// The mean duration of the sessions.
+        duration_avg_sec: Decimal = figures.duration_avg_sec().into(),
+        /// Orders less refunds.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(required = false, value_type = Decimal)]
+        revenue: Option<Decimal> = has_money.then_some(Decimal(figures.revenue)),
+        /// How many orders.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(required = false, value_type = i64)]
+        orders: Option<i64> = has_money.then_some(figures.orders),
+    }
 }
 
-/// The figures of a bucket.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct BucketFigures {
-    /// The first day of a day, week or month, be it before the window; of an hour the instant of its start.
-    bucket: String,
-    /// The distinct users.
-    unique_users: u64,
-    /// The sessions whose first event is in the bucket.
-    sessions: u64,
-    /// The chosen pageviews.
-    pageviews: u64,
-    /// The chosen events.
-    events: u64,
-    /// The share of sessions with exactly one event, 0 to 1.
-    bounce_rate: Decimal,
-    /// The mean duration of the sessions.
-    duration_avg_sec: Decimal,
-    /// Orders less refunds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, value_type = Decimal)]
-    revenue: Option<Decimal>,
-    /// How many orders.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, value_type = i64)]
-    orders: Option<i64>,
-    /// Whether all of the bucket lies in the window and is over.
-    complete: bool,
+answer! {
+    /// The figures of a bucket.
+    pub(crate) struct BucketFigures from |figures: &EventFigures, bucket: &Bucket, is_complete: bool, has_money: bool| {
+        /// The first day of a day, week or month, be it before the window; of an hour the instant of its start.
+        bucket: String = match bucket.start {
+            BucketStart::Day(day) => day.to_string(),
+            BucketStart::Instant(at) => at.to_string(),
+        },
+        /// The distinct users.
+        unique_users: u64,
+        /// The sessions whose first event is in the bucket.
+        sessions: u64,
+        /// The chosen pageviews.
+        pageviews: u64,
+        /// The chosen events.
+        events: u64,
+        /// The share of sessions with exactly one event, 0 to 1.
+        bounce_rate: Decimal = figures.bounce_rate().into(),
+        /// The mean duration of the sessions.
+        duration_avg_sec: Decimal = figures.duration_avg_sec().into(),
+        /// Orders less refunds.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(required = false, value_type = Decimal)]
+        revenue: Option<Decimal> = has_money.then_some(Decimal(figures.revenue)),
+        /// How many orders.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(required = false, value_type = i64)]
+        orders: Option<i64> = has_money.then_some(figures.orders),
+        /// Whether all of the bucket lies in the window and is over.
+        complete: bool = is_complete,
+    }
 }
 
 /// The figures of the window that is compared with.
@@ -153,34 +157,6 @@ pub(crate) struct PreviousFigures {
     start_date: String,
     /// The last day.
     end_date: String,
-}
-
-impl TotalFigures {
-    fn new(figures: &EventFigures, has_money: bool) -> Self {
-        Self {
-            unique_users: figures.unique_users,
-            sessions: figures.sessions,
-            pageviews: figures.pageviews,
-            events: figures.events,
-            bounce_rate: Decimal(figures.bounce_rate()),
-            duration_avg_sec: Decimal(figures.duration_avg_sec()),
-            revenue: has_money.then_some(Decimal(figures.revenue)),
-            orders: has_money.then_some(figures.orders),
-        }
-    }
-}
-
-impl BucketFigures {
-    fn new(bucket: &Bucket, is_complete: bool, figures: &EventFigures, has_money: bool) -> Self {
-        let TotalFigures { unique_users, sessions, pageviews, events, bounce_rate, duration_avg_sec, revenue, orders } =
-            TotalFigures::new(figures, has_money);
-        let bucket = match bucket.start {
-            BucketStart::Day(day) => day.to_string(),
-            BucketStart::Instant(at) => at.to_string(),
-        };
-        let complete = is_complete;
-        Self { bucket, unique_users, sessions, pageviews, events, bounce_rate, duration_avg_sec, revenue, orders, complete }
-    }
 }
 
 /// The buckets of a window, with which of them are complete.
@@ -199,13 +175,13 @@ impl ListedBuckets {
 
     fn shown(&self, series: &Series, has_money: bool) -> Vec<BucketFigures> {
         let shown = |((bucket, is_complete), figures): (&(Bucket, bool), &EventFigures)| {
-            BucketFigures::new(bucket, *is_complete, figures, has_money)
+            BucketFigures::new(figures, bucket, *is_complete, has_money)
         };
         self.0.iter().zip(&series.buckets).map(shown).collect()
     }
 }
 
-fn check_hours(interval: Interval, windows: ComparedWindows) -> Result<(), ApiError> {
+fn check_hours(interval: Interval, windows: ComparedWindows) -> Result<()> {
     let is_long = |window: Window| window.len() > MAX_HOURLY_DAYS;
     if interval == Interval::Hour && (is_long(windows.window) || windows.previous.is_some_and(is_long)) {
         let message = format!("`interval` hour allows windows of at most {MAX_HOURLY_DAYS} days");
@@ -238,7 +214,7 @@ fn check_hours(interval: Interval, windows: ComparedWindows) -> Result<(), ApiEr
         NotModified,
     ),
 )]
-pub(crate) async fn report(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn report(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse> {
     let mut question = ProjectQuestion::<ReportBody>::read_body(&state, &request, payload, asker).await?;
     let filters = std::mem::take(&mut question.parameters.filters);
     let ReportBody { start_date, end_date, interval, compare, event_name, .. } = &question.parameters;
@@ -263,7 +239,7 @@ async fn report_in(
     question: &ProjectQuestion<'_, ReportBody>,
     windows: ComparedWindows,
     predicate: Option<Predicate>,
-) -> Result<HttpResponse, ApiError> {
+) -> Result<HttpResponse> {
     let (window, has_money) = (windows.window, question.subject.check_money().is_ok());
     let interval = question.parameters.interval;
     let buckets = ListedBuckets::of(question, window);

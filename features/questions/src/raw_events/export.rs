@@ -12,9 +12,8 @@ use headcount_actors::{AskError, ExportSink};
 use headcount_api::client_end::while_client_waits;
 use headcount_api::endpoint::*;
 use headcount_archive::export::{ExportFormat, RowEncoder};
-use headcount_archive::row::{Currencies, Row};
-use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::versions::Depends;
+use headcount_archive::{Currencies, Row};
+use headcount_domain::{Depends, Event, Position};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::parameters::{Conditions, SentDates};
@@ -55,7 +54,7 @@ query_parameters! {
     ),
     security(("api_token" = []), ("session" = []))
 )]
-pub(crate) async fn export(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn export(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let question = ProjectQuestion::<ExportParameters>::read(&state, &request, caller)?;
     let ExportParameters { dates, conditions, format: Choice(format) } = &question.parameters;
     let window = match (&dates.start, &dates.end) {

@@ -5,10 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use headcount_actors::{AskError, EventsPage, PageOrder, PageQuestion};
 use headcount_api::endpoint::*;
 use headcount_domain::facts::Moment;
-use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
-use headcount_domain::time::{Day, Instant, Window};
-use headcount_domain::versions::Depends;
+use headcount_domain::{Day, Depends, Instant, Position, ProjectId, Window};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::parameters::{AfterPosition, Conditions, SentCursor, SentDates};
@@ -59,7 +56,7 @@ pub(crate) struct EventsAnswer {
     responses((status = 200, description = "A page.", body = EventsAnswer), NotModified, UnavailableErrors, GoneErrors),
     security(("api_token" = []), ("session" = []))
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let question = ProjectQuestion::<EventsParameters>::read(&state, &request, caller)?;
     let EventsParameters { dates, conditions, limit, cursor: SentCursor(cursor), after_position: AfterPosition(after_position) } =
         &question.parameters;
@@ -123,7 +120,7 @@ fn expired(error: ApiError) -> ApiError {
     ApiError::new(ErrorCode::CursorExpired, message).with_param("cursor")
 }
 
-fn read_cursor(sent: &str, question: u64, after_position: Option<Position>) -> Result<Cursor, ApiError> {
+fn read_cursor(sent: &str, question: u64, after_position: Option<Position>) -> Result<Cursor> {
     if after_position.is_some() {
         return Err(ApiError::parameter("cursor", "`cursor` and `after_position` can't be given together"));
     }

@@ -3,8 +3,7 @@
 use headcount_api::endpoint::*;
 use headcount_api::extract::filters;
 use headcount_api::extract::query::{Parameter, QueryString};
-use headcount_domain::filter::Predicate;
-use headcount_domain::intake::event::Position;
+use headcount_domain::{Position, Predicate};
 use utoipa::openapi::Required;
 use utoipa::openapi::path::Parameter as Documented;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
@@ -42,7 +41,7 @@ fn owned(query: &QueryString, name: &str) -> Option<String> {
 }
 
 /// Reads the conditions on events: their name, and a JSON list of filters.
-pub(crate) fn predicate(event_name: Option<&str>, filters_json: Option<&str>) -> Result<Predicate, ApiError> {
+pub(crate) fn predicate(event_name: Option<&str>, filters_json: Option<&str>) -> Result<Predicate> {
     let filters = match filters_json {
         Some(json) if json.len() > MAX_FILTERS_BYTES => {
             let message = format!("`filters` has {} bytes; at most {MAX_FILTERS_BYTES} are allowed", json.len());
@@ -57,7 +56,7 @@ pub(crate) fn predicate(event_name: Option<&str>, filters_json: Option<&str>) ->
 impl Parameter for SentDates {
     const NAMES: &'static [&'static str] = &["start_date", "end_date"];
 
-    fn read(query: &QueryString, _: &'static str, _: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, _: &'static str, _: &Calendar) -> Result<Self> {
         Ok(Self { start: owned(query, "start_date"), end: owned(query, "end_date") })
     }
 
@@ -79,7 +78,7 @@ impl Parameter for SentDates {
 impl Parameter for Conditions {
     const NAMES: &'static [&'static str] = &["event_name", "filters"];
 
-    fn read(query: &QueryString, _: &'static str, _: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, _: &'static str, _: &Calendar) -> Result<Self> {
         let sent = [owned(query, "event_name"), owned(query, "filters")];
         let [event_name, json] = &sent;
         let predicate = predicate(event_name.as_deref(), json.as_deref())?;
@@ -105,7 +104,7 @@ impl Parameter for Conditions {
 }
 
 impl Parameter for AfterPosition {
-    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self> {
         let Some(text) = query.text(name) else { return Ok(Self(None)) };
         let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let position = text.parse().ok().filter(|position: &Position| is_digits && i64::try_from(*position).is_ok());
@@ -120,7 +119,7 @@ impl Parameter for AfterPosition {
 }
 
 impl Parameter for SentCursor {
-    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self, ApiError> {
+    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self> {
         Ok(Self(owned(query, name)))
     }
 

@@ -4,8 +4,8 @@ use std::io;
 
 use headcount_actors::PagedEvent;
 use headcount_archive::export::{self, Nulls, json_fields};
-use headcount_archive::row::{Currencies, Row};
 use headcount_archive::schema::{Access, METADATA};
+use headcount_archive::{Currencies, Row};
 use headcount_domain::acquisition::Channel;
 use headcount_domain::ids::event_id;
 use headcount_domain::intake::policy::Policy;

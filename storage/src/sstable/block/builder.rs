@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
 use super::{Encoding, numbers, prefix};
-use crate::sstable::error::TableError;
+use crate::sstable::error::Result;
 
 /// Encodes the pairs of a block.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl BlockBuilder {
     }
 
     /// Appends a pair. Its key must be greater than the one before.
-    pub(in crate::sstable) fn push(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), TableError> {
+    pub(in crate::sstable) fn push(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<()> {
         match self.encoding {
             Encoding::Prefix => {
                 let last = if self.bytes.is_empty() { &[] } else { self.last.as_slice() };
@@ -42,7 +42,7 @@ impl BlockBuilder {
     }
 
     /// The encoded pairs.
-    pub(in crate::sstable) fn encode(&self) -> Result<Cow<'_, [u8]>, TableError> {
+    pub(in crate::sstable) fn encode(&self) -> Result<Cow<'_, [u8]>> {
         match self.encoding {
             Encoding::Prefix => Ok(Cow::Borrowed(&self.bytes)),
             Encoding::Numbers => numbers::encode(&self.bytes, self.last.len()).map(Cow::Owned),

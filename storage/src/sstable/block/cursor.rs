@@ -3,16 +3,12 @@ use std::ops::Range;
 use super::numbers::{self, NumbersReader};
 use super::prefix::{self, PrefixReader};
 use super::{EncodedPair, Encoding};
-use crate::sstable::error::TableError;
+use crate::sstable::error::{Result, TableError};
 use crate::sstable::key::compare_keys;
 
 /// Looks up a key in a block: `Some(None)` if the key is deleted, `None` if the block does not have
 /// it.
-pub(in crate::sstable) fn find<'b>(
-    encoding: Encoding,
-    bytes: &'b [u8],
-    key: &[u8],
-) -> Result<Option<Option<&'b [u8]>>, TableError> {
+pub(in crate::sstable) fn find<'b>(encoding: Encoding, bytes: &'b [u8], key: &[u8]) -> Result<Option<Option<&'b [u8]>>> {
     match encoding {
         Encoding::Prefix => prefix::find(bytes, key),
         Encoding::Numbers => Ok(numbers::find(bytes, key)?.map(Some)),
@@ -26,7 +22,7 @@ enum PairReader {
 }
 
 impl PairReader {
-    fn next(&mut self, bytes: &[u8]) -> Result<Option<EncodedPair>, TableError> {
+    fn next(&mut self, bytes: &[u8]) -> Result<Option<EncodedPair>> {
         match self {
             Self::Prefix(pairs) => pairs.next(bytes),
             Self::Numbers(pairs) => Ok(pairs.next(bytes)),
@@ -55,7 +51,7 @@ impl BlockCursor {
     }
 
     /// Moves before the first pair of a block.
-    pub(in crate::sstable) fn load(&mut self, block: &[u8]) -> Result<(), TableError> {
+    pub(in crate::sstable) fn load(&mut self, block: &[u8]) -> Result<()> {
         self.bytes.clear();
         self.bytes.extend_from_slice(block);
         self.key.clear();
@@ -71,7 +67,7 @@ impl BlockCursor {
     }
 
     /// Advances to the next pair; returns `false` at the end.
-    pub(in crate::sstable) fn advance(&mut self) -> Result<bool, TableError> {
+    pub(in crate::sstable) fn advance(&mut self) -> Result<bool> {
         let Some(pair) = self.pairs.next(&self.bytes)? else { return Ok(false) };
         let rest = &self.bytes[pair.rest];
         if self.key.get(pair.shared..).is_none_or(|before| self.is_at_pair && compare_keys(before, rest).is_ge()) {
@@ -85,7 +81,7 @@ impl BlockCursor {
     }
 
     /// Advances to the last pair, and returns how many pairs it advanced.
-    pub(in crate::sstable) fn skip_to_last(&mut self) -> Result<u64, TableError> {
+    pub(in crate::sstable) fn skip_to_last(&mut self) -> Result<u64> {
         let mut skipped = match &mut self.pairs {
             PairReader::Numbers(pairs) if self.is_at_pair => pairs.skip_to_last(&self.bytes)?,
             _ => 0,

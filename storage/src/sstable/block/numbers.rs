@@ -12,7 +12,7 @@
 use std::cmp::Ordering;
 
 use super::EncodedPair;
-use crate::sstable::error::TableError;
+use crate::sstable::error::{Result, TableError};
 use crate::sstable::key::compare_keys;
 
 const HEADER_BYTES: usize = 3;
@@ -22,7 +22,7 @@ const VALUE_BYTES: usize = 8;
 const NOT_A_NUMBER: &str = "encode a pair that is not a number";
 
 /// Appends a pair, not yet encoded: the key, and the value in 8 bytes.
-pub(super) fn push(bytes: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) -> Result<(), TableError> {
+pub(super) fn push(bytes: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) -> Result<()> {
     let refused = || TableError::Io { action: NOT_A_NUMBER, source: std::io::ErrorKind::InvalidInput.into() };
     let value = value.filter(|value| value.len() <= VALUE_BYTES).ok_or_else(refused)?;
     bytes.extend_from_slice(key);
@@ -32,7 +32,7 @@ pub(super) fn push(bytes: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) -> Res
 }
 
 /// Encodes the pairs that were appended to `pairs`, whose keys have `key_len` bytes.
-pub(super) fn encode(pairs: &[u8], key_len: usize) -> Result<Vec<u8>, TableError> {
+pub(super) fn encode(pairs: &[u8], key_len: usize) -> Result<Vec<u8>> {
     let refused = |_| TableError::Io { action: NOT_A_NUMBER, source: std::io::ErrorKind::InvalidInput.into() };
     let pairs = pairs.chunks_exact(key_len + VALUE_BYTES).map(|pair| pair.split_at(key_len));
     let (first, last) = (pairs.clone().next().unwrap_or_default().0, pairs.clone().next_back().unwrap_or_default().0);
@@ -65,7 +65,7 @@ pub(super) struct NumbersReader {
 
 impl NumbersReader {
     /// Begins to read a block.
-    pub(super) fn new(bytes: &[u8]) -> Result<Self, TableError> {
+    pub(super) fn new(bytes: &[u8]) -> Result<Self> {
         let damaged = || TableError::damaged("the header of a block");
         let (header, pairs) = bytes.split_first_chunk::<HEADER_BYTES>().ok_or_else(damaged)?;
         let [rest, width, shared] = header.map(usize::from);
@@ -93,7 +93,7 @@ impl NumbersReader {
 
     /// Skips the pairs between the current and the last one, and returns their number. Checks the
     /// order of all of them.
-    pub(super) fn skip_to_last(&mut self, bytes: &[u8]) -> Result<u64, TableError> {
+    pub(super) fn skip_to_last(&mut self, bytes: &[u8]) -> Result<u64> {
         let pair_len = self.rest + self.width;
         let pairs = self.at.checked_sub(pair_len).and_then(|current| bytes.get(current..)).unwrap_or_default();
         let mut rests = pairs.chunks_exact(pair_len).map(|pair| &pair[..self.rest]);
@@ -111,7 +111,7 @@ impl NumbersReader {
 }
 
 /// Looks up the value of a key.
-pub(super) fn find<'b>(bytes: &'b [u8], key: &[u8]) -> Result<Option<&'b [u8]>, TableError> {
+pub(super) fn find<'b>(bytes: &'b [u8], key: &[u8]) -> Result<Option<&'b [u8]>> {
     let pairs = NumbersReader::new(bytes)?;
     let Some(wanted) = key.strip_prefix(pairs.prefix(bytes)).filter(|wanted| wanted.len() == pairs.rest) else { return Ok(None) };
     let (pair_len, pairs_bytes) = (pairs.rest + pairs.width, &bytes[pairs.at..]);

@@ -12,7 +12,7 @@
 use std::ops::Range;
 
 use super::EncodedPair;
-use crate::sstable::error::TableError;
+use crate::sstable::error::{Result, TableError};
 
 /// Appends a pair to a block, whose last key is `last`, or empty at the beginning.
 pub(super) fn push(bytes: &mut Vec<u8>, last: &[u8], key: &[u8], value: Option<&[u8]>) {
@@ -44,7 +44,7 @@ pub(super) struct PrefixReader {
 
 impl PrefixReader {
     /// The next pair of the block; `None` at its end.
-    pub(super) fn next(&mut self, bytes: &[u8]) -> Result<Option<EncodedPair>, TableError> {
+    pub(super) fn next(&mut self, bytes: &[u8]) -> Result<Option<EncodedPair>> {
         if self.at >= bytes.len() {
             return Ok(None);
         }
@@ -86,7 +86,7 @@ impl PrefixReader {
 
 /// Looks a key up in a block: `Some(None)` if the key is deleted, `None` if the block does not have
 /// it.
-pub(super) fn find<'b>(bytes: &'b [u8], key: &[u8]) -> Result<Option<Option<&'b [u8]>>, TableError> {
+pub(super) fn find<'b>(bytes: &'b [u8], key: &[u8]) -> Result<Option<Option<&'b [u8]>>> {
     let mut pairs = PrefixReader::default();
     // How many bytes `key` shares with the key before, which is smaller. A pair that shares more
     // with that key is smaller, too, and one that shares less is greater: neither has to be

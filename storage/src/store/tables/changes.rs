@@ -92,7 +92,7 @@ impl TableChanges {
         if written.is_empty() && !partition.set.has_replaced() {
             return Ok(None);
         }
-        sync_dir(partition.set.space().dir.path()).map_err(StoreError::io("sync a directory"))?;
+        sync_dir(&partition.set.space.dir.path).map_err(StoreError::io("sync a directory"))?;
         let proposal = partition.set.propose(written);
         let manifest = proposal.manifest.encode()?;
         Ok(Some(Prepared { partition, proposal, manifest }))

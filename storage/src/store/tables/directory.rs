@@ -183,7 +183,7 @@ impl Tables {
 
     /// The size of the files.
     pub(in crate::store) fn size_bytes(&self) -> Result<u64, StoreError> {
-        Ok(table_files(self.dir.path())?.values().sum())
+        Ok(table_files(&self.dir.path)?.values().sum())
     }
 
     /// Reads and checks everything.
@@ -210,7 +210,7 @@ impl Tables {
     /// Asserts that every file is a current table, or a merged one that may become current.
     #[cfg(test)]
     pub(in crate::store) fn assert_no_file_is_left_over(&self) {
-        let found = table_files(self.dir.path()).unwrap();
+        let found = table_files(&self.dir.path).unwrap();
         let known: usize = self.all().iter().map(|partition| partition.set.files()).sum();
         assert_eq!(found.len(), known, "{found:?}");
     }
