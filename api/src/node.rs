@@ -1,5 +1,5 @@
-//! `POST /node/ask`: what other nodes ask about projects of this one. It is not part of the
-//! interface, and looks like no path to whoever is no node.
+//! `POST /node/ask`: questions of other nodes about projects of this one. It is not part of the
+//! interface: all callers but nodes get the 404 of an unknown path.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -17,17 +17,18 @@ use crate::turns::Turns;
 
 /// The path.
 pub const ASK_PATH: &str = "/node/ask";
-/// The header that carries what only nodes know.
+/// The header with the token of nodes.
 pub const NODE_TOKEN: HeaderName = HeaderName::from_static("headcount-node-token");
-/// The status of an answer that says why there is none, in a text of a code, a space and details.
+/// The status of a response without an answer. Its body has a code, a space and details.
 pub(crate) const NO_ANSWER: StatusCode = StatusCode::CONFLICT;
 
-/// The header with the id of the organization that is asked about; 0, or none, if it is no single one.
+/// The header with the id of the organization in question; 0 or absent if there is not exactly one.
 pub const ORGANIZATION: HeaderName = HeaderName::from_static("headcount-organization");
 
-/// How many questions of other nodes are read and answered at once: each may be large, and so may its answer. An organization may have a quarter of them.
+/// The number of questions of other nodes that are answered at once, since each may be large. An
+/// organization may have a quarter of them.
 const MAX_AT_ONCE: usize = 32;
-/// How long a question waits for its turn.
+/// The longest wait of a question for its turn.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
 static TURNS: LazyLock<Turns> = LazyLock::new(|| Turns::new(MAX_AT_ONCE));
@@ -56,7 +57,7 @@ fn no_answer(error: &AskNodeError) -> HttpResponse {
     HttpResponse::build(NO_ANSWER).content_type("text/plain").body(refusal(error))
 }
 
-/// The organization that a question is about, as its sender says. A version before this header says nothing.
+/// The organization of a question, by its header.
 fn organization(request: &HttpRequest) -> OrganizationId {
     let id = request.headers().get(ORGANIZATION).and_then(|id| id.to_str().ok()?.parse().ok());
     OrganizationId(id.unwrap_or(0))
@@ -72,7 +73,7 @@ fn refusal(error: &AskNodeError) -> String {
     format!("{} {}", error.code(), error.details())
 }
 
-/// Reads what [`ask`] answered instead of an answer.
+/// Reads the reason that [`ask`] gave instead of an answer.
 pub fn refused(text: &str) -> AskNodeError {
     let (code, details) = text.split_once(' ').unwrap_or((text, ""));
     AskNodeError::of_code(code, details)

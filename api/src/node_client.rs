@@ -1,9 +1,8 @@
 //! Asks other nodes about projects that they own, over HTTP.
 //!
-//! Connections stay open for the next question. Requests block threads of their own, a bounded
-//! number at once for each node, so that one that does not answer holds up no question to another,
-//! and an organization has a part of them. A request that is no longer awaited ends at its time
-//! limit.
+//! Connections stay open for the next question. Each request blocks a thread. Each node has a bounded
+//! number of them, so that a silent node delays no question to another, and an organization may use
+//! a part of them. A request that nobody awaits any more ends at its time limit.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,11 +15,11 @@ use crate::node::{ASK_PATH, NO_ANSWER, NODE_TOKEN, ORGANIZATION, refused};
 use crate::node_tls::NodeTls;
 use crate::turns::Turns;
 
-/// How long a connection may take to open.
+/// The longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How many requests to a node are under way at once. An organization may have a quarter of them.
+/// The number of requests to a node at once. An organization may have a quarter of them.
 const MAX_AT_ONCE: usize = 32;
-/// From how many known nodes on those are forgotten that nothing is asked of.
+/// The number of known nodes at which idle ones are forgotten.
 const MANY_NODES: usize = 64;
 
 /// A client of other nodes.

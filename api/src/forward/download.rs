@@ -17,28 +17,29 @@ use tokio::time::{Sleep, sleep, timeout};
 use super::peers::{InUse, NoAnswer};
 use super::travel::Travel;
 
-/// How much of an answer is read before it is passed on.
+/// The number of bytes of an answer that are read before the client gets the first.
 const AHEAD_BYTES: usize = 64 << 10;
 
-/// A body that is read from the owner as the client takes it. Dropping it ends the request at the owner.
+/// A body that this node reads from the owner as the client takes it. Dropping it ends the request
+/// at the owner.
 pub(super) struct Download {
-    /// What was read before the client took anything.
+    /// The chunks that were read before the client took any.
     ahead: VecDeque<Bytes>,
     body: Incoming,
     pub(super) size: BodySize,
     /// The connection, until the body is complete.
     connection: Option<InUse>,
-    /// How long the owner may be silent.
+    /// The longest time without a byte from the owner.
     patience: Duration,
-    /// When the silence has been too long. `None` while the owner is ahead of the client.
+    /// The end of that time. `None` while the owner is ahead of the client.
     silence: Option<Pin<Box<Sleep>>>,
-    /// Ends the body early.
+    /// Ends the body early once it is ready.
     until: Option<LocalBoxFuture<'static, ()>>,
 }
 
 impl Download {
-    /// Begins to read a body. One that is short is read to its end, so that a client that reads slowly keeps no connection. One that goes on for long is not
-    /// waited for.
+    /// Begins to read a body. A short body is read to its end, so that a client that reads slowly
+    /// keeps no connection to the owner. A body that takes long is passed on at once.
     pub(super) async fn begin(
         mut body: Incoming,
         connection: InUse,
@@ -68,7 +69,7 @@ impl Download {
         Ok(download)
     }
 
-    /// Breaks the body off once `until` is over.
+    /// Ends the body once `until` is ready.
     pub(super) fn until(self, until: impl Future<Output = ()> + 'static) -> Self {
         Self { until: Some(until.boxed_local()), ..self }
     }

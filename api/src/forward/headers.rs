@@ -6,7 +6,8 @@ use hyper::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use crate::first_node;
 use crate::request_id::REQUEST_ID;
 
-/// The headers about one connection (RFC 9110, 7.6.1), and those that say how long a body is, which are written anew.
+/// The headers of one connection (RFC 9110, 7.6.1) and of the length of a body. Each node writes its
+/// own.
 const OF_CONNECTION: [&str; 12] = [
     "connection",
     "content-length",
@@ -21,10 +22,10 @@ const OF_CONNECTION: [&str; 12] = [
     "transfer-encoding",
     "upgrade",
 ];
-/// What proxies say to the first node, which says it with the request.
+/// The headers of proxies. Only the first node reads them; it sends the client's address instead.
 const OF_PROXIES: [&str; 4] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"];
 
-/// Whether a header is not passed on, neither with requests nor with answers. `named`: what `Connection` names.
+/// Whether a header of requests and answers is not passed on. `named` are the names in `Connection`.
 fn stays(name: &str, named: &[String]) -> bool {
     OF_CONNECTION.contains(&name)
         || name == first_node::FORWARDED.as_str()
@@ -37,7 +38,8 @@ fn named<'v>(connection: impl Iterator<Item = &'v [u8]>) -> Vec<String> {
     text.flat_map(|list| list.split(',')).map(|name| name.trim().to_ascii_lowercase()).collect()
 }
 
-/// Returns the headers of a request that are passed on. `is_decoded`: its body no longer has the encoding that it was sent with.
+/// Returns the headers of a request that are passed on. If `is_decoded`, this node has decoded the
+/// body, so its encoding is not passed on.
 pub(super) fn of_request(sent: &ActixHeaders, is_decoded: bool) -> HeaderMap {
     let named = named(sent.get_all(actix_header::CONNECTION).map(|value| value.as_bytes()));
     let mut passed = HeaderMap::with_capacity(sent.len() + 2);
@@ -54,7 +56,7 @@ pub(super) fn of_request(sent: &ActixHeaders, is_decoded: bool) -> HeaderMap {
     passed
 }
 
-/// Copies the headers of the owner's answer that are passed on.
+/// Copies the headers of an answer that are passed on.
 pub(super) fn of_answer(answer: &HeaderMap, passed: &mut ActixHeaders) {
     let named = named(answer.get_all(header::CONNECTION).iter().map(HeaderValue::as_bytes));
     for (name, value) in answer {

@@ -1,11 +1,11 @@
-//! The way of a request to the node that owns its project (ADR 25): whole, as HTTP, and its answer
-//! back unchanged.
+//! Forwards a request to the node that owns its project (ADR 25). The request travels as HTTP, and
+//! the answer returns unchanged.
 //!
-//! `travel` says which operations travel, `way` where to, `send` sends. `upload` and `download` are
-//! the bodies on their way, `headers` what goes with them, and `peers` the connections. A slow
-//! client delays no other requests: bodies of requests are read before they are sent, short answers
-//! before they are passed on, and the places of requests under way are shared among projects and
-//! addresses.
+//! `travel` lists the kinds of operations, `way` finds the node, and `send` sends. `upload` and
+//! `download` are the bodies, `headers` the headers, and `peers` the connections.
+//!
+//! A slow client delays no other request: this node reads the body of a request before it sends it,
+//! and a short answer before it passes it on. Projects and addresses share the connections fairly.
 
 mod download;
 mod headers;

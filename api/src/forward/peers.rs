@@ -24,20 +24,21 @@ use super::travel::Travel;
 use super::upload::UploadBody;
 use crate::node_tls::NodeTls;
 
-/// How long it may take to get a connection.
+/// The longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long an idle connection is used again: nodes keep theirs for 75 s.
+/// How long an idle connection is used again. Nodes close idle connections after 75 s.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
-/// How many idle connections to a node are kept.
+/// The number of idle connections to a node that are kept.
 const MAX_IDLE: usize = 32;
-/// How many requests of one kind to a node may be under way. A project, or an address, may have a quarter of them.
+/// The number of requests of one kind to a node at once. A project, and an address, may have a
+/// quarter of them.
 const MAX_UNDER_WAY: usize = 1_024;
-/// How many bytes of an answer's body, or of a request's, a connection buffers.
+/// The number of bytes of a body that a connection buffers.
 const BUFFER_BYTES: usize = 64 << 10;
-/// From how many known nodes on those are forgotten that nothing is sent to.
+/// The number of known nodes at which idle ones are forgotten.
 const MANY_PEERS: usize = 64;
 
-/// What sends requests on a connection.
+/// Sends requests on a connection.
 type NodeSender = SendRequest<UploadBody>;
 
 /// The other nodes that this worker has sent requests to.
@@ -50,20 +51,21 @@ pub struct Peers {
 struct Peer {
     /// Host and port.
     authority: Box<str>,
-    /// For an `https` address: what connects, and the name in the node's certificate.
+    /// For an `https` address: the connector, and the name in the node's certificate.
     tls: Option<(TlsConnector, ServerName<'static>)>,
     idle: RefCell<Vec<(NodeSender, Instant)>>,
     under_way: UnderWay,
 }
 
-/// The places of the requests under way to a node: kinds that may take long take none of the others.
+/// The places for requests to a node. Each kind has its own, so that long requests take none from
+/// short ones.
 struct UnderWay {
     recording: Gate,
     reading: Gate,
     reading_for_long: Gate,
 }
 
-/// Whose places a request takes.
+/// The holders whose places a request takes.
 pub(super) struct Share {
     pub(super) holder: Holder,
     /// The client's address.
@@ -71,18 +73,19 @@ pub(super) struct Share {
     pub(super) travel: Travel,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoAnswer {
     /// Not a byte was sent.
     NotSent,
-    /// As the first: too many requests are under way.
+    /// Not a byte was sent, because too many requests are under way.
     Busy,
     /// A part of the request was sent, or all of it.
     Lost,
 }
 
-/// A connection that a request is under way on. Dropping it closes the connection, unless the answer is complete.
+/// A connection with a request under way. Dropping it closes the connection, unless the answer is
+/// complete.
 pub(super) struct InUse {
     sender: NodeSender,
     peer: Rc<Peer>,
@@ -90,13 +93,14 @@ pub(super) struct InUse {
 }
 
 impl Peers {
-    /// Knows no other node yet.
+    /// Creates connections of a worker, of which there are none yet.
     #[must_use]
     pub fn new(tls: Option<&NodeTls>) -> Self {
         Self { by_address: RefCell::default(), connector: tls.map(NodeTls::connector) }
     }
 
-    /// Sends a request to the node at `address`, once. Returns the head of the answer, which has to come within `patience`. `is_sent` becomes `true` before the first byte is sent.
+    /// Sends a request to the node at `address`, once. Returns the head of the answer, which must
+    /// arrive within `patience`. Sets `is_sent` before the first byte is sent.
     pub(super) async fn send(
         &self,
         address: &Arc<str>,
@@ -185,7 +189,7 @@ impl Peer {
         let mut idle = self.idle.borrow_mut();
         while let Some((sender, since)) = idle.pop() {
             if since.elapsed() >= IDLE_TIMEOUT {
-                // Those below have been idle for longer.
+                // The connections below have been idle for longer.
                 idle.clear();
             } else if sender.is_ready() {
                 return Some(sender);
@@ -202,7 +206,7 @@ impl Peer {
         };
         let socket = connected.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
         socket.set_nodelay(true).map_err(|error| failed(&error))?;
-        // A machine that is gone says nothing.
+        // Without this, a machine that is gone would not be noticed.
         let alive = TcpKeepalive::new().with_time(Duration::from_secs(10)).with_interval(Duration::from_secs(5));
         SockRef::from(&socket).set_tcp_keepalive(&alive).map_err(|error| failed(&error))?;
         let Some((connector, name)) = &self.tls else { return Self::speak(socket).await.map_err(|error| failed(&error)) };
@@ -239,7 +243,7 @@ impl InUse {
             return peer.put_idle(sender);
         }
         rt::spawn(async move {
-            // The connection has to see the end of the answer, too.
+            // The connection must also have read the end of the answer.
             if sender.ready().await.is_ok() {
                 peer.put_idle(sender);
             }

@@ -1,4 +1,4 @@
-//! Sending a request to the owner, and its answer.
+//! Sends a request to the owner, and returns its answer.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -26,22 +26,24 @@ use crate::respond::code::ErrorCode;
 use crate::respond::error::{ApiError, Result};
 use crate::respond::sent::PassedOn;
 
-/// How much longer than the owner's own limits its answer may take.
+/// The time beyond the owner's own limits that its answer may take.
 const MARGIN: Duration = Duration::from_secs(30);
-/// How long the owner may take at least: for a body to arrive, and events to be recorded and applied.
+/// The least time that the owner has: for a body to arrive, and for events to be recorded and
+/// applied.
 const LEAST_PATIENCE: Duration = Duration::from_secs(30);
-/// How often it is looked whether the node is still the owner.
+/// The pause between two checks whether the node is still the owner.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How long a node may take for its answer after another one has become the owner: it may have recorded what is being counted.
+/// How long a node may take for its answer after another node became the owner. It may have recorded
+/// events that it still counts.
 const LAST_PATIENCE: Duration = Duration::from_secs(4);
-/// The same while nobody is known to be the owner: this node may only have lost sight of the others.
+/// The same while no owner is known. This node may only have lost its connection to the others.
 const LAST_PATIENCE_UNKNOWN: Duration = Duration::from_secs(20);
 
 /// Sends a request to the node `to`, once, and returns its answer as it is.
 ///
-/// A node that is frozen answers nothing: the request fails soon after its partition has, or may have, another owner.
+/// If the node is frozen, the request fails soon after its partition has another owner, or may have.
 ///
-/// The future is boxed: it is large, and part of the futures of handlers that seldom need it, or never where there is one process.
+/// The future is boxed: it is large, and handlers that contain it seldom need it.
 #[inline(never)]
 pub fn forward<'a>(
     (state, peers): (&'a AppState, &'a Peers),
@@ -69,7 +71,7 @@ async fn send(
         let (answer, connection) = peers.send(&to.address, outgoing, &share, (patience, &is_sent)).await?;
         let (head, body) = answer.into_parts();
         let download = Download::begin(body, connection, patience, travel).await?;
-        // An owner that is frozen never says that it has ended.
+        // A frozen owner never reports its end.
         let follows = travel == Travel::Follows;
         Ok((head, if follows { download.until(replaced(state.engine.clone(), to.clone())) } else { download }))
     };
@@ -86,7 +88,7 @@ async fn send(
     }
 }
 
-/// Waits until a node has not been the owner for a while.
+/// Waits until a node has been the former owner for a while.
 async fn replaced(engine: Engine, node: OwnerNode) {
     let mut since = None;
     loop {
@@ -105,7 +107,8 @@ async fn replaced(engine: Engine, node: OwnerNode) {
     }
 }
 
-/// What the client hears without an answer. What may be recorded is never sent again: neither here nor, by this answer, without an `external_id`.
+/// Returns the error for the client if the owner gave no answer. Events that may be recorded are
+/// never sent again by this node; the error tells the client when an `external_id` is needed to.
 fn failed(state: &AppState, no_answer: NoAnswer, travel: Travel) -> ApiError {
     match no_answer {
         NoAnswer::NotSent => {
@@ -128,7 +131,7 @@ fn failed(state: &AppState, no_answer: NoAnswer, travel: Travel) -> ApiError {
     }
 }
 
-/// Returns the request as it is sent.
+/// Returns the request to send.
 fn outgoing(state: &AppState, request: &HttpRequest, body: UploadBody, is_decoded: bool) -> Result<Request<UploadBody>> {
     let unusable =
         || ApiError::new(ErrorCode::MalformedRequest, "the request can't be passed on to the machine that has this project");

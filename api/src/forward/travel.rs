@@ -1,4 +1,4 @@
-//! Which node answers an operation, as the table of endpoints says, and where that is.
+//! Which node answers an operation (the table of endpoints has it), and where that node is.
 //! `tests/forwarding_table.rs` has the rule.
 
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use headcount_domain::ProjectId;
 use crate::app::AppState;
 use crate::request::HttpRequest;
 
-/// What an operation that travels does.
+/// What a forwarded operation does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Travel {
-    /// It records something: what was sent and not answered may be recorded.
+    /// It records something. If no answer came, it may be recorded or not.
     Records,
     /// It reads.
     Reads,
     /// It reads, and the answer takes as long as the client reads.
     ReadsForLong,
-    /// The same, and the answer has no end: it says what is new.
+    /// It reads, and the answer is a stream without an end.
     Follows,
 }
 
@@ -32,20 +32,20 @@ impl Travel {
 /// Where the requests of an endpoint are answered.
 #[derive(Debug, Clone, Copy)]
 pub enum Destination {
-    /// By the node that they reach.
+    /// By the node that receives them.
     Here,
-    /// By the owner of the project that the public key or the body names: the handler finds it.
+    /// By the owner of the project of the public key or the body. The handler finds it.
     ByHandler,
     /// By the owner of the project in the path.
     ProjectOwner(Travel),
-    /// By the owner of the project that the endpoint finds by the request.
+    /// By the owner of the project that the endpoint finds in the request.
     OwnerOf(Travel, fn(&AppState, &HttpRequest) -> Option<ProjectId>),
     /// By the home of the caller's organization.
     Home(Travel),
 }
 
 impl Destination {
-    /// What an operation does that travels.
+    /// What the operation does, if it is forwarded.
     pub fn travel(self) -> Option<Travel> {
         match self {
             Self::Here | Self::ByHandler => None,
@@ -61,6 +61,6 @@ pub struct OwnerNode {
     pub(super) partition: u16,
     /// Its address.
     pub(super) address: Arc<str>,
-    /// Whose share of bytes and places the request takes: its project, or its organization.
+    /// The holder whose share the request takes: its project or its organization.
     pub(super) holder: Holder,
 }

@@ -15,13 +15,13 @@ use crate::app::AppState;
 use crate::extract::body::{self, BodyContent};
 use crate::request::HttpRequest;
 
-/// What is left of a request's body.
+/// The part of a request's body that is still to be sent.
 pub enum Upload {
-    /// There is none.
+    /// Nothing.
     Nothing,
-    /// It was read and decoded, to find out whose it is.
+    /// The whole body, read and decoded to find its project.
     Decoded(Bytes, Permit),
-    /// It has not been read.
+    /// The whole body, unread.
     Unread(Payload),
 }
 
@@ -50,12 +50,12 @@ pub(super) struct UploadBody {
 }
 
 impl Upload {
-    /// Whether it no longer has the encoding that it was sent with.
+    /// Whether this node has decoded it.
     pub(super) fn is_decoded(&self) -> bool {
         matches!(self, Self::Decoded(..))
     }
 
-    /// Reads what is left, so that a client that sends slowly holds up nobody else's requests to the node `to`.
+    /// Reads the rest, so that a client that sends slowly delays no other requests to the node `to`.
     pub(super) async fn complete(
         self,
         state: &AppState,

@@ -19,7 +19,7 @@ pub fn way(state: &AppState, request: &HttpRequest, project: ProjectId) -> Resul
     way_to(state, request, partition_of(project), Holder::Project(project))
 }
 
-/// The same for whatever goes to the owner of a partition.
+/// The same for requests to the owner of a partition.
 fn way_to(state: &AppState, request: &HttpRequest, partition: u16, holder: Holder) -> Result<Option<OwnerNode>> {
     match state.engine.owners().of(partition) {
         Owner::Here => Ok(None),
@@ -40,8 +40,8 @@ pub(crate) fn way_of(state: &AppState, request: &HttpRequest, destination: Desti
             let Ok(project) = named("project_id").parse() else { return Ok(None) };
             match way(state, request, project) {
                 Ok(None) => Ok(None),
-                // For whom the project does not exist, this node says so in the same words as the
-                // owner, whether or not there is one.
+                // If the project does not exist for the caller, this node answers so in the same
+                // words as an owner would.
                 _ if !auth::is_visible(state, request, project) => Ok(None),
                 way => way,
             }
@@ -54,7 +54,7 @@ pub(crate) fn way_of(state: &AppState, request: &HttpRequest, destination: Desti
         }
         Destination::Home(_) => match auth::organization_of(state, request) {
             Some(organization) => way_to(state, request, home_of(organization), Holder::Organization(organization)),
-            // To whom is nobody, this node says so.
+            // This node refuses unknown callers itself.
             None => Ok(None),
         },
     }
