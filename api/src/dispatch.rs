@@ -76,7 +76,7 @@ impl Access {
     }
 }
 
-/// Whether a question is one that waits for a position.
+/// Whether a question waits for a position.
 fn waits(destination: Destination, request: &HttpRequest) -> bool {
     matches!(destination, Destination::ProjectOwner(travel) if travel.reads()) && min_position::is_named(request)
 }

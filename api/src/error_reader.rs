@@ -18,7 +18,7 @@ pub(crate) enum ErrorReader {
 }
 
 impl ErrorReader {
-    /// The one that sent a request.
+    /// The sender of a request.
     pub(crate) fn of(request: &HttpRequest) -> Self {
         if !request.path().starts_with(PREFIX) {
             return Self::Other;

@@ -1,4 +1,4 @@
-//! TLS between nodes: the certificate of this node, and the authority that signs those of all.
+//! TLS between nodes: the certificate of this node, and the authority of all certificates.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -41,8 +41,8 @@ pub enum NodeTlsError {
     },
 }
 
-/// TLS between nodes. A node shows its certificate to others, and verifies those of others. The
-/// token of nodes says who may ask, so nodes show none when they connect.
+/// TLS between nodes. A node that accepts a connection shows its certificate, and the other node
+/// verifies it. The token of nodes then authenticates the request, so clients show no certificate.
 #[derive(Clone)]
 pub struct NodeTls {
     server: Arc<ServerConfig>,

@@ -45,7 +45,7 @@ path_parameters! {
     TokenPath "token_id" "^tok_[0-9A-Za-z]{16}$" "The token's id.";
 }
 
-/// Returns the id in the path. One that can't be is that of no `thing`.
+/// Returns the id in the path. A text that is no id is treated as the id of no `thing`.
 pub fn id_in_path<T: FromStr>(request: &HttpRequest, parameter: &str, thing: &'static str) -> Result<T> {
     request.parameter(parameter).parse().map_err(|_| ApiError::not_found(thing))
 }

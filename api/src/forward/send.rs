@@ -107,8 +107,8 @@ async fn replaced(engine: Engine, node: OwnerNode) {
     }
 }
 
-/// Returns the error for the client if the owner gave no answer. Events that may be recorded are
-/// never sent again by this node; the error tells the client when an `external_id` is needed to.
+/// Returns the error for the client if the owner gave no answer. This node never sends events again
+/// that may be recorded. After `outcome_unknown`, clients may only with an `external_id`.
 fn failed(state: &AppState, no_answer: NoAnswer, travel: Travel) -> ApiError {
     match no_answer {
         NoAnswer::NotSent => {

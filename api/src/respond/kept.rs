@@ -61,7 +61,7 @@ impl<'a> KeepableQuestion<'a> {
     }
 }
 
-/// Whether the answer to a request may be one that is kept.
+/// Whether a kept answer may answer a request.
 pub(crate) fn may_be_kept(request: &HttpRequest) -> bool {
     let mut controls = request.headers().get_all(header::CACHE_CONTROL).filter_map(|value| value.to_str().ok());
     !controls.any(|control| control.contains("no-cache") || control.contains("no-store"))
