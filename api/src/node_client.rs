@@ -1,8 +1,8 @@
 //! Asks other nodes about projects that they own, over HTTP.
 //!
-//! Connections stay open for the next question. Each request blocks a thread. Each node has a bounded
-//! number of them, so that a silent node delays no question to another, and an organization may use
-//! a part of them. A request that nobody awaits any more ends at its time limit.
+//! Connections stay open for the next question. Each request blocks a thread. Each node has a
+//! bounded number of them, so that a silent node delays no question to another, and an organization
+//! may use a part of them. A request that nobody awaits any more ends at its time limit.
 
 use std::collections::HashMap;
 use std::sync::Arc;
