@@ -44,7 +44,7 @@ impl EngineParts {
         Arc::clone(&self.questions.owners)
     }
 
-    /// The known time, as of which data may be removed.
+    /// Returns the known time: data that is too old at this time may be removed.
     pub fn known_now(&self) -> Instant {
         self.clock_guard.now()
     }

@@ -245,9 +245,7 @@ impl RunningServer {
     /// addresses, none of which another machine could connect to.
     #[must_use]
     pub fn node_url(&self) -> Option<String> {
-        let of_nodes = self.node_addresses.first().map(|address| ("https", address));
-        let (scheme, address) = of_nodes.or_else(|| self.addresses.first().map(|address| ("http", address)))?;
-        (!address.ip().is_unspecified()).then(|| format!("{scheme}://{address}"))
+        reachable(&self.addresses, &self.node_addresses)
     }
 
     /// Stops accepting connections, lets requests in flight finish, and ends. The engine stays
@@ -258,6 +256,12 @@ impl RunningServer {
     pub async fn stop(self) -> io::Result<()> {
         self.thread.stop().await
     }
+}
+
+fn reachable(addresses: &[SocketAddr], of_nodes: &[SocketAddr]) -> Option<String> {
+    let of_nodes = of_nodes.first().map(|address| ("https", address));
+    let (scheme, address) = of_nodes.or_else(|| addresses.first().map(|address| ("http", address)))?;
+    (!address.ip().is_unspecified()).then(|| format!("{scheme}://{address}"))
 }
 
 /// Builds the server on the thread that runs it: workers become arbiters of that thread's actix
@@ -370,6 +374,19 @@ fn operator_token(engine: &Engine) -> Option<OperatorToken> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn other_nodes_reach_an_address_of_this_machine_and_no_other() {
+        let url = |address: &str, of_nodes: &[&str]| {
+            let of_nodes: Vec<_> = of_nodes.iter().map(|address| address.parse().unwrap()).collect();
+            reachable(&[address.parse().unwrap()], &of_nodes)
+        };
+        assert_eq!(url("10.0.1.1:8080", &[]).as_deref(), Some("http://10.0.1.1:8080"));
+        assert_eq!(url("0.0.0.0:8080", &["10.0.1.1:8443"]).as_deref(), Some("https://10.0.1.1:8443"));
+        for (address, of_nodes) in [("0.0.0.0:8080", vec![]), ("[::]:8080", vec![]), ("10.0.1.1:8080", vec!["0.0.0.0:8443"])] {
+            assert_eq!(url(address, &of_nodes), None, "{address} {of_nodes:?}");
+        }
+    }
 
     #[cfg(target_os = "linux")]
     #[test]

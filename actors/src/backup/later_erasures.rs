@@ -23,7 +23,7 @@ const KEY_NAME: &str = "keys/hash.key";
 /// The kind of documents that refer to erasures: privacy requests.
 const REQUESTS: &str = "privacy";
 
-/// What has to be known of a request.
+/// The field of a privacy request that a restore needs.
 #[derive(Deserialize)]
 struct OfOrganization {
     organization: OrganizationId,

@@ -45,8 +45,8 @@ impl Engine {
     /// checkpoints of them. Partitions that move afterwards are sealed, too.
     ///
     /// # Errors
-    /// Returns a [`SealError`]. Unsealed events are still in the log; those of other machines may
-    /// still be sealed.
+    /// Returns a [`SealError`]. Events that are not sealed are still in the log. Other machines may
+    /// still seal theirs.
     pub async fn seal_archive(&self) -> Result<Sealed, SealError> {
         if !self.partitions.archiver.files().seals() {
             return Err(SealError::NoFiles);

@@ -7,8 +7,8 @@ use headcount_domain::{Position, ProjectId};
 use super::Questions;
 use crate::shard::AskError;
 
-/// The pauses between two checks, for a caller that has just begun to wait, and for one that has
-/// waited for long.
+/// The first pause between two checks, and the longest. A caller that waits for long checks less
+/// often.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(320);
 

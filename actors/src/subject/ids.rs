@@ -16,12 +16,12 @@ pub struct SubjectIds {
     /// The projects, each with its last position.
     pub projects: Vec<(ProjectId, Position)>,
     pub(crate) users: BTreeSet<RecordKey>,
-    /// Each with the user that it is linked to.
+    /// The other ids, each with its linked user.
     pub(crate) others: HashMap<(ProjectId, RecordKey), Option<RecordKey>>,
 }
 
 impl SubjectIds {
-    /// Those of a subject that no project knows.
+    /// The ids of a person whom no project knows: none.
     #[must_use]
     pub fn nobody() -> Self {
         Self { projects: Vec::new(), users: BTreeSet::new(), others: HashMap::new() }

@@ -187,7 +187,7 @@ async fn each_chunk(
         }
         standing::check_again(state, request)
     };
-    // A timer costs more than most of an event. What has arrived needs none.
+    // A body that has arrived needs no timer, which would cost more than most of an event.
     if request.conn_data().is_some_and(Arrived::get) {
         return read.await;
     }

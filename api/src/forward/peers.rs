@@ -93,7 +93,7 @@ pub(super) struct InUse {
 }
 
 impl Peers {
-    /// Creates connections of a worker, of which there are none yet.
+    /// Creates the connections of a worker: none yet.
     #[must_use]
     pub fn new(tls: Option<&NodeTls>) -> Self {
         Self { by_address: RefCell::default(), connector: tls.map(NodeTls::connector) }
@@ -139,7 +139,7 @@ impl Peers {
             return Ok(Rc::clone(peer));
         }
         let (authority, tls) = self.way_to(address).ok_or_else(|| {
-            tracing::warn!(%address, "this node can't reach another one: its address needs `--node-tls` here, or is wrong");
+            tracing::debug!(%address, "can't connect to another node: the address needs `--node-tls` here, or is wrong");
             NoAnswer::NotSent
         })?;
         if peers.len() >= MANY_PEERS {

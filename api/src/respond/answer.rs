@@ -73,9 +73,11 @@ impl<A: utoipa::ToSchema> utoipa::ToSchema for Completed<A> {
     }
 }
 
-/// Defines an answer, and how it is made of a value of the engine: of its field of the same name, or as
-/// the expression behind the type says, which knows the value by the name between the bars. Where there
-/// are more names, its function `new` takes them all, and the fields are those of the first.
+/// Defines an answer, and how to make it from a value of the engine.
+///
+/// A field has the value's field of the same name, or the expression after `=`, which uses the names
+/// between the bars. With several names, the function `new` takes a value for each, and fields
+/// without an expression come from the first.
 #[macro_export]
 macro_rules! answer {
     (@field $value:ident.$field:ident) => {
