@@ -51,7 +51,7 @@ pub mod time;
 pub mod versions;
 
 pub use fault::{Fault, FaultKind};
-pub use filter::{Filter, MAX_FILTERS, MAX_VALUES, Operator, Predicate};
+pub use filter::{Clause, Filter, MAX_FILTERS, MAX_VALUES, Operator, PartSet, Predicate};
 pub use floor::{FloorMove, RisingFloor};
 pub use identity::{EventSubject, IdentityId, IdentityLink, IdentitySlot, SentKeys, SortedLinks};
 pub use ids::{KeyHasher, OrganizationId, ProjectId, RecordKey};

@@ -184,7 +184,7 @@ async fn browsers(engine: &Engine, project: ProjectId, requests: &[Request], mod
         }
     }
     for (browser, visitors) in expected {
-        let is = |field: &str, operator: &str, value: &str| Filter::new(field, operator, Some(value)).unwrap();
+        let is = |field: &str, operator: &str, value: &str| Filter::new(field, operator, Some(value)).unwrap().into();
         let filters = vec![is("browser", "is", &format!("{browser:?}")), is("device", "is_not", r#""bot""#)];
         let predicate = Predicate::new(None, filters).unwrap();
         let users = engine.scans.unique_users(project, window("2015-05-17", "2015-05-20"), predicate).await.unwrap();

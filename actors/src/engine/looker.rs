@@ -276,7 +276,7 @@ async fn count(engine: &Engine, project: ProjectId, day: Day, predicate: Predica
 fn pageviews() -> Result<Predicate, Unseen> {
     let names = r#"["pageview", "page_view", "$pageview", "page"]"#;
     let filter = Filter::new("name", "is", Some(names)).map_err(|_| AskError::NoAnswer)?;
-    Ok(Predicate::new(None, vec![filter]).map_err(|_| AskError::NoAnswer)?)
+    Ok(Predicate::new(None, vec![filter.into()]).map_err(|_| AskError::NoAnswer)?)
 }
 
 #[cfg(test)]

@@ -145,14 +145,14 @@ fn by_session(
     let carry = |event: &SessionEvent<'_>, carried: &mut Vec<u8>| {
         if event.named.is_none() {
             // An event without ids has no session.
-            if event.matches && predicate.matches_entry(None) {
+            if event.matches && predicate.holds(predicate.parts_in(None).replaced(predicate.mask(None), event.parts)) {
                 let (value, figures) = event.group.clone().unwrap_or((Scalar::Null, GroupFigures::of(Summand::None)));
                 carried.extend_from_slice(&encode(&figures));
                 GroupKey::write(&value, carried);
             }
             return;
         }
-        carried.push(flags(predicate, event.entry, event.has_source, event.matches));
+        carried.extend_from_slice(&flags(event.parts, event.entry, event.has_source, event.matches));
         if let Some((value, figures)) = &event.group {
             carried.extend_from_slice(&encode(figures));
             GroupKey::write(value, carried);

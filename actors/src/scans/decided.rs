@@ -8,7 +8,7 @@ use std::io;
 use super::error::Result;
 use headcount_domain::aggregate::Grouping;
 use headcount_domain::intake::fields::{Decider, Entry};
-use headcount_domain::{Predicate, RecordKey};
+use headcount_domain::{PartSet, Predicate, RecordKey};
 
 use super::events::Scan;
 use super::session_buffer::SessionBuffer;
@@ -18,23 +18,27 @@ use super::sessions::{InSession, SessionPlace, Sessions};
 const MATCHES: u8 = 1;
 const HAS_PAGE: u8 = 2;
 const HAS_SOURCE: u8 = 4;
-/// The session matches what is asked of its page if this event decides it.
-const PAGE_MATCHES: u8 = 8;
-/// The session matches what is asked of its channel if this event decides it.
-const SOURCE_MATCHES: u8 = 16;
+/// The bytes of an event's parts, which follow its flags.
+const PARTS: usize = size_of::<u64>();
 
 /// The fields of no session.
 const NO_SESSION: Entry = Entry { url: None, channel: None };
 
-/// Returns what an event carries first: what it is to `predicate`, by itself and as one that
+/// Returns what an event carries first: what it is to a predicate, by itself and as one that
 /// decides the fields of `entry`.
-pub(super) fn flags(predicate: &Predicate, entry: &Entry, has_source: bool, matches: bool) -> u8 {
+pub(super) fn flags(parts: PartSet, entry: &Entry, has_source: bool, matches: bool) -> [u8; 1 + PARTS] {
     let flag = |flag: u8, is_set: bool| if is_set { flag } else { 0 };
-    flag(MATCHES, matches)
-        | flag(HAS_PAGE, entry.url.is_some())
-        | flag(HAS_SOURCE, has_source)
-        | flag(PAGE_MATCHES, predicate.matches_decided(Decider::FirstPage, Some(entry)))
-        | flag(SOURCE_MATCHES, predicate.matches_decided(Decider::Source, Some(entry)))
+    let mut flags = [0; 1 + PARTS];
+    flags[0] = flag(MATCHES, matches) | flag(HAS_PAGE, entry.url.is_some()) | flag(HAS_SOURCE, has_source);
+    flags[1..].copy_from_slice(&parts.0.to_le_bytes());
+    flags
+}
+
+/// Returns the flags and the parts of an event, and what follows them.
+fn read_flags(carried: &[u8]) -> Option<(u8, PartSet, &[u8])> {
+    let (flags, rest) = carried.split_first()?;
+    let (parts, rest) = rest.split_first_chunk::<PARTS>()?;
+    Some((*flags, PartSet(u64::from_le_bytes(*parts)), rest))
 }
 
 /// Receives the identity of an event that matches, as its session does, and what the event carries
@@ -54,21 +58,14 @@ pub(super) fn visit_matching(
         predicate,
         grouping: grouping.filter(|grouping| grouping.is_by_session()),
         identity: RecordKey(0),
-        page: Decision::default(),
-        source: Decision::default(),
+        parts: PartSet::default(),
+        has_page: false,
+        has_source: false,
         group: Vec::new(),
         waiting: SessionBuffer::new(scan.scratch(), sort_bytes),
     };
     sessions.visit(scan, &mut |event| open.add(&event, visit))?;
     Ok(open.end(visit)?)
-}
-
-/// Whether the session matches what is asked of some fields, and whether the event that decides
-/// them was met.
-#[derive(Debug, Clone, Copy, Default)]
-struct Decision {
-    is_made: bool,
-    matches: bool,
 }
 
 /// The session that is being read.
@@ -77,24 +74,26 @@ struct DecidedSession<'o> {
     /// What events are grouped by, if it is a field of the session.
     grouping: Option<&'o Grouping>,
     identity: RecordKey,
-    page: Decision,
-    source: Decision,
+    /// The parts of the session that hold, as far as its events decided them.
+    parts: PartSet,
+    /// Whether the page and the source are decided.
+    has_page: bool,
+    has_source: bool,
     group: Vec<u8>,
-    /// The events that match.
+    /// The parts of the events that match, and what else they carry.
     waiting: SessionBuffer,
 }
 
 impl DecidedSession<'_> {
     fn add(&mut self, event: &InSession<'_>, visit: &mut MatchVisitor<'_>) -> io::Result<()> {
-        let Some((flags, rest)) = event.carried.split_first() else { return Ok(()) };
+        let Some((flags, parts, rest)) = read_flags(event.carried) else { return Ok(()) };
         match event.place {
             SessionPlace::Begins => {
                 self.end(visit)?;
                 self.begin(event.identity, event.earlier_entry.as_ref());
                 if event.earlier_entry.is_none() {
                     // Unless a later event has a source, the entry decides.
-                    self.source.matches = flags & SOURCE_MATCHES > 0;
-                    self.set_group(Decider::Source, rest);
+                    self.decide(Decider::Source, parts, rest);
                 }
             }
             SessionPlace::Alone => {
@@ -103,18 +102,24 @@ impl DecidedSession<'_> {
             }
             SessionPlace::GoesOn => {}
         }
-        if event.is_interactive {
-            self.decide(*flags, rest);
+        if event.is_interactive && flags & HAS_PAGE > 0 && !std::mem::replace(&mut self.has_page, true) {
+            self.decide(Decider::FirstPage, parts, rest);
         }
-        if flags & MATCHES > 0 { self.waiting.push(if self.grouping.is_some() { &[] } else { rest }) } else { Ok(()) }
+        if event.is_interactive && flags & HAS_SOURCE > 0 && !std::mem::replace(&mut self.has_source, true) {
+            self.decide(Decider::Source, parts, rest);
+        }
+        if flags & MATCHES == 0 {
+            return Ok(());
+        }
+        let end = if self.grouping.is_some() { 1 + PARTS } else { event.carried.len() };
+        self.waiting.push(&event.carried[..end])
     }
 
     /// Begins a session. The fields that are `known` are not decided by its events.
     fn begin(&mut self, identity: RecordKey, known: Option<&Entry>) {
         let entry = known.unwrap_or(&NO_SESSION);
-        let decision =
-            |decider| Decision { is_made: known.is_some(), matches: self.predicate.matches_decided(decider, Some(entry)) };
-        (self.page, self.source) = (decision(Decider::FirstPage), decision(Decider::Source));
+        self.parts = self.predicate.parts_in(Some(entry));
+        (self.has_page, self.has_source) = (known.is_some(), known.is_some());
         self.identity = identity;
         if let Some(grouping) = self.grouping {
             self.group.clear();
@@ -122,32 +127,23 @@ impl DecidedSession<'_> {
         }
     }
 
-    fn decide(&mut self, flags: u8, rest: &[u8]) {
-        if flags & HAS_PAGE > 0 && !self.page.is_made {
-            self.page = Decision { is_made: true, matches: flags & PAGE_MATCHES > 0 };
-            self.set_group(Decider::FirstPage, rest);
-        }
-        if flags & HAS_SOURCE > 0 && !self.source.is_made {
-            self.source = Decision { is_made: true, matches: flags & SOURCE_MATCHES > 0 };
-            self.set_group(Decider::Source, rest);
-        }
-    }
-
-    /// Sets the group that an event decides, if groups are of a field of this kind.
-    fn set_group(&mut self, decider: Decider, group: &[u8]) {
+    /// Takes the parts that an event decides, and the group, if groups are of such a field.
+    fn decide(&mut self, decider: Decider, parts: PartSet, group: &[u8]) {
+        self.parts = self.parts.replaced(self.predicate.mask(Some(decider)), parts);
         if self.grouping.is_some_and(|grouping| grouping.by().decider() == Some(decider)) {
             self.group.clear();
             self.group.extend_from_slice(group);
         }
     }
 
-    /// Passes on the events of the session, if it matches.
+    /// Passes on the events of the session that match.
     fn end(&mut self, visit: &mut MatchVisitor<'_>) -> io::Result<()> {
-        if !(self.page.matches && self.source.matches) {
-            self.waiting.clear();
-            return Ok(());
-        }
         let (identity, group) = (self.identity, self.grouping.map(|_| &self.group[..]));
-        self.waiting.drain(|rest| visit(identity, group.unwrap_or(rest)))
+        let Self { predicate, parts: session, waiting, .. } = self;
+        let own = predicate.mask(None);
+        waiting.drain(|carried| match read_flags(carried) {
+            Some((_, parts, rest)) if predicate.holds(session.replaced(own, parts)) => visit(identity, group.unwrap_or(rest)),
+            _ => Ok(()),
+        })
     }
 }

@@ -50,14 +50,15 @@ fn find(scan: &Scan<'_>, window: Option<Window>, predicate: &Predicate, sort_byt
         let keys = sessions.keys(position, event)?;
         let matches = is_on_day(window, event) && predicate.matches_event(event);
         let Some(named) = keys.named() else {
-            return if matches && predicate.matches_entry(None) { found.push(&[&position.to_be_bytes()]) } else { Ok(()) };
+            return if matches && predicate.matches(event, None) { found.push(&[&position.to_be_bytes()]) } else { Ok(()) };
         };
-        let flags = flags(predicate, &Entry::of(event), event.has_source(), matches);
-        // Only events that match carry their position.
-        let mut carried = [flags; 1 + size_of::<Position>()];
-        carried[1..].copy_from_slice(&position.to_be_bytes());
+        let flags = flags(predicate.parts_of(event), &Entry::of(event), event.has_source(), matches);
         let at = (event.time.0, event.interactive);
-        sessions.add(named, position, at, if matches { &carried } else { &carried[..1] })
+        // Only events that match carry their position.
+        match matches {
+            true => sessions.add(named, position, at, &[&flags[..], &position.to_be_bytes()].concat()),
+            false => sessions.add(named, position, at, &flags),
+        }
     })?;
     visit_matching(sessions, scan, (predicate, None), sort_bytes, &mut |_, position| found.push(&[position]))?;
     Ok(Positions { sorted: found.finish()?, next: Some(0) })

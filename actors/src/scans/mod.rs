@@ -29,6 +29,7 @@ mod matching;
 mod metadata_fields;
 mod page;
 mod page_events;
+mod part_columns;
 mod record_sort;
 mod sealed_group;
 mod session_buffer;

@@ -12,10 +12,11 @@ use headcount_archive::{ArchiveError, TextColumn};
 use headcount_domain::acquisition::{Channel, DIRECT};
 use headcount_domain::aggregate::{GroupFigures, Grouping, Summand};
 use headcount_domain::intake::fields::{BuiltIn, Entry, Field, Scalar, SessionField};
-use headcount_domain::{Day, Event, IdentityLink, KeyHasher, Position, Predicate, RecordKey, Window};
+use headcount_domain::{Day, Event, IdentityLink, KeyHasher, PartSet, Position, Predicate, RecordKey, Window};
 
 use super::events::{Scan, Tally, TallyError};
 use super::group_ids::GroupIds;
+use super::part_columns::PartColumns;
 use super::sealed_group::{PropertyColumn, SealedGroup};
 use super::sessions::Sessions;
 
@@ -33,6 +34,8 @@ pub(super) struct SessionEvent<'e> {
     pub(super) named: Option<RecordKey>,
     /// Whether it is in the window and matches, apart from its session.
     pub(super) matches: bool,
+    /// The parts of the predicate that hold for it, and for its session as far as it decides them.
+    pub(super) parts: PartSet,
     /// The fields of its session, as far as it decides them.
     pub(super) entry: &'e Entry,
     /// The value that it is grouped by and its contribution, if it matches and is grouped by
@@ -209,13 +212,16 @@ impl SessionReader<'_> {
         let (mut entries, interactive) = (GroupEntries::read(group)?, group.booleans(INTERACTIVE)?);
         let sources = group.decided(&Field::Session(SessionField::Source))?;
         let mut has_source = sources.tests(is_source);
+        let parts = PartColumns::read(group, self.question.predicate.parts())?;
+        let mut parts = parts.of_rows();
         let mut contributions = self.question.grouping.map(|grouping| Contributions::read(group, grouping)).transpose()?;
         rows.for_each(|row| {
             let named = ids.named(row).or_else(|| visitors[row].map(|visitor| self.hasher.visitor(visitor)));
             let (order, time_ms, day, matches) = (group.order_of(row), times[row], day_of(row), matching[row]);
             let group = contributions.as_mut().filter(|_| matches).map(|contributions| contributions.of(row));
             let (is_interactive, has_source, entry) = (interactive[row], has_source(row), entries.of(row));
-            let event = SessionEvent { order, time_ms, day, is_interactive, has_source, named, matches, entry, group };
+            let parts = parts(row);
+            let event = SessionEvent { order, time_ms, day, is_interactive, has_source, named, matches, parts, entry, group };
             read.carried.push(&event, self.carry);
         });
         Ok(read)
@@ -241,6 +247,7 @@ impl Tally<ReadSessions> for SessionTally<'_, '_> {
             has_source: event.has_source(),
             named: keys.named(),
             matches,
+            parts: predicate.parts_of(event),
             entry: &Entry::of(event),
             group,
         };

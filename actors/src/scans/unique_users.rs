@@ -223,7 +223,7 @@ fn by_session(scan: &Scan<'_>, window: Window, predicate: &Predicate, sort_bytes
     let mut sessions = Sessions::new(scan, sort_bytes);
     let question = SessionQuestion { window, predicate, grouping: None };
     let carry = |event: &SessionEvent<'_>, carried: &mut Vec<u8>| {
-        carried.push(flags(predicate, event.entry, event.has_source, event.matches));
+        carried.extend_from_slice(&flags(event.parts, event.entry, event.has_source, event.matches));
         carried.extend_from_slice(&event.day.0.to_be_bytes());
     };
     // An event without ids is nobody's.

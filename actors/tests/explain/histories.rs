@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use headcount_actors::domain::figures::{AttributedTo, ExplainPlace, ExplainQuestion, ExplainedEvent};
-use headcount_actors::domain::filter::{Filter, Predicate};
+use headcount_actors::domain::filter::{Clause, Filter, Predicate};
 use headcount_actors::domain::ids::{OrganizationId, ProjectId};
 use headcount_actors::domain::intake::admission::Sender as SenderKind;
 use headcount_actors::domain::intake::client_address::ClientAddress;
@@ -131,7 +131,11 @@ impl Rig {
             let part = |name: &str| filter.field(name).text().unwrap();
             Filter::in_sessions(part("field"), part("operator"), value.as_deref()).unwrap()
         };
-        let filters = body.field("filters").items().iter().map(filter).collect();
+        let clause = |clause: &Json| match clause.field("any") {
+            Json::Null => filter(clause).into(),
+            lists => Clause::any(lists.items().iter().map(|list| list.items().iter().map(filter).collect()).collect()).unwrap(),
+        };
+        let clauses = body.field("filters").items().iter().map(clause).collect();
         let attributed = AttributedTo {
             model: named(body, "model").unwrap_or_default(),
             level: named(body, "level").unwrap_or_default(),
@@ -142,7 +146,7 @@ impl Rig {
             figure: named(body, "figure").unwrap(),
             attributed: Some(attributed).filter(|_| text("figure") == Some("attribution")),
             window,
-            predicate: Predicate::new(text("event_name"), filters).unwrap(),
+            predicate: Predicate::new(text("event_name"), clauses).unwrap(),
             limit,
             place,
         }

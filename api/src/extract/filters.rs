@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use headcount_domain::filter::MAX_LISTS;
 use headcount_domain::intake::submission::Invalid;
-use headcount_domain::{Filter, MAX_FILTERS, MAX_VALUES, NamedValues, Operator, Predicate};
+use headcount_domain::{Clause, Filter, MAX_FILTERS, MAX_VALUES, NamedValues, Operator, Predicate};
 use serde_json::value::RawValue;
 use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Type};
 
@@ -11,22 +12,32 @@ use crate::extract::json::Fields;
 use crate::openapi::own_schema;
 use crate::respond::error::{ApiError, Result};
 
-const PARTS: &[&str] = &["field", "operator", "value"];
+const PARTS: &[&str] = &["field", "operator", "value", "any"];
+/// The parts of a filter in a list of alternatives.
+const FILTER_PARTS: &[&str] = &["field", "operator", "value"];
 
-/// The schema of one filter. Filters are read part by part, so that an error can name the part.
+/// The schema of an element of `filters`. Filters are read part by part, so that an error can name the part.
 #[derive(Debug)]
 pub struct FilterShape;
 
 own_schema!(FilterShape, {
-    let field = "A built-in field (`browser`), or `metadata.` and a path (`metadata.plan.name`).";
-    ObjectBuilder::new()
-        .description(Some("One condition on a property of events."))
-        .property("field", ObjectBuilder::new().schema_type(Type::String).description(Some(field)))
-        .property("operator", operators())
-        .property("value", operands())
-        .required("field")
-        .required("operator")
-        .into()
+    let one = |description: &str| {
+        let field = "A built-in field (`browser`), or `metadata.` and a path (`metadata.plan.name`).";
+        ObjectBuilder::new()
+            .description(Some(description))
+            .property("field", ObjectBuilder::new().schema_type(Type::String).description(Some(field)))
+            .property("operator", operators())
+            .property("value", operands())
+            .required("field")
+            .required("operator")
+    };
+    let list = ArrayBuilder::new().items(one("One condition on a property of events.")).min_items(Some(1));
+    let lists = ArrayBuilder::new().items(list).min_items(Some(1)).max_items(Some(MAX_LISTS));
+    let any = ObjectBuilder::new()
+        .description(Some("Alternatives: all conditions of at least one of these lists hold."))
+        .property("any", lists)
+        .required("any");
+    OneOfBuilder::new().item(one("One condition on a property of events.")).item(any).into()
 });
 
 fn operators() -> ObjectBuilder {
@@ -36,8 +47,8 @@ fn operators() -> ObjectBuilder {
 
 fn operands() -> OneOfBuilder {
     let description = "What it is compared with: for `is` and `is_not` a scalar or a list of them (with its JSON type), \
-                       for `contains` and `not_contains` a string (case is ignored), for `gt` to `lte` a number, \
-                       for the others nothing.";
+                       for `contains` to `ends_with` a string (case is ignored), for `matches` a pattern of at most 256 bytes \
+                       (`*`: any run without `/`, `**`: any run), for `gt` to `lte` a number, for the others nothing.";
     let scalars = || {
         [Type::String, Type::Number, Type::Boolean, Type::Null]
             .into_iter()
@@ -49,43 +60,65 @@ fn operands() -> OneOfBuilder {
 }
 
 /// Reads a list of filters.
-pub fn read(fields: &Fields<'_>, name: &str) -> Result<Vec<Filter>> {
+pub fn read(fields: &Fields<'_>, name: &str) -> Result<Vec<Clause>> {
     fields.raw(name).map_or(Ok(Vec::new()), |json| parse(json, name))
 }
 
 /// Reads a list of filters of a question about sessions.
-pub fn read_in_sessions(fields: &Fields<'_>, name: &str) -> Result<Vec<Filter>> {
-    fields.raw(name).map_or(Ok(Vec::new()), |json| parse_with(json, name, Filter::in_sessions))
+pub fn read_in_sessions(fields: &Fields<'_>, name: &str) -> Result<Vec<Clause>> {
+    fields.raw(name).map_or(Ok(Vec::new()), |json| read_clauses(json, name, Filter::in_sessions))
 }
 
 /// Parses a list of filters.
-pub fn parse(json: &str, name: &str) -> Result<Vec<Filter>> {
-    parse_with(json, name, Filter::new)
+pub fn parse(json: &str, name: &str) -> Result<Vec<Clause>> {
+    read_clauses(json, name, Filter::new)
 }
 
 /// Makes a filter of a field, an operator and an operand.
 type NewFilter = fn(&str, &str, Option<&str>) -> Result<Filter, Invalid>;
 
-fn parse_with(json: &str, name: &str, new: NewFilter) -> Result<Vec<Filter>> {
+fn read_clauses(json: &str, name: &str, new: NewFilter) -> Result<Vec<Clause>> {
+    read_list(json, name, &|param, item| read_clause(param, item, new))
+}
+
+fn read_list<T>(json: &str, name: &str, read: &dyn Fn(&str, &str) -> Result<T>) -> Result<Vec<T>> {
     let items: Vec<&RawValue> = serde_json::from_str(json)
         .map_err(|_| ApiError::parameter(name, format!("`{name}` must be a list of at most {MAX_FILTERS} filters")))?;
-    items.into_iter().enumerate().map(|(index, item)| read_one(&format!("{name}[{index}]"), item.get(), new)).collect()
+    items.into_iter().enumerate().map(|(index, item)| read(&format!("{name}[{index}]"), item.get())).collect()
 }
 
 /// Returns the predicate of the events that a question is about, or `None` if it is about all of them.
-pub fn predicate(event_name: Option<&str>, filters: Vec<Filter>) -> Result<Option<Predicate>> {
-    if event_name.is_none() && filters.is_empty() {
+pub fn predicate(event_name: Option<&str>, clauses: Vec<Clause>) -> Result<Option<Predicate>> {
+    if event_name.is_none() && clauses.is_empty() {
         return Ok(None);
     }
-    Ok(Some(Predicate::new(event_name, filters)?))
+    Ok(Some(Predicate::new(event_name, clauses)?))
 }
 
-fn read_one(param: &str, json: &str, new: NewFilter) -> Result<Filter> {
-    let parts: BTreeMap<String, &RawValue> = serde_json::from_str(json)
-        .map_err(|_| ApiError::parameter(param, format!("`{param}` must be an object of {}", PARTS.join(", "))))?;
-    if let Some(unknown) = parts.keys().find(|part| !PARTS.contains(&part.as_str())) {
-        return Err(ApiError::unknown_parameter(&format!("{param}.{unknown}"), PARTS));
+/// The parts of an element of a list, by name.
+type Parts<'j> = BTreeMap<String, &'j RawValue>;
+
+fn read_parts<'j>(param: &str, json: &'j str, known: &'static [&str]) -> Result<Parts<'j>> {
+    let parts: Parts<'j> = serde_json::from_str(json)
+        .map_err(|_| ApiError::parameter(param, format!("`{param}` must be an object of {}", known.join(", "))))?;
+    match parts.keys().find(|part| !known.contains(&part.as_str())) {
+        Some(unknown) => Err(ApiError::unknown_parameter(&format!("{param}.{unknown}"), known)),
+        None => Ok(parts),
     }
+}
+
+fn read_clause(param: &str, json: &str, new: NewFilter) -> Result<Clause> {
+    let parts = read_parts(param, json, PARTS)?;
+    let Some(any) = parts.get("any") else { return Ok(read_filter(param, &parts, new)?.into()) };
+    if parts.len() > 1 {
+        return Err(ApiError::parameter(param, format!("`{param}` must be a filter, or have `any` alone")));
+    }
+    let one = |param: &str, json: &str| read_filter(param, &read_parts(param, json, FILTER_PARTS)?, new);
+    let lists = read_list(any.get(), &format!("{param}.any"), &|param, list| read_list(list, param, &one))?;
+    Clause::any(lists).map_err(|invalid| at(param, invalid))
+}
+
+fn read_filter(param: &str, parts: &Parts<'_>, new: NewFilter) -> Result<Filter> {
     let text = |part: &str| -> Result<String> {
         let param = format!("{param}.{part}");
         let raw = parts.get(part).ok_or_else(|| ApiError::missing(&param))?;
@@ -115,7 +148,8 @@ mod tests {
         for body in ["", "{}", r#"{"filters":[]}"#, r#"{"filters":null,"event_name":null}"#] {
             assert!(ask(body).expect(body).is_none(), "{body}");
         }
-        for body in [r#"{"event_name":"a"}"#, r#"{"filters":[{"field":"name","operator":"is","value":null}]}"#] {
+        let any = r#"{"filters":[{"any":[[{"field":"name","operator":"is_set"}],[{"field":"os","operator":"is_set"}]]}]}"#;
+        for body in [r#"{"event_name":"a"}"#, r#"{"filters":[{"field":"name","operator":"is","value":null}]}"#, any] {
             assert!(ask(body).expect(body).is_some(), "{body}");
         }
     }
@@ -139,6 +173,13 @@ mod tests {
             ),
             (r#"[{"field":"name","operator":"is"}]"#, "missing_parameter", "filters[0].value"),
             (r#"[{"field":"name","operator":"gt","value":"5"}]"#, "invalid_parameter", "filters[0].value"),
+            (r#"[{"any":[]}]"#, "invalid_parameter", "filters[0].any"),
+            (r#"[{"any":[[]]}]"#, "invalid_parameter", "filters[0].any"),
+            (r#"[{"any":{}}]"#, "invalid_parameter", "filters[0].any"),
+            (r#"[{"any":[{"field":"name","operator":"is_set"}]}]"#, "invalid_parameter", "filters[0].any[0]"),
+            (r#"[{"any":[[{"any":[]}]]}]"#, "unknown_parameter", "filters[0].any[0][0].any"),
+            (r#"[{"any":[[{"field":"name","operator":"has"}]]}]"#, "invalid_parameter", "filters[0].any[0][0].operator"),
+            (r#"[{"any":[[{"field":"name","operator":"is_set"}]],"field":"name"}]"#, "invalid_parameter", "filters[0]"),
         ];
         for (filters, code, param) in table {
             let error = ask(&format!("{{\"filters\":{filters}}}")).expect_err(filters);

@@ -5,8 +5,8 @@
 //! were parsed.
 
 use headcount_control::{Scope, Share};
-use headcount_domain::Filter;
 use headcount_domain::intake::fields::{BuiltIn, Field};
+use headcount_domain::{Clause, Filter};
 
 use crate::respond::code::ErrorCode;
 use crate::respond::error::{ApiError, Result};
@@ -34,10 +34,23 @@ macro_rules! names_no_field {
 }
 pub use names_no_field;
 
-/// Returns the fields that filters name.
-pub fn named_by_filters(filters: &[Filter]) -> Vec<NamedField> {
-    let named = |(place, filter): (usize, &Filter)| (format!("filters[{place}].field"), filter.field().clone());
-    filters.iter().enumerate().map(named).collect()
+/// Returns the fields that filters name, alternatives included.
+pub fn named_by_filters(filters: &[Clause]) -> Vec<NamedField> {
+    let one = |place: String, filter: &Filter| (format!("{place}.field"), filter.field().clone());
+    let mut named = Vec::new();
+    for (place, clause) in filters.iter().enumerate() {
+        let place = format!("filters[{place}]");
+        match clause {
+            Clause::One(filter) => named.push(one(place, filter)),
+            Clause::Any(lists) => {
+                for (list, filters) in lists.iter().enumerate() {
+                    let place = |number: usize| format!("{place}.any[{list}][{number}]");
+                    named.extend(filters.iter().enumerate().map(|(number, filter)| one(place(number), filter)));
+                }
+            }
+        }
+    }
+    named
 }
 
 fn forbidden(message: impl Into<String>) -> ApiError {

@@ -1,4 +1,5 @@
-//! Predicates on events: an event name, and filters that must all hold.
+//! Predicates on events: an event name, and clauses that must all hold. A clause is a filter, or
+//! alternatives: lists of filters, at least one of which must hold as a whole.
 //!
 //! Operands are parsed and checked once, so matching can't fail. A property that is absent, null,
 //! an object or an array reads as null; built-in fields are text.
@@ -6,26 +7,30 @@
 //! | operator | operand | holds if the property is |
 //! |---|---|---|
 //! | `is` | a scalar, or a list of 1 to 1,000 scalars | equal to one of them: same JSON type, numbers by exact value; null equals null |
-//! | `contains` | non-empty text | text that contains it, ignoring case |
+//! | `contains`, `starts_with`, `ends_with` | non-empty text | text that contains it, or begins or ends with it, ignoring case |
+//! | `matches` | a pattern of 1 to 256 bytes | text that it fits as a whole: `*` stands for any run without `/`, `**` for any run |
 //! | `gt`, `gte`, `lt`, `lte` | a number | a number for which the comparison holds |
 //! | `is_set` | none | not null |
 //! | `is_not`, `not_contains`, `is_not_set` | as without the "not" | anything for which the positive operator does not hold, including null |
 
+mod path_pattern;
+mod predicate;
+
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
+pub use path_pattern::{MAX_PATTERN_BYTES, PathPattern};
+pub use predicate::{Clause, MAX_LISTS, Part, PartSet, Predicate};
 use serde_json::value::RawValue;
 
 use crate::intake::event::Event;
-use crate::intake::fields::{Decider, Entry, Field, FieldError, Number, Scalar};
-use crate::intake::submission::{Invalid, MAX_NAME_CHARS};
+use crate::intake::fields::{Entry, Field, FieldError, Number, Scalar};
+use crate::intake::submission::Invalid;
 use crate::named_values;
 use crate::names::UnknownName;
 use crate::text;
-use crate::time::Window;
-use crate::versions::Depends;
 
-/// The maximum number of filters of a query.
+/// The maximum number of filters of a query, with those of alternatives.
 pub const MAX_FILTERS: usize = 20;
 /// The maximum number of values of `is` and `is_not`.
 pub const MAX_VALUES: usize = 1_000;
@@ -44,6 +49,12 @@ named_values! {
         Contains = "contains",
         /// The negation of [`Operator::Contains`].
         NotContains = "not_contains",
+        /// Text that begins with the operand, ignoring case.
+        StartsWith = "starts_with",
+        /// Text that ends with the operand, ignoring case.
+        EndsWith = "ends_with",
+        /// Text that fits the pattern.
+        Matches = "matches",
         /// Greater than the operand.
         Gt = "gt",
         /// Greater than or equal to the operand.
@@ -78,10 +89,19 @@ pub struct Filter {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Condition {
     AnyOf(HashSet<Scalar<'static>>),
-    /// The operand, converted by [`lower_case`].
-    Contains(String),
+    /// The operand, converted by [`lower_case`], and where the property has it.
+    Contains(Place, String),
+    Fits(PathPattern),
     Compares(Comparison, Number),
     Set,
+}
+
+/// Where a text has a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Anywhere,
+    Start,
+    End,
 }
 
 /// The operators that compare numbers.
@@ -151,12 +171,6 @@ impl Filter {
     pub fn holds(&self, property: &Scalar<'_>) -> bool {
         self.test.holds(property) != self.negated
     }
-
-    /// Whether the filter, which is on a field of the session, holds for events of a session with
-    /// this `entry`.
-    fn matches_entry(&self, entry: Option<&Entry>) -> bool {
-        self.holds(&self.field.value_of_session(entry))
-    }
 }
 
 impl Condition {
@@ -169,9 +183,10 @@ impl Condition {
         }
         let value = value.ok_or_else(|| Invalid::missing("value"))?;
         match operator {
-            Operator::Contains | Operator::NotContains => {
-                read_text(value).map(Condition::Contains).ok_or("a string that is not empty")
-            }
+            Operator::Contains | Operator::NotContains => read_part(Place::Anywhere, value),
+            Operator::StartsWith => read_part(Place::Start, value),
+            Operator::EndsWith => read_part(Place::End, value),
+            Operator::Matches => read_pattern(value),
             Operator::Gt => read_comparison(Comparison::Greater, value),
             Operator::Gte => read_comparison(Comparison::GreaterOrEqual, value),
             Operator::Lt => read_comparison(Comparison::Less, value),
@@ -186,7 +201,8 @@ impl Condition {
     fn weight(&self) -> usize {
         match self {
             Condition::AnyOf(values) => values.iter().map(|value| 2 * size_of::<Scalar<'_>>() + value.text_bytes()).sum(),
-            Condition::Contains(part) => part.len(),
+            Condition::Contains(_, part) => part.len(),
+            Condition::Fits(pattern) => pattern.weight(),
             Condition::Compares(..) | Condition::Set => 0,
         }
     }
@@ -194,9 +210,10 @@ impl Condition {
     fn holds(&self, property: &Scalar<'_>) -> bool {
         match (self, property) {
             (Condition::AnyOf(values), _) => values.contains(property),
-            (Condition::Contains(part), Scalar::Text(text)) => lower_case(text).contains(part.as_str()),
+            (Condition::Contains(place, part), Scalar::Text(text)) => place.has(&lower_case(text), part),
+            (Condition::Fits(pattern), Scalar::Text(text)) => pattern.fits(text),
             (Condition::Compares(comparison, bound), Scalar::Number(number)) => comparison.fits(number.cmp(bound)),
-            (Condition::Contains(_) | Condition::Compares(..), _) => false,
+            (Condition::Contains(..) | Condition::Fits(_) | Condition::Compares(..), _) => false,
             (Condition::Set, _) => *property != Scalar::Null,
         }
     }
@@ -207,11 +224,27 @@ fn wrong_value(operator: Operator, expected: &str, given: &str) -> Invalid {
     Invalid::parameter("value", format!("`value` of `{}` must be {expected}, not {given}", operator.as_str()))
 }
 
-fn read_text(json: &str) -> Option<String> {
-    match Scalar::parse(json)? {
-        Scalar::Text(text) if !text.is_empty() => Some(lower_case(&text)),
-        _ => None,
+impl Place {
+    fn has(self, text: &str, part: &str) -> bool {
+        match self {
+            Place::Anywhere => text.contains(part),
+            Place::Start => text.starts_with(part),
+            Place::End => text.ends_with(part),
+        }
     }
+}
+
+fn read_part(place: Place, json: &str) -> Result<Condition, &'static str> {
+    match Scalar::parse(json) {
+        Some(Scalar::Text(text)) if !text.is_empty() => Ok(Condition::Contains(place, lower_case(&text))),
+        _ => Err("a string that is not empty"),
+    }
+}
+
+fn read_pattern(json: &str) -> Result<Condition, &'static str> {
+    let pattern =
+        Scalar::parse(json).and_then(|pattern| if let Scalar::Text(text) = pattern { PathPattern::parse(&text) } else { None });
+    pattern.map(Condition::Fits).ok_or("a pattern of 1 to 256 bytes")
 }
 
 fn read_comparison(comparison: Comparison, value: &str) -> Result<Condition, &'static str> {
@@ -236,85 +269,6 @@ fn read_scalars(json: &str) -> Option<HashSet<Scalar<'static>>> {
 /// that a substring of a text is also a substring of its lower-case form.
 pub(crate) fn lower_case(text: &str) -> String {
     text.chars().flat_map(char::to_lowercase).collect()
-}
-
-/// A predicate on events: the event name and all filters must match. The default matches every
-/// event.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Predicate {
-    event_name: Option<Box<str>>,
-    filters: Vec<Filter>,
-}
-
-impl Predicate {
-    /// Creates a predicate for events of this name, if given, for which all filters hold.
-    ///
-    /// # Errors
-    /// [`Invalid`] if `event_name` can't be the name of an event, or if there are more than
-    /// [`MAX_FILTERS`] filters.
-    pub fn new(event_name: Option<&str>, filters: Vec<Filter>) -> Result<Predicate, Invalid> {
-        let chars = event_name.map(|name| name.chars().count());
-        if chars.is_some_and(|chars| chars == 0 || chars > MAX_NAME_CHARS) {
-            return Err(Invalid::parameter("event_name", format!("`event_name` must have 1 to {MAX_NAME_CHARS} characters")));
-        }
-        if filters.len() > MAX_FILTERS {
-            let message = format!("there are {} `filters`; at most {MAX_FILTERS} are allowed", filters.len());
-            return Err(Invalid::parameter("filters", message));
-        }
-        Ok(Predicate { event_name: event_name.map(Into::into), filters })
-    }
-
-    /// Whether evaluating the predicate requires the entries of the events' sessions.
-    pub fn needs_session(&self) -> bool {
-        self.filters.iter().any(Filter::needs_session)
-    }
-
-    /// Returns the dependencies of an answer about the matching events of a window.
-    pub fn depends(&self, window: Window) -> Depends {
-        if self.needs_session() { Depends::on_sessions(window) } else { Depends::on_events(window) }
-    }
-
-    /// The name that events must have; `None` for any.
-    pub fn event_name(&self) -> Option<&str> {
-        self.event_name.as_deref()
-    }
-
-    /// The filters, all of which must hold.
-    pub fn filters(&self) -> &[Filter] {
-        &self.filters
-    }
-
-    /// The filters on properties of the session that this event of it decides.
-    pub fn decided_by(&self, decider: Decider) -> impl Iterator<Item = &Filter> {
-        self.filters.iter().filter(move |filter| filter.field.decider() == Some(decider))
-    }
-
-    /// Whether the filters on properties that this event of the session decides hold for a session
-    /// with these fields.
-    pub fn matches_decided(&self, decider: Decider, entry: Option<&Entry>) -> bool {
-        self.decided_by(decider).all(|filter| filter.matches_entry(entry))
-    }
-
-    /// The approximate memory of its operands, in bytes.
-    pub fn weight(&self) -> usize {
-        self.filters.iter().map(|filter| size_of::<Filter>() + filter.test.weight()).sum()
-    }
-
-    /// Whether the predicate holds for `event`, whose session has this `entry`.
-    pub fn matches(&self, event: &Event, entry: Option<&Entry>) -> bool {
-        self.matches_event(event) && self.matches_entry(entry)
-    }
-
-    /// Whether all conditions outside of the session hold.
-    pub fn matches_event(&self, event: &Event) -> bool {
-        let is_named = self.event_name.as_ref().is_none_or(|name| **name == *event.name);
-        is_named && self.filters.iter().all(|filter| filter.needs_session() || filter.matches(event, None))
-    }
-
-    /// Whether the filters on fields of the session hold for a session with this `entry`.
-    pub fn matches_entry(&self, entry: Option<&Entry>) -> bool {
-        self.filters.iter().all(|filter| !filter.needs_session() || filter.matches_entry(entry))
-    }
 }
 
 #[cfg(test)]

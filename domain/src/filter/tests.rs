@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::acquisition::Channel;
 use crate::intake::fields::tests::event;
+use crate::intake::submission::MAX_NAME_CHARS;
 
 const EVENT: &str = r#"{
     "name": "saved", "url": "https://shop.example/Pricing", "user_id": "5", "language": "ΟΔΟΣ ÉTÉ",
@@ -144,7 +145,8 @@ fn what_can_not_be_read_is_refused_by_the_part_that_is_wrong() {
             "equals",
             Some("1"),
             "operator",
-            "one of is, is_not, contains, not_contains, gt, gte, lt, lte, is_set, is_not_set, not \"equals\"",
+            "one of is, is_not, contains, not_contains, starts_with, ends_with, matches, gt, gte, lt, lte, is_set, is_not_set, \
+             not \"equals\"",
         ),
         ("name", "IS", Some("1"), "operator", "not \"IS\""),
         ("name", "is", None, "value", "required"),
@@ -159,6 +161,10 @@ fn what_can_not_be_read_is_refused_by_the_part_that_is_wrong() {
         ("name", "contains", Some("5"), "value", "a string that is not empty, not 5"),
         ("name", "contains", Some("\"\""), "value", "a string that is not empty"),
         ("name", "not_contains", Some("[\"a\"]"), "value", "a string"),
+        ("name", "starts_with", Some("\"\""), "value", "a string that is not empty"),
+        ("name", "ends_with", Some("[\"a\"]"), "value", "a string that is not empty"),
+        ("path", "matches", Some("\"\""), "value", "a pattern of 1 to 256 bytes"),
+        ("path", "matches", Some("5"), "value", "a pattern of 1 to 256 bytes, not 5"),
         ("metadata.n", "gt", Some("\"5\""), "value", "`value` of `gt` must be a number, not \"5\""),
         ("metadata.n", "lte", Some("[5]"), "value", "a number"),
         ("metadata.n", "gte", Some("null"), "value", "a number"),
@@ -194,16 +200,100 @@ fn a_predicate_asks_for_the_name_and_for_all_filters() {
         (Some("other"), &["metadata.n is 10"], false),
     ];
     for (name, filters, expected) in table {
-        let predicate = Predicate::new(name, filters.iter().map(|text| filter(text)).collect()).expect("allowed");
+        let predicate = Predicate::new(name, filters.iter().map(|text| filter(text).into()).collect()).expect("allowed");
         assert_eq!(predicate.matches(&event(EVENT), None), expected, "{name:?} {filters:?}");
         assert!(!predicate.needs_session());
     }
 }
 
 #[test]
+fn texts_are_compared_at_their_ends_and_with_patterns() {
+    let table = [
+        ("url starts_with \"HTTPS://SHOP\"", true),
+        ("url starts_with \"shop\"", false),
+        ("url ends_with \"pricinG\"", true),
+        ("url ends_with \"pric\"", false),
+        ("language ends_with \"été\"", true),
+        ("path matches \"/*\"", true),
+        ("path matches \"/pricing\"", false),
+        ("path matches \"/Pri**g\"", true),
+        ("metadata.n starts_with \"1\"", false),
+        ("metadata.t ends_with \"0\"", true),
+        ("metadata.t matches \"1*\"", true),
+        ("metadata.n matches \"**\"", false),
+        ("referrer matches \"**\"", false),
+    ];
+    for (text, expected) in table {
+        assert_eq!(holds(text), expected, "{text}");
+    }
+}
+
+fn predicate(clauses: &[&[&[&str]]]) -> Predicate {
+    let list = |filters: &&[&str]| filters.iter().map(|text| filter(text)).collect();
+    let clause = |lists: &&[&[&str]]| Clause::any(lists.iter().map(list).collect()).expect("alternatives");
+    Predicate::new(None, clauses.iter().map(clause).collect()).expect("allowed")
+}
+
+#[test]
+fn one_list_of_alternatives_holds_as_a_whole() {
+    let (yes, no) = ("metadata.n is 10", "metadata.n is 11");
+    let table: [(&[&[&[&str]]], bool); 6] = [
+        (&[&[&[yes, no], &[yes]]], true),
+        (&[&[&[yes, no], &[no]]], false),
+        (&[&[&[yes, yes]]], true),
+        (&[&[&[yes]], &[&[no]]], false),
+        (&[&[&[no], &[yes]], &[&[yes], &[no]]], true),
+        (&[&[&[no, yes], &[yes, no]]], false),
+    ];
+    for (clauses, expected) in table {
+        let predicate = predicate(clauses);
+        assert!(predicate.has_alternatives() && !predicate.needs_session());
+        assert_eq!(predicate.matches(&event(EVENT), None), expected, "{clauses:?}");
+        assert_eq!(predicate.matches_event(&event(EVENT)), expected, "{clauses:?}");
+    }
+}
+
+#[test]
+fn alternatives_of_event_and_session_are_decided_together() {
+    let (of_event, other, of_session) = ("metadata.n is 10", "metadata.n is 11", "entry_url contains \"blog\"");
+    let blog = Entry { url: Some("https://shop.example/blog".into()), channel: None };
+    let table: [(&[&[&str]], bool, bool); 4] = [
+        // the lists; whether they hold in a session of the blog, and in none
+        (&[&[of_event, of_session], &[other]], true, false),
+        (&[&[of_session], &[other]], true, false),
+        (&[&[of_event], &[of_session]], true, true),
+        (&[&[other, of_session], &[other]], false, false),
+    ];
+    for (lists, in_blog, alone) in table {
+        let (predicate, event) = (predicate(&[lists]), event(EVENT));
+        assert!(predicate.needs_session());
+        assert_eq!(predicate.matches(&event, Some(&blog)), in_blog, "{lists:?}");
+        assert_eq!(predicate.matches(&event, None), alone, "{lists:?}");
+        let parts = predicate.parts_of(&event) & predicate.mask(None);
+        assert_eq!(predicate.holds(parts | predicate.parts_in(Some(&blog))), in_blog, "{lists:?}");
+        assert_eq!(predicate.may_hold(parts), predicate.matches_event(&event), "{lists:?}");
+        assert!(predicate.matches_event(&event) || !(in_blog || alone), "{lists:?}");
+    }
+}
+
+#[test]
+fn alternatives_have_bounds() {
+    let lists = |count: usize, filters: usize| Clause::any(vec![vec![filter("name is_set"); filters]; count]);
+    for refused in [lists(0, 1), lists(11, 1), lists(2, 0)] {
+        assert_eq!(refused.expect_err("refused").param.as_deref(), Some("any"));
+    }
+    let refused = |clauses: Vec<Clause>| Predicate::new(None, clauses).is_err();
+    let ten = || lists(10, 2).expect("alternatives");
+    assert!(!refused(vec![ten()]) && refused(vec![ten(), filter("name is_set").into()]));
+    // The most parts: all of them have bits.
+    let most = (0..10).map(|_| lists(2, 1).expect("alternatives")).collect();
+    assert!(Predicate::new(None, most).expect("allowed").matches(&event(EVENT), None));
+}
+
+#[test]
 fn a_predicate_has_bounds() {
     let of = |name: Option<&str>, filters: usize| {
-        let filters = vec![filter("name is_set"); filters];
+        let filters = vec![filter("name is_set").into(); filters];
         Predicate::new(name, filters).map_err(|error| error.param.unwrap_or_default()).err()
     };
     assert_eq!(of(Some(&"é".repeat(MAX_NAME_CHARS)), MAX_FILTERS), None);
@@ -217,7 +307,7 @@ fn fields_of_the_session_are_its_entrys() {
     let event = event(EVENT);
     let entry = Entry { url: Some("https://shop.example/blog".into()), channel: Some(Channel::Email) };
     for text in ["entry_url contains \"BLOG\"", "acquisition_channel is \"Email\""] {
-        let predicate = Predicate::new(None, vec![filter("name is_set"), filter(text)]).expect("allowed");
+        let predicate = Predicate::new(None, vec![filter("name is_set").into(), filter(text).into()]).expect("allowed");
         assert!(predicate.needs_session(), "{text}");
         assert!(predicate.matches(&event, Some(&entry)), "{text}");
         assert!(!predicate.matches(&event, None), "{text}");

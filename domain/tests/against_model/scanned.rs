@@ -9,7 +9,7 @@ use headcount_domain::aggregate::{
 use headcount_domain::facts::{Moment, SESSION_GAP_MS};
 use headcount_domain::intake::fields::{BuiltIn, Entry, Field, MetadataPath, Scalar, visit_paths};
 use headcount_domain::queries::{ActiveIdentity, IdentifiedQuery};
-use headcount_domain::{Day, Event, Filter, Predicate, RecordKey, SentKeys, SortedLinks, Window};
+use headcount_domain::{Clause, Day, Event, Filter, Predicate, RecordKey, SentKeys, SortedLinks, Window};
 use headcount_model::{Json, Question};
 
 use super::shown::{Refused, number, text};
@@ -92,8 +92,15 @@ fn predicate(body: &Json) -> Result<Predicate, Refused> {
         let part = |name: &str| filter.field(name).text().unwrap_or_default().to_owned();
         Filter::new(&part("field"), &part("operator"), value.as_deref()).map_err(|_| Refused(400))
     };
-    let filters = body.field("filters").items().iter().map(filter).collect::<Result<_, _>>()?;
-    Predicate::new(body.field("event_name").text(), filters).map_err(|_| Refused(400))
+    let clause = |clause: &Json| match clause.field("any") {
+        Json::Null => Ok(Clause::One(filter(clause)?)),
+        lists => {
+            let list = |list: &Json| list.items().iter().map(filter).collect();
+            Clause::any(lists.items().iter().map(list).collect::<Result<_, _>>()?).map_err(|_| Refused(400))
+        }
+    };
+    let clauses = body.field("filters").items().iter().map(clause).collect::<Result<_, _>>()?;
+    Predicate::new(body.field("event_name").text(), clauses).map_err(|_| Refused(400))
 }
 
 /// The interactive events of a session, in order of time.

@@ -5,7 +5,7 @@ use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::aggregate::{Aggregate, AggregateRow, Grouping, MAX_GROUPS};
 use headcount_domain::intake::fields::{BuiltIn, Field, MetadataPath, Scalar};
-use headcount_domain::{Depends, Filter, NamedValues, Timezone, Window};
+use headcount_domain::{Clause, Depends, NamedValues, Timezone, Window};
 use serde::Serializer;
 use serde_json::value::RawValue;
 use utoipa::openapi::Object;
@@ -39,7 +39,7 @@ json_body! {
         event_name: Option<String> = optional("a string"),
         /// Only events for which all of these hold; at most 20.
         #[schema(value_type = Option<Vec<FilterShape>>)]
-        filters: Vec<Filter> = with(filters::read),
+        filters: Vec<Clause> = with(filters::read),
         /// The most groups to return.
         #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000, default = 100)]
         limit: usize = with(read_limit),

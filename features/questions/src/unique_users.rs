@@ -4,7 +4,7 @@ use headcount_api::endpoint::*;
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
-use headcount_domain::{Day, Filter, Timezone, Window};
+use headcount_domain::{Clause, Day, Timezone, Window};
 
 json_body! {
     /// What unique users are asked for.
@@ -18,7 +18,7 @@ json_body! {
         event_name: Option<String> = optional("a string"),
         /// Only users with an event for which all of these hold; at most 20.
         #[schema(value_type = Option<Vec<FilterShape>>)]
-        filters: Vec<Filter> = with(filters::read),
+        filters: Vec<Clause> = with(filters::read),
     }
 }
 

@@ -189,19 +189,30 @@ fn chosen(rng: &mut Rng, body: &mut Vec<(&'static str, Json)>) {
         body.push(("event_name", Json::from(rng.word(&["order", "pageview", "nothing"]))));
     }
     let filters = if rng.chance(50) { rng.below(3) + 1 } else { 0 };
-    let filters: Vec<_> = (0..filters)
-        .map(|_| {
-            let &(field, operator, value) = rng.pick(&FILTERS);
-            let filter = [("field", Json::from(field)), ("operator", Json::from(operator))];
-            let mut filter: Vec<_> = filter.into_iter().collect();
-            let value = Json::parse(value).expect("JSON");
-            filter.extend((value != Json::Null).then_some(("value", value)));
-            object(filter)
-        })
-        .collect();
+    let filters: Vec<_> = (0..filters).map(|_| clause(rng, &|rng| filter(rng, &FILTERS))).collect();
     if !filters.is_empty() {
         body.push(("filters", Json::List(filters)));
     }
+}
+
+/// The field, the operator and the JSON of the operand of a filter.
+type FilterValues = (&'static str, &'static str, &'static str);
+
+fn filter(rng: &mut Rng, filters: &[FilterValues]) -> Json {
+    let &(field, operator, value) = rng.pick(filters);
+    let value = Json::parse(value).expect("JSON");
+    let mut filter = vec![("field", Json::from(field)), ("operator", Json::from(operator))];
+    filter.extend((value != Json::Null).then_some(("value", value)));
+    object(filter)
+}
+
+/// A filter, or alternatives of some.
+fn clause(rng: &mut Rng, filter: &dyn Fn(&mut Rng) -> Json) -> Json {
+    if rng.chance(65) {
+        return filter(rng);
+    }
+    let list = |rng: &mut Rng| Json::List((0..=rng.below(2)).map(|_| filter(rng)).collect());
+    object(vec![("any", Json::List((0..=rng.below(3)).map(|_| list(rng)).collect()))])
 }
 
 pub(crate) fn object(fields: Vec<(&'static str, Json)>) -> Json {
@@ -249,7 +260,7 @@ fn events(history: &History, rng: &mut Rng, path: &str) -> Question {
 }
 
 /// Filters on what only questions about sessions know.
-const SESSION_FILTERS: [(&str, &str, &str); 8] = [
+const SESSION_FILTERS: [FilterValues; 10] = [
     ("source", "is", r#""(direct)""#),
     ("source", "is_not", r#""google""#),
     ("source", "is_set", "null"),
@@ -258,6 +269,8 @@ const SESSION_FILTERS: [(&str, &str, &str); 8] = [
     ("campaign", "contains", r#""SPRING""#),
     ("exit_url", "contains", r#""/A""#),
     ("exit_url", "is_not_set", "null"),
+    ("source", "starts_with", r#""GOO""#),
+    ("exit_url", "matches", r#""https://shop.example/*""#),
 ];
 const SESSION_FIELDS: [&str; 7] = ["source", "medium", "campaign", "exit_url", "exit_url", "entry_url", "acquisition_channel"];
 
@@ -269,11 +282,7 @@ fn chosen_in_sessions(rng: &mut Rng, body: &mut Vec<(&'static str, Json)>) {
     if !rng.chance(40) {
         return;
     }
-    let &(field, operator, value) = rng.pick(&SESSION_FILTERS);
-    let mut filter = vec![("field", Json::from(field)), ("operator", Json::from(operator))];
-    let value = Json::parse(value).expect("JSON");
-    filter.extend((value != Json::Null).then_some(("value", value)));
-    let filter = object(filter);
+    let filter = clause(rng, &|rng| if rng.chance(60) { filter(rng, &SESSION_FILTERS) } else { filter(rng, &FILTERS) });
     match body.iter_mut().find(|(name, _)| *name == "filters") {
         Some((_, Json::List(filters))) => filters.push(filter),
         _ => body.push(("filters", Json::List(vec![filter]))),

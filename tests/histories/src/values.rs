@@ -34,7 +34,7 @@ pub(crate) const FIELDS: [&str; 22] = [
 ];
 pub(crate) const PATHS: [&str; 7] = ["plan", "seats", "seats", "a.b", "a", "plan.name", "nothing"];
 /// Filters; `$` stands for the JSON of a value.
-pub(crate) const FILTERS: [(&str, &str, &str); 50] = [
+pub(crate) const FILTERS: [(&str, &str, &str); 57] = [
     ("name", "is", r#""pageview""#),
     ("name", "is_not", r#"["order", "refund"]"#),
     ("url", "is", r#""https://shop.example/a""#),
@@ -85,4 +85,11 @@ pub(crate) const FILTERS: [(&str, &str, &str); 50] = [
     ("name", "gt", "1"),
     ("path", "contains", r#""A""#),
     ("utm_content", "is", r#""y""#),
+    ("url", "starts_with", r#""HTTPS://shop""#),
+    ("url", "ends_with", r#""/A""#),
+    ("path", "matches", r#""/*""#),
+    ("path", "matches", r#""/**g""#),
+    ("entry_url", "ends_with", r#""pricing""#),
+    ("metadata.plan", "starts_with", r#""p""#),
+    ("metadata.seats", "matches", r#""**""#),
 ];

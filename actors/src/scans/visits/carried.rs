@@ -1,18 +1,15 @@
 //! What an event carries through the sorts, as bytes.
 
 use headcount_domain::figures::CountedMoney;
-use headcount_domain::{Amount, Currency};
+use headcount_domain::{Amount, Currency, PartSet};
 
 /// The event itself matches, apart from its session.
 const MATCHES: u16 = 1;
 const PAGEVIEW: u16 = 2;
 const HAS_PAGE: u16 = 4;
 const HAS_SOURCE: u16 = 8;
-/// The session matches what is asked of its first page, its source, or its last page, if this event
-/// decides that.
-const FIRST_PAGE_MATCHES: u16 = 16;
-const SOURCE_MATCHES: u16 = 32;
-const LAST_PAGE_MATCHES: u16 = 64;
+/// The parts of the predicate follow.
+const PARTS: u16 = 16;
 const MONEY: u16 = 128;
 /// The flag of the first window. That of the second is the next bit.
 const IN_FIRST_WINDOW: u16 = 256;
@@ -29,11 +26,8 @@ pub(in super::super) struct Carried<'c> {
     pub(super) is_pageview: bool,
     pub(super) has_page: bool,
     pub(super) has_source: bool,
-    /// Whether the session matches what is asked of its first page, its source, and its last page,
-    /// if this event decides that.
-    pub(super) first_page_matches: bool,
-    pub(super) source_matches: bool,
-    pub(super) last_page_matches: bool,
+    /// The parts of the predicate that hold for it, and for its session if it decides them.
+    pub(super) parts: PartSet,
     /// The bucket of each window that the event is in.
     pub(super) buckets: [Option<u16>; 2],
     pub(in super::super) money: Option<CountedMoney>,
@@ -54,13 +48,14 @@ impl<'c> Carried<'c> {
             | flag(PAGEVIEW, self.is_pageview)
             | flag(HAS_PAGE, self.has_page)
             | flag(HAS_SOURCE, self.has_source)
-            | flag(FIRST_PAGE_MATCHES, self.first_page_matches)
-            | flag(SOURCE_MATCHES, self.source_matches)
-            | flag(LAST_PAGE_MATCHES, self.last_page_matches)
+            | flag(PARTS, self.parts != PartSet::default())
             | flag(IN_FIRST_WINDOW, self.buckets[0].is_some())
             | flag(IN_FIRST_WINDOW << 1, self.buckets[1].is_some())
             | flag(MONEY, self.money.is_some());
         to.extend_from_slice(&flags.to_le_bytes());
+        if self.parts != PartSet::default() {
+            to.extend_from_slice(&self.parts.0.to_le_bytes());
+        }
         self.buckets.iter().flatten().for_each(|bucket| to.extend_from_slice(&bucket.to_le_bytes()));
         if let Some(CountedMoney { amount, is_order, unconverted }) = self.money {
             to.extend_from_slice(&unconverted.map_or(NO_CURRENCY, Currency::code));
@@ -75,6 +70,10 @@ impl<'c> Carried<'c> {
         let Some((flags, mut rest)) = bytes.split_first_chunk() else { return Self::default() };
         let flags = u16::from_le_bytes(*flags);
         let has = |flag: u16| flags & flag > 0;
+        let mut parts = PartSet::default();
+        if let Some((written, after)) = rest.split_first_chunk().filter(|_| has(PARTS)) {
+            (parts, rest) = (PartSet(u64::from_le_bytes(*written)), after);
+        }
         let mut bucket = |number: usize| {
             let (bucket, after) = rest.split_at_checked(BUCKET).filter(|_| has(IN_FIRST_WINDOW << number))?;
             rest = after;
@@ -93,9 +92,7 @@ impl<'c> Carried<'c> {
             is_pageview: has(PAGEVIEW),
             has_page: has(HAS_PAGE),
             has_source: has(HAS_SOURCE),
-            first_page_matches: has(FIRST_PAGE_MATCHES),
-            source_matches: has(SOURCE_MATCHES),
-            last_page_matches: has(LAST_PAGE_MATCHES),
+            parts,
             buckets,
             money,
             key: rest,
@@ -128,9 +125,7 @@ mod tests {
                 is_pageview: has(1),
                 has_page: has(2),
                 has_source: has(3),
-                first_page_matches: has(4),
-                source_matches: has(5),
-                last_page_matches: has(6),
+                parts: PartSet(u64::from(has(4)) << 63 | u64::from(has(5))),
                 buckets: [has(8).then_some(700), has(9).then_some(u16::MAX)],
                 money: has(7).then_some(CountedMoney { amount, is_order: has(0), unconverted: euro.filter(|_| has(1)) }),
                 key: b"\x00\x01key",

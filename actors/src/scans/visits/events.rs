@@ -10,10 +10,11 @@ use headcount_domain::figures::CountedMoney;
 use headcount_domain::intake::event::is_pageview;
 use headcount_domain::intake::fields::{BuiltIn, Decider, Field, Scalar, SessionField};
 use headcount_domain::time::Buckets;
-use headcount_domain::{Day, Event, Filter, IdentityLink, Instant, KeyHasher, Position, Predicate, RecordKey};
+use headcount_domain::{Day, Event, IdentityLink, Instant, KeyHasher, PartSet, Position, Predicate, RecordKey};
 
 use super::super::events::{Scan, Tally, TallyError};
 use super::super::group_ids::GroupIds;
+use super::super::part_columns::PartColumns;
 use super::super::sealed_group::{PropertyColumn, SealedGroup};
 use super::super::session_events::is_source;
 use super::super::sessions::Sessions;
@@ -43,6 +44,11 @@ impl VisitQuestion<'_> {
         let mut key = Vec::new();
         self.dimensions.iter().for_each(|_| write_value(&Scalar::Null, &mut key));
         key
+    }
+
+    /// Whether an event that may match does so, in a session with these parts.
+    pub(super) fn chooses(&self, event: &Carried<'_>, session: PartSet) -> bool {
+        !self.predicate.needs_session() || self.predicate.holds(session.replaced(self.predicate.mask(None), event.parts))
     }
 
     fn buckets_of(&self, day: Day, time_ms: i64) -> [Option<u16>; 2] {
@@ -124,21 +130,6 @@ struct ReadVisit {
     end: usize,
 }
 
-/// Whether all of some filters hold, by row.
-struct RowTests(Vec<(Filter, PropertyColumn)>);
-
-impl RowTests {
-    fn read(group: &SealedGroup<'_>, predicate: &Predicate, decider: Decider) -> Result<Self, ArchiveError> {
-        let column = |filter: &Filter| Ok((filter.clone(), group.decided(filter.field())?));
-        predicate.decided_by(decider).map(column).collect::<Result<_, ArchiveError>>().map(Self)
-    }
-
-    fn of_rows(&self) -> impl FnMut(usize) -> bool {
-        let mut tests: Vec<_> = self.0.iter().map(|(filter, column)| column.tests(|value| filter.holds(value))).collect();
-        move |row| tests.iter_mut().all(|test| test(row))
-    }
-}
-
 /// The values of a property as keys, each made once.
 struct RowKeys {
     column: PropertyColumn,
@@ -192,9 +183,8 @@ impl VisitReader<'_> {
         let mut has_url = urls.tests(|url| *url != Scalar::Null);
         let sources = group.decided(&Field::Session(SessionField::Source))?;
         let mut has_source = sources.tests(is_source);
-        let tests = |decider| RowTests::read(group, question.predicate, decider);
-        let (first, source, last) = (tests(Decider::FirstPage)?, tests(Decider::Source)?, tests(Decider::LastPage)?);
-        let (mut first_matches, mut source_matches, mut last_matches) = (first.of_rows(), source.of_rows(), last.of_rows());
+        let parts = PartColumns::read(group, question.predicate.parts().filter(|_| question.predicate.needs_session()))?;
+        let mut parts = parts.of_rows();
         let interactive = group.booleans(INTERACTIVE)?;
         let (mut keys, money, mut key) = (self.keys(group)?, group.money()?, Vec::new());
         let mut details = question.details.map(|wanted| DetailColumns::read(group, wanted, self.hasher)).transpose()?;
@@ -205,9 +195,7 @@ impl VisitReader<'_> {
                 is_pageview: matches && is_pageview(row),
                 has_page: has_url(row),
                 has_source: has_source(row),
-                first_page_matches: first_matches(row),
-                source_matches: source_matches(row),
-                last_page_matches: last_matches(row),
+                parts: parts(row),
                 buckets: question.buckets_of(day_of(row), times[row]),
                 money: money.as_ref().filter(|_| matches).and_then(|money| money.of(row)),
                 key: &[],
@@ -237,15 +225,12 @@ impl VisitReader<'_> {
         let is_chosen = |details: &WantedDetails<'_>| details.chooses(event);
         let matches =
             buckets.iter().any(Option::is_some) && details.as_ref().is_none_or(is_chosen) && predicate.matches_event(event);
-        let holds = |decider| predicate.decided_by(decider).all(|filter| filter.holds(&filter.field().decided_by(event)));
         let mut carried = Carried {
             matches,
             is_pageview: matches && event.is_pageview(),
             has_page: event.has_page(),
             has_source: event.has_source(),
-            first_page_matches: holds(Decider::FirstPage),
-            source_matches: holds(Decider::Source),
-            last_page_matches: holds(Decider::LastPage),
+            parts: if predicate.needs_session() { predicate.parts_of(event) } else { PartSet::default() },
             buckets,
             money: CountedMoney::of(event).filter(|_| matches),
             key: &[],

@@ -5,7 +5,7 @@ use std::io;
 
 use super::super::error::Result;
 use headcount_domain::intake::fields::{BuiltIn, Decider, Entry, Field, Scalar};
-use headcount_domain::{Filter, RecordKey};
+use headcount_domain::{PartSet, RecordKey};
 
 use super::super::events::Scan;
 use super::super::session_buffer::SessionBuffer;
@@ -63,45 +63,19 @@ pub(in super::super) fn visit(
     let mut sessions = Sessions::new(scan, sort_bytes);
     let null_key = question.null_key();
     let is_of_session = question.decided_by().is_some();
-    let chooses_alone = OfSession::of_null(question).matches();
     add_events(scan, question, &mut sessions, &mut |carried| {
         let event = Carried::read(carried);
         let key = if is_of_session { &null_key } else { event.key };
-        if chooses_alone { counts.event(CountedOwner::default(), &event, key) } else { Ok(()) }
+        if question.chooses(&event, question.predicate.parts_in(None)) {
+            counts.event(CountedOwner::default(), &event, key)
+        } else {
+            Ok(())
+        }
     })?;
     let buffer = SessionBuffer::new(scan.scratch(), sort_bytes);
     let mut open = SessionFold::new(question, counts, buffer);
     sessions.visit(scan, &mut |event| open.add(&event))?;
     Ok(open.end()?)
-}
-
-/// Whether the session matches what is asked of it, as far as its events decided that.
-#[derive(Debug, Clone, Copy)]
-struct OfSession {
-    first_page: bool,
-    source: bool,
-    last_page: bool,
-    /// Whether the first page and the source are decided.
-    has_page: bool,
-    has_source: bool,
-}
-
-impl OfSession {
-    /// What holds if no event decides anything.
-    fn of_null(question: &VisitQuestion<'_>) -> Self {
-        let holds = |decider| question.predicate.decided_by(decider).all(|filter| filter.holds(&Scalar::Null));
-        Self {
-            first_page: holds(Decider::FirstPage),
-            source: holds(Decider::Source),
-            last_page: holds(Decider::LastPage),
-            has_page: false,
-            has_source: false,
-        }
-    }
-
-    fn matches(self) -> bool {
-        self.first_page && self.source && self.last_page
-    }
 }
 
 /// The session that is being read.
@@ -116,19 +90,20 @@ struct SessionFold<'v> {
     last_ms: i64,
     /// The number of interactive events.
     events: u64,
-    /// What holds if no event decides anything.
-    of_null: OfSession,
-    of_session: OfSession,
+    /// The parts of the session that hold, as far as its events decided them.
+    parts: PartSet,
+    /// Whether the first page and the source are decided.
+    has_page: bool,
+    has_source: bool,
     /// The values that belong to the session.
     key: Vec<u8>,
     null_key: Vec<u8>,
-    /// The events that are chosen if the session is.
+    /// The events that may be chosen.
     chosen: SessionBuffer,
 }
 
 impl<'v> SessionFold<'v> {
     fn new(question: &'v VisitQuestion<'v>, counts: &'v mut dyn VisitCounts, chosen: SessionBuffer) -> Self {
-        let of_null = OfSession::of_null(question);
         Self {
             question,
             counts,
@@ -138,8 +113,9 @@ impl<'v> SessionFold<'v> {
             first_ms: 0,
             last_ms: 0,
             events: 0,
-            of_null,
-            of_session: of_null,
+            parts: PartSet::default(),
+            has_page: false,
+            has_source: false,
             key: Vec::new(),
             null_key: question.null_key(),
             chosen,
@@ -156,7 +132,7 @@ impl<'v> SessionFold<'v> {
         if event.is_interactive {
             self.events += 1;
             self.last_ms = event.time_ms;
-            self.decide(&carried);
+            self.meet(&carried);
         }
         if carried.may_count() { self.chosen.push(event.carried) } else { Ok(()) }
     }
@@ -170,16 +146,14 @@ impl<'v> SessionFold<'v> {
         self.is_session = event.place == SessionPlace::Begins;
         self.session.number += u64::from(self.is_session);
         (self.first_ms, self.last_ms, self.events) = (event.time_ms, event.time_ms, 0);
-        (self.session.began, self.of_session) = (carried.buckets, self.of_null);
+        (self.session.began, self.parts) = (carried.buckets, self.question.predicate.parts_in(event.earlier_entry.as_ref()));
+        (self.has_page, self.has_source) = (event.earlier_entry.is_some(), event.earlier_entry.is_some());
         self.key.clear();
         self.key.extend_from_slice(&self.null_key);
         match &event.earlier_entry {
             Some(entry) => self.begin_below_floor(entry),
             // Unless a later event has a source, the entry decides.
-            None if self.is_session => {
-                self.of_session.source = carried.source_matches;
-                self.set_key(Decider::Source, carried);
-            }
+            None if self.is_session => self.decide(Decider::Source, carried),
             None => {}
         }
     }
@@ -191,10 +165,7 @@ impl<'v> SessionFold<'v> {
             Field::BuiltIn(BuiltIn::AcquisitionChannel) => field.value_of_session(Some(entry)),
             _ => Scalar::Null,
         };
-        let holds = |filter: &Filter| filter.holds(&value(filter.field()));
         self.session.began = [None; 2];
-        self.of_session.source = self.question.predicate.decided_by(Decider::Source).all(holds);
-        (self.of_session.has_page, self.of_session.has_source) = (true, true);
         if self.question.decided_by() == Some(Decider::Source) {
             self.key.clear();
             self.question.dimensions.iter().for_each(|field| write_value(&value(field), &mut self.key));
@@ -202,44 +173,45 @@ impl<'v> SessionFold<'v> {
     }
 
     /// Takes what an interactive event decides.
-    fn decide(&mut self, event: &Carried<'_>) {
+    fn meet(&mut self, event: &Carried<'_>) {
         if event.has_page {
-            self.of_session.last_page = event.last_page_matches;
-            self.set_key(Decider::LastPage, event);
-            if !std::mem::replace(&mut self.of_session.has_page, true) {
-                self.of_session.first_page = event.first_page_matches;
-                self.set_key(Decider::FirstPage, event);
+            self.decide(Decider::LastPage, event);
+            if !std::mem::replace(&mut self.has_page, true) {
+                self.decide(Decider::FirstPage, event);
             }
         }
-        if event.has_source && !std::mem::replace(&mut self.of_session.has_source, true) {
-            self.of_session.source = event.source_matches;
-            self.set_key(Decider::Source, event);
+        if event.has_source && !std::mem::replace(&mut self.has_source, true) {
+            self.decide(Decider::Source, event);
         }
     }
 
-    /// Sets the values that an event decides, if rows are of such.
-    fn set_key(&mut self, decider: Decider, event: &Carried<'_>) {
+    /// Takes the parts that an event decides, and the values, if rows are of such.
+    fn decide(&mut self, decider: Decider, event: &Carried<'_>) {
+        self.parts = self.parts.replaced(self.question.predicate.mask(Some(decider)), event.parts);
         if self.question.decided_by() == Some(decider) {
             self.key.clear();
             self.key.extend_from_slice(event.key);
         }
     }
 
-    /// Counts the session, if there is one and it matches, and its events.
+    /// Counts the events of the session that match, and the session if it has any.
     fn end(&mut self) -> io::Result<()> {
-        if !self.of_session.matches() {
+        if !self.question.predicate.may_hold_in(self.parts) {
             self.chosen.clear();
             return Ok(());
         }
         self.session.is_bounce = self.events == 1;
         self.session.duration_ms = u64::try_from(self.last_ms.saturating_sub(self.first_ms)).unwrap_or_default();
-        let Self { identity, is_session, session, counts, key, chosen, question, .. } = self;
+        let Self { identity, is_session, session, counts, key, chosen, question, parts, .. } = self;
         let is_of_session = question.decided_by().is_some();
         let (session, key) = (&*session, &key[..]);
         let of = CountedOwner { identity: *identity, session: Some(session).filter(|_| *is_session) };
         let mut holds = [false; 2];
         chosen.drain(|carried| {
             let event = Carried::read(carried);
+            if !question.chooses(&event, *parts) {
+                return Ok(());
+            }
             (0..2).for_each(|window| holds[window] |= event.buckets[window].is_some());
             counts.event(of, &event, if is_of_session { key } else { event.key })
         })?;

@@ -9,7 +9,7 @@ use headcount_api::extract::filters::{self, FilterShape};
 use headcount_domain::figures::{AttributedTo, ExplainQuestion, ExplainedFigure, Explanation};
 use headcount_domain::intake::policy::Policy;
 use headcount_domain::queries::{Dimension, EntityLevel, TouchModel};
-use headcount_domain::{Filter, NamedValues, Position, Window};
+use headcount_domain::{Clause, NamedValues, Position, Window};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::cursor::ExplainCursor;
@@ -65,7 +65,7 @@ json_body! {
 /// The filters of a question, and their JSON as it was sent.
 #[derive(Debug)]
 pub(crate) struct SentFilters {
-    filters: Vec<Filter>,
+    filters: Vec<Clause>,
     sent: Option<String>,
 }
 

@@ -8,7 +8,7 @@ use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::figures::{Breakdown, BreakdownQuestion, BreakdownRow, ComparedWindows, EventFigures, OrderBy, Search};
 use headcount_domain::intake::fields::Field;
 use headcount_domain::intake::policy::Policy;
-use headcount_domain::{Filter, NamedValues, Window};
+use headcount_domain::{Clause, NamedValues, Window};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use super::compare::{Compare, CompareShape};
@@ -37,7 +37,7 @@ json_body! {
         event_name: Option<String> = optional("a string"),
         /// Only events for which all of these hold; at most 20. `source`, `medium`, `campaign` and `exit_url` may be fields too.
         #[schema(value_type = Option<Vec<FilterShape>>)]
-        filters: Vec<Filter> = with(filters::read_in_sessions),
+        filters: Vec<Clause> = with(filters::read_in_sessions),
         /// Only rows whose value contains this text, ignoring case.
         search: Option<String> = optional("a string"),
         /// The figure that rows are ordered by, descending. `revenue` and `orders` need what the revenue endpoints need.

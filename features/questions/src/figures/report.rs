@@ -7,7 +7,7 @@ use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::figures::{ComparedWindows, EventFigures, Report, ReportQuery, ReportQuestion, Series};
 use headcount_domain::time::{Bucket, BucketStart, Buckets, Interval, MAX_HOURLY_DAYS};
-use headcount_domain::{Filter, NamedValues, Predicate, Window};
+use headcount_domain::{Clause, NamedValues, Predicate, Window};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use super::compare::{Compare, CompareShape};
@@ -34,7 +34,7 @@ json_body! {
         event_name: Option<String> = optional("a string"),
         /// Only events for which all of these hold; at most 20. `source`, `medium`, `campaign` and `exit_url` may be fields too.
         #[schema(value_type = Option<Vec<FilterShape>>)]
-        filters: Vec<Filter> = with(filters::read_in_sessions),
+        filters: Vec<Clause> = with(filters::read_in_sessions),
     }
 }
 

@@ -155,6 +155,9 @@ impl Filter {
             "is_not" => !self.is(property),
             "contains" => self.contains(property),
             "not_contains" => !self.contains(property),
+            "starts_with" => self.compares_texts(property, |text, part| text.starts_with(part)),
+            "ends_with" => self.compares_texts(property, |text, part| text.ends_with(part)),
+            "matches" => property.text().is_some_and(|text| fits(self.value.text().unwrap_or_default(), text)),
             "is_set" => *property != Json::Null,
             "is_not_set" => *property == Json::Null,
             _ => self.compares(property),
@@ -169,8 +172,12 @@ impl Filter {
     }
 
     fn contains(&self, property: &Json) -> bool {
+        self.compares_texts(property, |text, part| text.contains(part))
+    }
+
+    fn compares_texts(&self, property: &Json, holds: fn(&str, &str) -> bool) -> bool {
         let part = lower(self.value.text().unwrap_or_default());
-        property.text().is_some_and(|text| lower(text).contains(&part))
+        property.text().is_some_and(|text| holds(&lower(text), &part))
     }
 
     fn compares(&self, property: &Json) -> bool {
@@ -186,6 +193,18 @@ impl Filter {
     }
 }
 
+/// Whether a text fits a pattern: the first character of the pattern, and all that it can stand for.
+fn fits(pattern: &str, text: &str) -> bool {
+    let Some(first) = pattern.chars().next() else { return text.is_empty() };
+    if first != '*' {
+        return text.strip_prefix(first).is_some_and(|rest| fits(&pattern[first.len_utf8()..], rest));
+    }
+    let rest = pattern.trim_start_matches('*');
+    let stops = |run: &str| pattern.len() - rest.len() == 1 && run.contains('/');
+    let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+    ends.into_iter().any(|end| !stops(&text[..end]) && fits(rest, &text[end..]))
+}
+
 /// Lower-cases each character by itself.
 pub(super) fn lower(text: &str) -> String {
     text.chars().flat_map(char::to_lowercase).collect()
@@ -194,10 +213,36 @@ pub(super) fn lower(text: &str) -> String {
 /// The predicate of a question: `event_name` and `filters`.
 pub(super) struct Chosen {
     event_name: Option<String>,
-    filters: Vec<Filter>,
+    /// All filters of at least one list of each clause hold.
+    clauses: Vec<Vec<Vec<Filter>>>,
 }
 
-const OPERATORS: [&str; 10] = ["is", "is_not", "contains", "not_contains", "gt", "gte", "lt", "lte", "is_set", "is_not_set"];
+const OPERATORS: [&str; 13] = [
+    "is",
+    "is_not",
+    "contains",
+    "not_contains",
+    "starts_with",
+    "ends_with",
+    "matches",
+    "gt",
+    "gte",
+    "lt",
+    "lte",
+    "is_set",
+    "is_not_set",
+];
+
+impl Filter {
+    fn read(json: &Json, param: &str) -> Result<Filter, Wrong> {
+        let text = |name: &str| json.field(name).text().unwrap_or_default().to_owned();
+        let operator = text("operator");
+        if !OPERATORS.contains(&operator.as_str()) {
+            return Err(Wrong::param(&format!("{param}.operator")));
+        }
+        Ok(Filter { field: text("field"), operator, value: json.field("value").clone() })
+    }
+}
 
 impl Chosen {
     pub(super) fn of(params: &mut Params) -> Result<Chosen, Wrong> {
@@ -207,16 +252,20 @@ impl Chosen {
             Some(Json::Text(json)) => Some(Json::parse(&json).map_err(|_| Wrong::param("filters"))?),
             given => given,
         };
-        let mut filters = Vec::new();
-        for (index, filter) in given.iter().flat_map(Json::items).enumerate() {
-            let text = |name: &str| filter.field(name).text().unwrap_or_default().to_owned();
-            let operator = text("operator");
-            if !OPERATORS.contains(&operator.as_str()) {
-                return Err(Wrong::param(&format!("filters[{index}].operator")));
+        let mut clauses = Vec::new();
+        for (index, clause) in given.iter().flat_map(Json::items).enumerate() {
+            let param = format!("filters[{index}]");
+            let mut lists = Vec::new();
+            for (index, list) in clause.field("any").items().iter().enumerate() {
+                let filter = |(number, filter)| Filter::read(filter, &format!("{param}.any[{index}][{number}]"));
+                lists.push(list.items().iter().enumerate().map(filter).collect::<Result<_, Wrong>>()?);
             }
-            filters.push(Filter { field: text("field"), operator, value: filter.field("value").clone() });
+            if lists.is_empty() {
+                lists.push(vec![Filter::read(clause, &param)?]);
+            }
+            clauses.push(lists);
         }
-        Ok(Chosen { event_name, filters })
+        Ok(Chosen { event_name, clauses })
     }
 
     /// Whether the predicate holds for the event.
@@ -225,6 +274,7 @@ impl Chosen {
     pub(super) fn holds(&self, asked: &Asked<'_>, index: usize) -> bool {
         let named = self.event_name.as_ref().is_none_or(|name| asked.facts.events[index].name == *name);
         let property = |filter: &Filter| property(asked, index, &filter.field).expect("a field of the model");
-        named && self.filters.iter().all(|filter| filter.holds(&property(filter)))
+        let all = |list: &Vec<Filter>| list.iter().all(|filter| filter.holds(&property(filter)));
+        named && self.clauses.iter().all(|lists| lists.iter().any(all))
     }
 }
