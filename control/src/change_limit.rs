@@ -69,6 +69,7 @@ fn is_limited(record: &ControlRecord) -> bool {
         | ControlRecord::TokenCreated(_)
         | ControlRecord::TokenChanged(_)
         | ControlRecord::ShareCreated(_)
+        | ControlRecord::DefinitionPut(_)
         | ControlRecord::SessionBegun(_)
         | ControlRecord::IdentityErased(_)
         | ControlRecord::MemberCreated(_)
@@ -83,6 +84,7 @@ fn is_limited(record: &ControlRecord) -> bool {
         | ControlRecord::DeletionFinished { .. }
         | ControlRecord::ErasureProgressed { .. }
         | ControlRecord::ShareRevoked { .. }
+        | ControlRecord::DefinitionRemoved { .. }
         | ControlRecord::SessionEnded { .. }
         | ControlRecord::MemberRemoved { .. } => false,
     }

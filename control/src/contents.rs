@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::record::{StoredSession, StoredShare, StoredToken};
 use super::secret::SecretHash;
 use super::state::{Misfit, NO_ORGANIZATION, State, Tenant};
-use super::{ActionEntry, ApiToken, BuildRun, Erasure, Member, Organization, Project};
+use super::{ActionEntry, ApiToken, BuildRun, Definition, Erasure, Member, Organization, Project};
 
 /// The contents of a snapshot of [`State`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,6 +32,8 @@ pub(super) struct Contents {
     #[serde(default)]
     shares: Vec<StoredShare>,
     #[serde(default)]
+    definitions: Vec<Definition>,
+    #[serde(default)]
     sessions: Vec<StoredSession>,
 }
 
@@ -51,6 +53,7 @@ impl State {
             actions: self.tenants.iter().flat_map(|(id, t)| t.actions.iter().map(|entry| (*id, entry.clone()))).collect(),
             builds: self.builds().cloned().collect(),
             shares: self.tenants.values().flat_map(|t| t.shares.values()).map(StoredShare::from).collect(),
+            definitions: self.tenants.values().flat_map(|t| t.definitions.values()).map(|d| Definition::clone(d)).collect(),
             sessions: self.tenants.values().flat_map(|t| t.sessions.values()).map(StoredSession::from).collect(),
         }
     }
@@ -88,6 +91,10 @@ impl State {
         for StoredShare { share, hash } in contents.shares {
             let tenant = state.tenants.get_mut(&share.organization).ok_or(NO_ORGANIZATION)?;
             tenant.shares.insert(share.id.clone(), (Arc::new(share), hash));
+        }
+        for definition in contents.definitions {
+            let tenant = state.tenants.get_mut(&definition.organization).ok_or(NO_ORGANIZATION)?;
+            tenant.definitions.insert(definition.id.clone(), Arc::new(definition));
         }
         for StoredSession { session, hash } in contents.sessions {
             let tenant = state.tenants.get_mut(&session.organization).ok_or(NO_ORGANIZATION)?;

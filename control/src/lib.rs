@@ -10,7 +10,7 @@
 //! - `journal` keeps both on disk, as the control log and `snapshot`s.
 //! - `audit` derives the entries of the audit log and keeps them.
 //! - `cache` serves lookups, and `limiter` counts the events of a key.
-//! - `organizations`, `projects`, `members`, `tokens`, `shares`, `browser_sessions` and `audit_log`
+//! - `organizations`, `projects`, `members`, `tokens`, `shares`, `definitions`, `browser_sessions` and `audit_log`
 //!   are the operations, one file each.
 //!
 //! # Invariants
@@ -44,6 +44,7 @@ mod builds;
 mod cache;
 mod change_limit;
 mod contents;
+mod definitions;
 mod documents;
 mod erasures;
 mod error;
@@ -88,6 +89,7 @@ pub use backed_up::{BackedUpLog, ControlMoment};
 pub use browser_session::{BrowserSession, MAX_SESSIONS, MAX_SESSIONS_OF_TOKEN, SESSION_SECONDS};
 pub use build_run::{BuildError, BuildOutcome, BuildRun, MAX_BUILD_RUNS, NewBuild};
 pub use cache::{Principal, ProjectConfig, PublicKey, TokenHolder};
+pub use definitions::{BadDefinitionId, Definition, DefinitionId, DefinitionPatch, MAX_DEFINITION_BYTES, MAX_DEFINITIONS};
 pub use documents::{PlannedChange, check_room};
 pub use erasures::MadeFor;
 pub use error::{AuthError, RegistryError, Result, SignInError};
@@ -101,7 +103,7 @@ pub use model::{
     ApiToken, Erasure, ErasureEnd, ErasureStage, Initial, Member, MemberPatch, NewMember, NewOrganization, NewProject, NewToken,
     Organization, OrganizationKeys, OrganizationPatch, OwnQuotas, Project, ProjectPatch, RateLimit, RateLimitPatch, TokenPatch,
 };
-pub use names::{ActionReason, ActorKind, AuditAction, Capability, Role, Scope, TargetType};
+pub use names::{ActionReason, ActorKind, AuditAction, Capability, DefinitionKind, Role, Scope, TargetType};
 pub use projects::RemovedAfter;
 pub use secret::{
     Authority, KEY_CHARACTERS, OPERATOR_FILE, OperatorToken, PUBLIC_KEY_PREFIX, ROOT_TOKEN_PREFIX, SESSION_PREFIX, SHARE_PREFIX,

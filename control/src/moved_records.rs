@@ -163,12 +163,13 @@ fn ledger(tenant: &Tenant, records: &mut Vec<ControlRecord>) {
     records.extend(tenant.builds.values().map(run));
 }
 
-/// Adds members, tokens, shares and sessions.
+/// Adds members, tokens, shares, definitions and sessions.
 fn credentials(tenant: &Tenant, records: &mut Vec<ControlRecord>) {
     let members = tenant.members.values().map(|member| ControlRecord::MemberCreated(Clone::clone(&**member)));
     records.extend(members);
     records.extend(tenant.tokens.values().map(stored).map(ControlRecord::TokenCreated));
     records.extend(tenant.shares.values().map(StoredShare::from).map(ControlRecord::ShareCreated));
+    records.extend(tenant.definitions.values().map(|definition| ControlRecord::DefinitionPut(Clone::clone(&**definition))));
     let mut sessions: Vec<StoredSession> = tenant.sessions.values().map(StoredSession::from).collect();
     sessions.sort_by(|a, b| (a.session.created_at, &a.session.id).cmp(&(b.session.created_at, &b.session.id)));
     records.extend(sessions.into_iter().map(ControlRecord::SessionBegun));

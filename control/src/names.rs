@@ -117,6 +117,12 @@ names! {
         ShareCreated = "share.created",
         /// The revocation of a share, or the deletion of its project.
         ShareRevoked = "share.revoked",
+        /// A new segment, goal, funnel or annotation of a project.
+        DefinitionCreated = "definition.created",
+        /// A change of one.
+        DefinitionUpdated = "definition.updated",
+        /// The removal of one.
+        DefinitionDeleted = "definition.deleted",
     }
 }
 
@@ -141,6 +147,28 @@ names! {
         Webhook = "webhook",
         /// A share of a project.
         Share = "share",
+        /// A segment of a project.
+        Segment = "segment",
+        /// A goal of a project.
+        Goal = "goal",
+        /// A funnel of a project.
+        Funnel = "funnel",
+        /// An annotation of a project.
+        Annotation = "annotation",
+    }
+}
+
+names! {
+    /// The kind of a definition of a project.
+    DefinitionKind {
+        /// Filters and conditions on people, with a name.
+        Segment = "segment",
+        /// Events that count as conversions.
+        Goal = "goal",
+        /// Steps in a row.
+        Funnel = "funnel",
+        /// A text about a day.
+        Annotation = "annotation",
     }
 }
 

@@ -12,8 +12,8 @@ use headcount_domain::{OrganizationId, ProjectId};
 
 use super::secret::SecretHash;
 use super::{
-    ActionEntry, ApiToken, AuditEntry, BrowserSession, BuildRun, Erasure, ErasureStage, Member, MemberId, Organization, Project,
-    SessionId, Share, ShareId, TokenId,
+    ActionEntry, ApiToken, AuditEntry, BrowserSession, BuildRun, Definition, DefinitionId, Erasure, ErasureStage, Member,
+    MemberId, Organization, Project, SessionId, Share, ShareId, TokenId,
 };
 
 /// One change of the control data.
@@ -122,6 +122,15 @@ pub(super) enum ControlRecord {
         /// The id of the share.
         share: ShareId,
     },
+    /// A new definition of a project, or its new value.
+    DefinitionPut(Definition),
+    /// The removal of a definition.
+    DefinitionRemoved {
+        /// The organization.
+        organization: OrganizationId,
+        /// The id of the definition.
+        definition: DefinitionId,
+    },
     /// A browser signed in.
     SessionBegun(StoredSession),
     /// A browser signed out.
@@ -221,6 +230,7 @@ impl ControlRecord {
             Self::TokenChanged(token) => token.organization,
             Self::ShareCreated(stored) => stored.share.organization,
             Self::SessionBegun(stored) => stored.session.organization,
+            Self::DefinitionPut(definition) => definition.organization,
             Self::IdentityErased(erasure) => erasure.organization,
             Self::MemberCreated(member) | Self::MemberChanged(member) => member.organization,
             Self::TokenRevoked { organization, .. }
@@ -230,6 +240,7 @@ impl ControlRecord {
             | Self::ErasureProgressed { organization, .. }
             | Self::DocumentChanging { organization }
             | Self::ShareRevoked { organization, .. }
+            | Self::DefinitionRemoved { organization, .. }
             | Self::SessionEnded { organization, .. }
             | Self::MemberRemoved { organization, .. } => *organization,
         }

@@ -8,8 +8,9 @@ use headcount_domain::{OrganizationId, ProjectId};
 use super::record::{ActionsPayment, ControlRecord, StoredSession, StoredShare, StoredToken};
 use super::secret::SecretHash;
 use super::{
-    ActionEntry, ApiToken, BrowserSession, BuildRun, BuildRunId, Erasure, MAX_ACTION_ENTRIES, MAX_BUILD_RUNS, MAX_SESSIONS,
-    MAX_SESSIONS_OF_TOKEN, Member, MemberId, Organization, Project, SessionId, Share, ShareId, TokenId,
+    ActionEntry, ApiToken, BrowserSession, BuildRun, BuildRunId, Definition, DefinitionId, Erasure, MAX_ACTION_ENTRIES,
+    MAX_BUILD_RUNS, MAX_SESSIONS, MAX_SESSIONS_OF_TOKEN, Member, MemberId, Organization, Project, SessionId, Share, ShareId,
+    TokenId,
 };
 
 /// The state that the control log describes.
@@ -37,6 +38,8 @@ pub(super) struct Tenant {
     /// The runs that build company profiles, including those that ended in the last weeks.
     pub(super) builds: BTreeMap<BuildRunId, BuildRun>,
     pub(super) shares: BTreeMap<ShareId, (Arc<Share>, SecretHash)>,
+    /// The segments, goals, funnels and annotations of projects.
+    pub(super) definitions: BTreeMap<DefinitionId, Arc<Definition>>,
     /// The sessions of existing tokens.
     pub(super) sessions: BTreeMap<SessionId, (Arc<BrowserSession>, SecretHash)>,
 }
@@ -140,6 +143,11 @@ impl State {
                 self.check_payment(organization, entry)
             }
             ControlRecord::DocumentChanging { organization } => self.tenant(*organization).map(drop),
+            ControlRecord::DefinitionPut(definition) => self.check_project(definition.organization, definition.project),
+            ControlRecord::DefinitionRemoved { organization, definition } => {
+                let is_there = self.tenant(*organization)?.definitions.contains_key(definition);
+                if is_there { Ok(()) } else { Err("no such definition") }
+            }
         }
     }
 
@@ -206,6 +214,15 @@ impl State {
                 Some(self.tenants.get_mut(&run.organization)?.put_build(run, payment))
             }
             ControlRecord::DocumentChanging { .. } => Some(Touched::Nothing),
+            ControlRecord::DefinitionPut(definition) => {
+                let tenant = self.tenants.get_mut(&definition.organization)?;
+                tenant.definitions.insert(definition.id.clone(), Arc::new(definition));
+                Some(Touched::Nothing)
+            }
+            ControlRecord::DefinitionRemoved { organization, definition } => {
+                self.tenants.get_mut(&organization)?.definitions.remove(&definition);
+                Some(Touched::Nothing)
+            }
         }
     }
 
@@ -334,6 +351,7 @@ impl Tenant {
             actions: VecDeque::new(),
             builds: BTreeMap::new(),
             shares: BTreeMap::new(),
+            definitions: BTreeMap::new(),
             sessions: BTreeMap::new(),
         }
     }
@@ -382,7 +400,7 @@ impl Tenant {
         stored
     }
 
-    /// Removes a project, its tokens and its shares. Returns the project, and the hashes of the
+    /// Removes a project, its tokens, its shares and its definitions. Returns the project, and the hashes of the
     /// secrets that ended.
     fn delete_project(&mut self, id: ProjectId) -> Option<(Arc<Project>, Vec<SecretHash>)> {
         let project = self.projects.remove(&id)?;
@@ -392,6 +410,7 @@ impl Tenant {
         }
         let mut hashes = self.take_tokens(|token| token.project == Some(id));
         hashes.extend(take(&mut self.shares, |share| share.project == id));
+        self.definitions.retain(|_, definition| definition.project != id);
         Some((project, hashes))
     }
 

@@ -34,6 +34,7 @@ use crate::http::resources::{docs, health, metrics, page};
         (name = "identities", description = "What single users did, over all projects."),
         (name = "companies", description = "What companies did, over all projects."),
         (name = "groups", description = "What groups of other types did, over all projects."),
+        (name = "definitions", description = "Segments, goals and annotations of a project."),
         (name = "management", description = "The organization, its members, projects, keys and tokens."),
         (name = "sign-in", description = "Browsers that sign in, and links that share figures."),
         (name = "profiles", description = "What the organization knows of companies."),

@@ -7,11 +7,12 @@ use headcount_api::endpoints::Endpoints;
 use crate::http::resources;
 
 /// The endpoints, in the order of the OpenAPI document.
-pub(crate) const ENDPOINTS: [Endpoints; 8] = [
+pub(crate) const ENDPOINTS: [Endpoints; 9] = [
     headcount_events::ENDPOINTS,
     headcount_privacy::ENDPOINTS,
     resources::ENDPOINTS,
     headcount_questions::ENDPOINTS,
+    headcount_paths::ENDPOINTS,
     headcount_organization::ENDPOINTS,
     headcount_profiles::ENDPOINTS,
     headcount_webhooks::ENDPOINTS,

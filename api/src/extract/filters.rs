@@ -75,10 +75,17 @@ pub fn parse(json: &str, name: &str) -> Result<Vec<Clause>> {
 }
 
 /// Makes a filter of a field, an operator and an operand.
-type NewFilter = fn(&str, &str, Option<&str>) -> Result<Filter, Invalid>;
+pub(crate) type NewFilter = fn(&str, &str, Option<&str>) -> Result<Filter, Invalid>;
 
-fn read_clauses(json: &str, name: &str, new: NewFilter) -> Result<Vec<Clause>> {
-    read_list(json, name, &|param, item| read_clause(param, item, new))
+/// Parses a list of filters that `new` makes.
+pub(crate) fn read_clauses(json: &str, name: &str, new: NewFilter) -> Result<Vec<Clause>> {
+    let clauses = read_list(json, name, &|param, item| read_clause(param, item, new))?;
+    let filters: usize = clauses.iter().map(|clause| clause.filters().count()).sum();
+    if filters > MAX_FILTERS {
+        let message = format!("there are {filters} `{name}`; at most {MAX_FILTERS} are allowed");
+        return Err(ApiError::parameter(name, message));
+    }
+    Ok(clauses)
 }
 
 fn read_list<T>(json: &str, name: &str, read: &dyn Fn(&str, &str) -> Result<T>) -> Result<Vec<T>> {

@@ -4,6 +4,7 @@
 pub mod auth;
 pub mod body;
 pub mod cookie;
+mod definitions;
 pub mod encoding;
 pub mod filters;
 pub mod json;

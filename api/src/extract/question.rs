@@ -36,9 +36,9 @@ pub type OrganizationQuestion<'r, Q> = Question<'r, Arc<Organization>, Q>;
 /// A question about the subject `S`, from a caller who is allowed to ask it.
 #[derive(Debug)]
 pub struct Question<'r, S, Q> {
-    state: &'r AppState,
+    pub(crate) state: &'r AppState,
     request: &'r HttpRequest,
-    body: Bytes,
+    pub(crate) body: Bytes,
     /// The calendar that it is asked by.
     pub calendar: Calendar,
     /// The project or organization.

@@ -9,7 +9,10 @@ use serde_json::{Map, Value, json};
 use crate::audit_entry::Audited;
 use crate::record::{ActionsPayment, ControlRecord, StoredShare, StoredToken};
 use crate::state::{State, Tenant};
-use crate::{ApiToken, AuditAction, AuditTarget, FieldChange, Member, Organization, Project, RateLimit, Share, TargetType};
+use crate::{
+    ApiToken, AuditAction, AuditTarget, Definition, DefinitionId, DefinitionKind, FieldChange, Member, Organization, Project,
+    RateLimit, Share, TargetType,
+};
 
 type Fields = BTreeMap<&'static str, Value>;
 
@@ -63,6 +66,13 @@ pub(crate) fn changes_of(state: &State, record: &ControlRecord) -> Vec<Audited> 
             let member = tenant.members.get(id).map(|member| of_member(AuditAction::MemberRemoved, Some(member), None));
             member.into_iter().chain(revoked(tenant, |token| token.member.as_ref() == Some(id))).collect()
         }
+        (ControlRecord::DefinitionPut(changed), Some(tenant)) => {
+            let current = tenant.definitions.get(&changed.id);
+            vec![of_definition(current.map(|current| &**current), Some(changed))]
+        }
+        (ControlRecord::DefinitionRemoved { definition, .. }, Some(tenant)) => {
+            tenant.definitions.get(definition).map(|current| of_definition(Some(current), None)).into_iter().collect()
+        }
         // Internal records of the program, changes that must not be named, and changes that fail
         // the check of records.
         (
@@ -97,6 +107,29 @@ fn audited(action: AuditAction, (kind, id): (TargetType, String), before: Option
 /// Returns a value as JSON. Encoding never fails here; null stands for a failure.
 fn value(value: impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
+}
+
+fn of_definition(before: Option<&Definition>, after: Option<&Definition>) -> Audited {
+    let action = match (before, after) {
+        (None, _) => AuditAction::DefinitionCreated,
+        (Some(_), Some(_)) => AuditAction::DefinitionUpdated,
+        (Some(_), None) => AuditAction::DefinitionDeleted,
+    };
+    let id = after.or(before).map(|definition| &definition.id);
+    let kind = match id.map(DefinitionId::kind) {
+        None | Some(DefinitionKind::Segment) => TargetType::Segment,
+        Some(DefinitionKind::Goal) => TargetType::Goal,
+        Some(DefinitionKind::Funnel) => TargetType::Funnel,
+        Some(DefinitionKind::Annotation) => TargetType::Annotation,
+    };
+    let fields = |definition: &Definition| {
+        let json = |(name, json): (&String, &String)| (name.clone(), serde_json::from_str(json).unwrap_or_default());
+        let others: Map<String, Value> = definition.fields.iter().map(json).collect();
+        let project = json!(definition.project.to_string());
+        Fields::from([("project_id", project), ("name", json!(definition.name)), ("fields", others.into())])
+    };
+    let id = id.map(ToString::to_string).unwrap_or_default();
+    audited(action, (kind, id), before.map(fields), after.map(fields))
 }
 
 fn of_organization(action: AuditAction, before: Option<&Organization>, after: &Organization) -> Audited {

@@ -24,7 +24,7 @@ fn change_name(registry: &Registry, name: impl ToString, by: impl Into<Author>) 
 }
 
 /// The entries of [`changes`], for the first organization.
-const OF_CHANGES: [&str; 34] = [
+const OF_CHANGES: [&str; 37] = [
     "organization.created",
     "project.created",
     "api_token.created",
@@ -44,6 +44,9 @@ const OF_CHANGES: [&str; 34] = [
     "api_token.created",
     "project.created",
     "api_token.created",
+    "definition.created",
+    "definition.updated",
+    "definition.deleted",
     "project.deleted",
     "api_token.revoked",
     "member.created",

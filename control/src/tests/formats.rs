@@ -34,7 +34,7 @@ fn records_of_every_kind_are_read() {
     assert_eq!((state.tenants.len(), tenant.projects.len(), tenant.tokens.len()), (1, 2, 1));
     assert_eq!((tenant.organization.timezone, tenant.organization.events_recorded), (berlin(), true));
     let kinds: BTreeSet<&str> = RECORDS.lines().map(|line| line.split('"').nth(5).unwrap()).collect();
-    assert_eq!(kinds.len(), 22, "{kinds:?}");
+    assert_eq!(kinds.len(), 24, "{kinds:?}");
 }
 
 #[test]
@@ -67,6 +67,8 @@ fn members_shares_and_sessions_are_read() {
     let sessions: Vec<_> = tenant.sessions.values().map(|(session, _)| session.id.to_string()).collect();
     assert_eq!(shares, [("shr_0000000000000002".to_owned(), true)]);
     assert_eq!(sessions, ["ses_0000000000000002"]);
+    let definitions: Vec<_> = tenant.definitions.values().map(|it| (it.id.to_string(), it.id.kind(), &*it.name)).collect();
+    assert_eq!(definitions, [("goal_0000000000000001".to_owned(), DefinitionKind::Goal, "Sold")]);
 }
 
 #[test]

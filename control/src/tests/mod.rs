@@ -5,6 +5,7 @@ mod authors;
 mod behaviour;
 mod browsers;
 mod damage;
+mod definitions;
 mod durability;
 mod formats;
 #[cfg(feature = "cluster")]
@@ -119,6 +120,22 @@ pub(super) fn changes() -> Vec<fn(&Registry)> {
             r.create_token(first_organization(r), of_project, NOW).unwrap();
         },
         |r| drop(r.pin_calendar(&r.policy(newest_project(r).id).unwrap()).unwrap()),
+        |r| {
+            let (organization, project) = (first_organization(r), newest_project(r).id);
+            let fields = [("event_name".to_owned(), r#""order""#.to_owned())].into();
+            r.create_definition((organization, project), DefinitionKind::Goal, ("Sold".into(), fields), NOW).unwrap();
+        },
+        |r| {
+            let (organization, project) = (first_organization(r), newest_project(r).id);
+            let goal = r.definitions(organization, project, DefinitionKind::Goal).unwrap().pop().unwrap();
+            let patch = DefinitionPatch { name: Some("Bought".into()), ..Default::default() };
+            r.change_definition((organization, project), &goal.id, &patch, NOW).unwrap();
+        },
+        |r| {
+            let (organization, project) = (first_organization(r), newest_project(r).id);
+            let goal = r.definitions(organization, project, DefinitionKind::Goal).unwrap().pop().unwrap();
+            r.remove_definition((organization, project), &goal.id, NOW).unwrap();
+        },
         |r| r.delete_project(first_organization(r), newest_project(r).id, NOW).unwrap(),
         |r| r.finish_deletion(r.deletions()[0]).unwrap(),
     ];

@@ -20,7 +20,7 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 
 pub use path_pattern::{MAX_PATTERN_BYTES, PathPattern};
-pub use predicate::{Clause, MAX_LISTS, Part, PartSet, Predicate};
+pub use predicate::{Clause, MAX_CONDITIONS, MAX_LISTS, Part, PartSet, Predicate};
 use serde_json::value::RawValue;
 
 use crate::intake::event::Event;

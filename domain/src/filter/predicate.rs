@@ -13,6 +13,8 @@ use crate::intake::submission::{Invalid, MAX_NAME_CHARS};
 use crate::time::Window;
 use crate::versions::Depends;
 
+/// The maximum number of filters of a predicate: those of a question, of its segment and of its goal.
+pub const MAX_CONDITIONS: usize = 3 * MAX_FILTERS;
 /// The maximum number of lists of alternatives.
 pub const MAX_LISTS: usize = 10;
 
@@ -118,7 +120,7 @@ impl Predicate {
     ///
     /// # Errors
     /// [`Invalid`] if `event_name` can't be the name of an event, or if there are more than
-    /// [`MAX_FILTERS`] filters.
+    /// [`MAX_CONDITIONS`] filters.
     pub fn new(event_name: Option<&str>, clauses: Vec<Clause>) -> Result<Predicate, Invalid> {
         let chars = event_name.map(|name| name.chars().count());
         if chars.is_some_and(|chars| chars == 0 || chars > MAX_NAME_CHARS) {
@@ -126,8 +128,8 @@ impl Predicate {
         }
         // A part has at least one filter, so this also bounds the bits.
         let filters: usize = clauses.iter().map(|clause| clause.filters().count()).sum();
-        if filters > MAX_FILTERS {
-            let message = format!("there are {filters} `filters`; at most {MAX_FILTERS} are allowed");
+        if filters > MAX_CONDITIONS {
+            let message = format!("there are {filters} `filters`; at most {MAX_CONDITIONS} are allowed");
             return Err(Invalid::parameter("filters", message));
         }
         let mut predicate = Predicate { event_name: event_name.map(Into::into), ..Predicate::default() };

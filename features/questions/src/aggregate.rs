@@ -5,7 +5,7 @@ use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::aggregate::{Aggregate, AggregateRow, Grouping, MAX_GROUPS};
 use headcount_domain::intake::fields::{BuiltIn, Field, MetadataPath, Scalar};
-use headcount_domain::{Clause, Depends, NamedValues, Timezone, Window};
+use headcount_domain::{Clause, Depends, Filter, NamedValues, Timezone, Window};
 use serde::Serializer;
 use serde_json::value::RawValue;
 use utoipa::openapi::Object;
@@ -40,6 +40,8 @@ json_body! {
         /// Only events for which all of these hold; at most 20.
         #[schema(value_type = Option<Vec<FilterShape>>)]
         filters: Vec<Clause> = with(filters::read),
+        /// Only events of this segment: its id.
+        segment: Option<String> = optional("a string"),
         /// The most groups to return.
         #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000, default = 100)]
         limit: usize = with(read_limit),
@@ -48,8 +50,17 @@ json_body! {
 
 impl SharedQuestion for AggregateQuestion {
     fn named_fields(&self) -> Vec<NamedField> {
-        let Self { start_date: _, end_date: _, group_by, metadata_field, sum_metadata_field, event_name: _, filters, limit: _ } =
-            self;
+        let Self {
+            start_date: _,
+            end_date: _,
+            group_by,
+            metadata_field,
+            sum_metadata_field,
+            event_name: _,
+            filters,
+            segment: _,
+            limit: _,
+        } = self;
         let fields = [
             ("group_by", group_by.map(Field::BuiltIn)),
             ("metadata_field", metadata_field.clone().map(Field::Metadata)),
@@ -182,7 +193,9 @@ pub(crate) async fn aggregate(ApiCall { state, request, payload }: ApiCall, aske
     let asked = &mut question.parameters;
     let by = read_group(asked.group_by, asked.metadata_field.take())?;
     let grouping = Grouping::new(by, asked.sum_metadata_field.take())?;
-    let predicate = filters::predicate(asked.event_name.as_deref(), std::mem::take(&mut asked.filters))?.unwrap_or_default();
+    let (mut filters, segment) = (std::mem::take(&mut asked.filters), asked.segment.take());
+    question.add_segment(segment.as_deref(), &mut filters, Filter::new)?;
+    let predicate = filters::predicate(question.parameters.event_name.as_deref(), filters)?.unwrap_or_default();
     let (start, end, limit) =
         (&question.parameters.start_date, question.parameters.end_date.as_deref(), question.parameters.limit);
     let window = question.event_window(Some(start), end).await?;

@@ -4,7 +4,7 @@ use headcount_api::endpoint::*;
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
-use headcount_domain::{Clause, Day, Timezone, Window};
+use headcount_domain::{Clause, Day, Filter, Timezone, Window};
 
 json_body! {
     /// What unique users are asked for.
@@ -19,12 +19,14 @@ json_body! {
         /// Only users with an event for which all of these hold; at most 20.
         #[schema(value_type = Option<Vec<FilterShape>>)]
         filters: Vec<Clause> = with(filters::read),
+        /// Only events of this segment: its id.
+        segment: Option<String> = optional("a string"),
     }
 }
 
 impl SharedQuestion for UniqueUsersQuestion {
     fn named_fields(&self) -> Vec<NamedField> {
-        let Self { start_date: _, end_date: _, event_name: _, filters } = self;
+        let Self { start_date: _, end_date: _, event_name: _, filters, segment: _ } = self;
         named_by_filters(filters)
     }
 }
@@ -66,7 +68,9 @@ pub(crate) async fn count_unique_users_per_day(
     asker: Asker,
 ) -> Result<HttpResponse> {
     let mut question = ProjectQuestion::<UniqueUsersQuestion>::read_body(&state, &request, payload, asker).await?;
-    let filters = std::mem::take(&mut question.parameters.filters);
+    let mut filters = std::mem::take(&mut question.parameters.filters);
+    let segment = question.parameters.segment.take();
+    question.add_segment(segment.as_deref(), &mut filters, Filter::new)?;
     let UniqueUsersQuestion { start_date, end_date, event_name, .. } = &question.parameters;
     let predicate = filters::predicate(event_name.as_deref(), filters)?;
     let (start, end) = (start_date.as_deref(), end_date.as_deref());

@@ -17,7 +17,7 @@ pub struct Crate {
 }
 
 /// The crates of the product.
-pub const CRATES: [Crate; 21] = [
+pub const CRATES: [Crate; 22] = [
     Crate { src: "allocator/src/", root: "lib.rs" },
     Crate { src: "scheduling/src/", root: "lib.rs" },
     Crate { src: "suffixes/src/", root: "lib.rs" },
@@ -33,6 +33,7 @@ pub const CRATES: [Crate; 21] = [
     Crate { src: "features/events/src/", root: "lib.rs" },
     Crate { src: "features/import/src/", root: "lib.rs" },
     Crate { src: "features/organization/src/", root: "lib.rs" },
+    Crate { src: "features/paths/src/", root: "lib.rs" },
     Crate { src: "features/questions/src/", root: "lib.rs" },
     Crate { src: "features/upkeep/src/", root: "lib.rs" },
     Crate { src: "features/privacy/src/", root: "lib.rs" },

@@ -9,7 +9,7 @@ use headcount_api::extract::filters::{self, FilterShape};
 use headcount_domain::figures::{AttributedTo, ExplainQuestion, ExplainedFigure, Explanation};
 use headcount_domain::intake::policy::Policy;
 use headcount_domain::queries::{Dimension, EntityLevel, TouchModel};
-use headcount_domain::{Clause, NamedValues, Position, Window};
+use headcount_domain::{Clause, Filter, NamedValues, Position, Window};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::cursor::ExplainCursor;
@@ -41,6 +41,8 @@ json_body! {
         /// Only events for which all of these hold; at most 20. `source`, `medium`, `campaign` and `exit_url` may be fields too.
         #[schema(value_type = Option<Vec<FilterShape>>)]
         filters: SentFilters = with(SentFilters::read),
+        /// Only events of this segment: its id.
+        segment: Option<String> = optional("a string"),
         /// `attribution`: the first touch of the buyer (the default), or the last one before each order.
         #[schema(value_type = Option<TouchModelName>)]
         model: Option<TouchModel> = with(read_name),
@@ -119,11 +121,13 @@ impl ExplainBody {
         }
     }
 
-    /// Returns a hash of everything that a cursor is bound to: all but the page. Filters count as they were sent.
-    fn hash(&self, project: u64, attributed: Option<&AttributedTo>) -> u64 {
+    /// Returns a hash of everything that a cursor is bound to: all but the page. Filters count as they were sent, and those of
+    /// the segment as they are now.
+    fn hash(&self, project: u64, attributed: Option<&AttributedTo>, of_segment: Option<&str>) -> u64 {
         let mut hash = Xxh3::new();
         hash.write_u64(project);
-        let question = (self.figure, &self.start_date, &self.end_date, &self.event_name, attributed, &self.filters.sent);
+        let question =
+            (self.figure, &self.start_date, &self.end_date, &self.event_name, attributed, &self.filters.sent, of_segment);
         hash.write(format!("{question:?}").as_bytes());
         hash.digest()
     }
@@ -211,11 +215,13 @@ pub(crate) async fn explain(ApiCall { state, request, payload }: ApiCall, caller
         question.subject.check_money().map_err(|error| error.with_param("figure"))?;
     }
     let has_money = question.subject.check_money().is_ok();
-    let filters = std::mem::take(&mut question.parameters.filters.filters);
+    let mut filters = std::mem::take(&mut question.parameters.filters.filters);
+    let segment = question.parameters.segment.take();
+    let of_segment = question.add_segment(segment.as_deref(), &mut filters, Filter::in_sessions)?;
     let body = &question.parameters;
     let (project, figure, attributed) = (question.subject.project, body.figure, body.attributed()?);
     let predicate = filters::predicate(body.event_name.as_deref(), filters)?.unwrap_or_default();
-    let hash = body.hash(project.0, attributed.as_ref());
+    let hash = body.hash(project.0, attributed.as_ref(), of_segment.as_deref());
     let cursor = body.cursor(hash)?;
     let window = match &cursor {
         Some(cursor) => {

@@ -8,7 +8,7 @@ use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::figures::{Breakdown, BreakdownQuestion, BreakdownRow, ComparedWindows, EventFigures, OrderBy, Search};
 use headcount_domain::intake::fields::Field;
 use headcount_domain::intake::policy::Policy;
-use headcount_domain::{Clause, NamedValues, Window};
+use headcount_domain::{Clause, Filter, NamedValues, Window};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use super::compare::{Compare, CompareShape};
@@ -38,6 +38,8 @@ json_body! {
         /// Only events for which all of these hold; at most 20. `source`, `medium`, `campaign` and `exit_url` may be fields too.
         #[schema(value_type = Option<Vec<FilterShape>>)]
         filters: Vec<Clause> = with(filters::read_in_sessions),
+        /// Only events of this segment: its id.
+        segment: Option<String> = optional("a string"),
         /// Only rows whose value contains this text, ignoring case.
         search: Option<String> = optional("a string"),
         /// The figure that rows are ordered by, descending. `revenue` and `orders` need what the revenue endpoints need.
@@ -51,8 +53,18 @@ json_body! {
 
 impl SharedQuestion for BreakdownBody {
     fn named_fields(&self) -> Vec<NamedField> {
-        let Self { start_date: _, end_date: _, compare: _, dimension, event_name: _, filters, search: _, order_by: _, limit: _ } =
-            self;
+        let Self {
+            start_date: _,
+            end_date: _,
+            compare: _,
+            dimension,
+            event_name: _,
+            filters,
+            segment: _,
+            search: _,
+            order_by: _,
+            limit: _,
+        } = self;
         let mut named = named_by_filters(filters);
         named.push(("dimension".to_owned(), dimension.clone()));
         named
@@ -196,7 +208,9 @@ pub(crate) async fn breakdown(ApiCall { state, request, payload }: ApiCall, aske
         question.subject.check_money().map_err(|error| error.with_param("order_by"))?;
     }
     let has_money = question.subject.check_money().is_ok();
-    let filters = std::mem::take(&mut question.parameters.filters);
+    let mut filters = std::mem::take(&mut question.parameters.filters);
+    let segment = question.parameters.segment.take();
+    question.add_segment(segment.as_deref(), &mut filters, Filter::in_sessions)?;
     let BreakdownBody { start_date, end_date, compare, dimension, event_name, search, order_by, limit, .. } =
         &question.parameters;
     let predicate = filters::predicate(event_name.as_deref(), filters)?.unwrap_or_default();

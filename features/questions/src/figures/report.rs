@@ -7,7 +7,7 @@ use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::figures::{ComparedWindows, EventFigures, Report, ReportQuery, ReportQuestion, Series};
 use headcount_domain::time::{Bucket, BucketStart, Buckets, Interval, MAX_HOURLY_DAYS};
-use headcount_domain::{Clause, NamedValues, Predicate, Window};
+use headcount_domain::{Clause, Filter, NamedValues, Predicate, Window};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use super::compare::{Compare, CompareShape};
@@ -35,12 +35,14 @@ json_body! {
         /// Only events for which all of these hold; at most 20. `source`, `medium`, `campaign` and `exit_url` may be fields too.
         #[schema(value_type = Option<Vec<FilterShape>>)]
         filters: Vec<Clause> = with(filters::read_in_sessions),
+        /// Only events of this segment: its id.
+        segment: Option<String> = optional("a string"),
     }
 }
 
 impl SharedQuestion for ReportBody {
     fn named_fields(&self) -> Vec<NamedField> {
-        let Self { start_date: _, end_date: _, interval: _, compare: _, event_name: _, filters } = self;
+        let Self { start_date: _, end_date: _, interval: _, compare: _, event_name: _, filters, segment: _ } = self;
         named_by_filters(filters)
     }
 }
@@ -216,7 +218,9 @@ fn check_hours(interval: Interval, windows: ComparedWindows) -> Result<()> {
 )]
 pub(crate) async fn report(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse> {
     let mut question = ProjectQuestion::<ReportBody>::read_body(&state, &request, payload, asker).await?;
-    let filters = std::mem::take(&mut question.parameters.filters);
+    let mut filters = std::mem::take(&mut question.parameters.filters);
+    let segment = question.parameters.segment.take();
+    question.add_segment(segment.as_deref(), &mut filters, Filter::in_sessions)?;
     let ReportBody { start_date, end_date, interval, compare, event_name, .. } = &question.parameters;
     let predicate = filters::predicate(event_name.as_deref(), filters)?;
     let (start, end) = (start_date.as_deref(), end_date.as_deref());
