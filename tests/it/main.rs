@@ -63,6 +63,7 @@ mod cluster_restore;
 mod cluster_verify;
 mod command_line;
 mod company_profiles;
+mod definitions;
 mod erased_addresses;
 mod erased_histories;
 mod errors;

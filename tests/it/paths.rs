@@ -158,6 +158,22 @@ pub(crate) const OF_PROFILES: [Operation; 7] = [
     read("/company-profiles/builds/run_0000000000000000", "companies:read", Role::Admin),
 ];
 
+/// The operations of definitions.
+pub(crate) const OF_DEFINITIONS: [Operation; 12] = [
+    read("/projects/{project}/segments", "analytics:read", Role::Member),
+    send("POST", "/projects/{project}/segments", r#"{"name": "s"}"#, "admin", Role::Admin),
+    send("PATCH", "/projects/{project}/segments/segment_0000000000000000", "{}", "admin", Role::Admin),
+    delete("/projects/{project}/segments/segment_0000000000000000"),
+    read("/projects/{project}/goals", "analytics:read", Role::Member),
+    send("POST", "/projects/{project}/goals", r#"{"name": "g", "event_name": "order"}"#, "admin", Role::Admin),
+    send("PATCH", "/projects/{project}/goals/goal_0000000000000000", "{}", "admin", Role::Admin),
+    delete("/projects/{project}/goals/goal_0000000000000000"),
+    read("/projects/{project}/annotations", "analytics:read", Role::Member),
+    send("POST", "/projects/{project}/annotations", r#"{"day": "2024-03-01", "text": "t"}"#, "admin", Role::Admin),
+    send("PATCH", "/projects/{project}/annotations/annotation_0000000000000000", "{}", "admin", Role::Admin),
+    delete("/projects/{project}/annotations/annotation_0000000000000000"),
+];
+
 /// The operations of webhooks.
 pub(crate) const OF_WEBHOOKS: [Operation; 8] = [
     read("/webhooks", "admin", Role::Admin),
@@ -226,7 +242,14 @@ fn unused_number() -> u64 {
 
 /// All operations that take an API token.
 pub(crate) fn operations() -> impl Iterator<Item = Operation> {
-    OF_PROJECT.into_iter().chain(OF_ORGANIZATION).chain(MANAGEMENT).chain(OF_PRIVACY).chain(OF_PROFILES).chain(OF_WEBHOOKS)
+    OF_PROJECT
+        .into_iter()
+        .chain(OF_ORGANIZATION)
+        .chain(MANAGEMENT)
+        .chain(OF_PRIVACY)
+        .chain(OF_PROFILES)
+        .chain(OF_DEFINITIONS)
+        .chain(OF_WEBHOOKS)
 }
 
 impl Operation {

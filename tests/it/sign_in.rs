@@ -76,6 +76,9 @@ fn filled(path: &str, tenant: &Tenant) -> String {
         ("{token_id}", "tok_0000000000000000"),
         ("{webhook_id}", "wh_0000000000000000"),
         ("{share_id}", "shr_0000000000000000"),
+        ("{segment_id}", "segment_0000000000000000"),
+        ("{goal_id}", "goal_0000000000000000"),
+        ("{annotation_id}", "annotation_0000000000000000"),
     ];
     let path = ids.iter().fold(path.to_owned(), |path, (name, id)| path.replace(name, id));
     assert!(!path.contains('{'), "a parameter of {path} has no value here");

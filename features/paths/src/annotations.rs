@@ -67,6 +67,11 @@ fn day_json(fields: &Fields<'_>, name: &str) -> Result<Option<String>> {
     Ok(day)
 }
 
+/// The text is the name of the definition, and the only part that the registry checks.
+fn about_text(error: ApiError) -> ApiError {
+    if error.code() == ErrorCode::InvalidParameter { error.with_param("text") } else { error }
+}
+
 /// The one who made an annotation, as people know them.
 fn author(definition: &Definition, registry: &Registry) -> Option<String> {
     let organization = definition.organization;
@@ -103,7 +108,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
     let NewAnnotation { day, text } = json::read(&state, &request, payload).await?;
     let day = day.ok_or_else(|| ApiError::missing("day"))?;
     let new = (text, JsonFields::default().set("day", Some(day)));
-    let annotation = definitions::create(&state, &request, &caller, KIND, new).await?;
+    let annotation = definitions::create(&state, &request, &caller, KIND, new).await.map_err(about_text)?;
     Ok(HttpResponse::Created().json(AnnotationAnswer::new(&annotation, state.engine.registry())))
 }
 
@@ -117,7 +122,7 @@ pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller:
     let id = definitions::id_of(&request, KIND, "annotation_id")?;
     let AnnotationPatch { day, text } = json::read(&state, &request, payload).await?;
     let patch = (text, JsonFields::default().set("day", day));
-    let annotation = definitions::change(&state, &request, &caller, id, patch).await?;
+    let annotation = definitions::change(&state, &request, &caller, id, patch).await.map_err(about_text)?;
     Ok(HttpResponse::Ok().json(AnnotationAnswer::new(&annotation, state.engine.registry())))
 }
 

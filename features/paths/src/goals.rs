@@ -110,7 +110,7 @@ pub(crate) async fn list(call: ApiCall, caller: ProjectCaller) -> Result<HttpRes
 pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let NewGoal { name, event_name, page, filters } = json::read(&state, &request, payload).await?;
     if event_name.is_none() && page.is_none() {
-        return Err(ApiError::missing("event_name").with_param("event_name"));
+        return Err(ApiError::missing_one_of("event_name", "page"));
     }
     let new = (name, one_of(event_name, page)?.set("filters", filters));
     let goal = definitions::create(&state, &request, &caller, KIND, new).await?;
