@@ -118,7 +118,7 @@ fn members_read_definitions_and_admins_change_them() {
     tenant.send(Call::get(path.clone()).bearer(&reader)).ok(200);
     let new = json!({"name": "a", "event_name": "b"});
     let refused = tenant.send(Call::post(path).bearer(&reader).json(&new));
-    assert_refused("a member", &refused, 403, "insufficient_scope", None);
+    assert_refused("a member", &refused, 403, "insufficient_role", None);
 }
 
 /// Every question with a segment is the question with the filters of the segment, and has another tag
@@ -171,4 +171,61 @@ fn a_segment_is_its_filters() {
     let body = json!({"segment": sessions});
     let refused = tenant.post(&tenant.path("analytics/count-unique-users-per-day"), &body);
     assert_refused("a field of sessions", &refused, 400, "invalid_parameter", Some("segment.filters[0].field"));
+}
+
+/// A goal's conversions are the events of the report with its filters, and its converters their users.
+#[test]
+fn goals_are_counted_and_their_tag_follows_them() {
+    let tenant = Tenant::new();
+    for (user, name, url, value) in [
+        ("ada", "pageview", "https://a.example/thanks/1", 0),
+        ("ada", "order", "https://a.example/cart", 30),
+        ("ada", "order", "https://a.example/cart", -10),
+        ("ben", "pageview", "https://a.example/thanks/1/2", 0),
+        ("cy", "pageview", "https://a.example/", 0),
+        ("dan", "page", "https://a.example/thanks/3", 0),
+    ] {
+        let mut event = json!({"name": name, "user_id": user, "url": url, "timestamp": "2024-03-05T10:00:00Z"});
+        if value != 0 {
+            event["value"] = json!(value);
+            event["currency"] = json!("USD");
+        }
+        tenant.recorded(&event);
+    }
+    let path = tenant.path("analytics/goals");
+    let window = json!({"start_date": "2024-03-01", "end_date": "2024-03-31", "compare": "previous_period"});
+    let empty = tenant.post(&path, &window);
+    assert_eq!((&empty.ok(200)["goals"], &empty.ok(200)["unique_users"]), (&json!([]), &json!(4)));
+    let make = |goal: Value| tenant.post(&tenant.path("goals"), &goal).ok(201)["goal_id"].as_str().expect("an id").to_owned();
+    let sold = make(json!({"name": "Sold", "event_name": "order"}));
+    let thanked = make(json!({"name": "Thanked", "page": "/thanks/*"}));
+    let answer = tenant.post(&path, &window);
+    assert_ne!(answer.etag(), empty.etag());
+    let none = json!({"conversions": 0, "converters": 0, "rate": 0, "revenue": 0});
+    let row = |id: &str, name: &str, conversions: u64, converters: u64, rate: f64, revenue: i64| json!({"goal_id": id, "name": name, "conversions": conversions, "converters": converters, "rate": rate, "revenue": revenue, "previous": none});
+    assert_eq!(answer.ok(200)["goals"], json!([row(&sold, "Sold", 2, 1, 0.25, 20), row(&thanked, "Thanked", 2, 2, 0.5, 0)]));
+    let goal_path = format!("{}/{thanked}", tenant.path("goals"));
+    tenant.patch(&goal_path, &json!({"page": "/thanks/**"})).ok(200);
+    let changed = tenant.post(&path, &window);
+    assert_ne!(changed.etag(), answer.etag());
+    assert_eq!(changed.ok(200)["goals"][1], row(&thanked, "Thanked", 3, 3, 0.75, 0));
+
+    let with_goal = json!({"start_date": "2024-03-01", "end_date": "2024-03-31", "goal": thanked, "dimension": "name"});
+    let rows = tenant.post(&tenant.path("analytics/breakdown"), &with_goal).ok(200)["rows"].clone();
+    let shown = |row: &Value| (row["value"].clone(), row["unique_users"].clone(), row["converters"].clone(), row["rate"].clone());
+    let expected = [
+        (json!("pageview"), json!(3), json!(2), json!(0.666667)),
+        (json!("order"), json!(1), json!(0), json!(0)),
+        (json!("page"), json!(1), json!(1), json!(1)),
+    ];
+    assert_eq!(rows.as_array().expect("rows").iter().map(shown).collect::<Vec<_>>(), expected);
+    let report = json!({"start_date": "2024-03-05", "end_date": "2024-03-05", "goal": thanked});
+    let report = tenant.post(&tenant.path("analytics/report"), &report).ok(200);
+    for figures in [&report["totals"], &report["series"][0]] {
+        assert_eq!((&figures["unique_users"], &figures["converters"], &figures["rate"]), (&json!(4), &json!(3), &json!(0.75)));
+    }
+    let plain = tenant.post(&tenant.path("analytics/report"), &json!({})).ok(200);
+    assert!(plain["totals"].get("converters").is_none() && plain["totals"].get("rate").is_none());
+    let unknown = tenant.post(&tenant.path("analytics/report"), &json!({"goal": "goal_0000000000000000"}));
+    assert_refused("no goal", &unknown, 404, "not_found", Some("goal"));
 }

@@ -65,11 +65,12 @@ const AGGREGATE: &str = r#"{"start_date": "2024-03-01", "group_by": "name"}"#;
 const TOKEN: &str = r#"{"name": "t", "role": "member", "scopes": ["analytics:read"]}"#;
 
 /// The operations of one project's figures and events.
-pub(crate) const OF_PROJECT: [Operation; 18] = [
+pub(crate) const OF_PROJECT: [Operation; 19] = [
     send("POST", "/projects/{project}/analytics/count-unique-users-per-day", "{}", "analytics:read", Role::Member),
     send("POST", "/projects/{project}/analytics/aggregate", AGGREGATE, "analytics:read", Role::Member),
     send("POST", "/projects/{project}/analytics/report", "{}", "analytics:read", Role::Member),
     send("POST", "/projects/{project}/analytics/breakdown", r#"{"dimension": "name"}"#, "analytics:read", Role::Member),
+    send("POST", "/projects/{project}/analytics/goals", "{}", "analytics:read", Role::Member),
     read("/projects/{project}/analytics/traffic", "analytics:read", Role::Member),
     send("POST", "/projects/{project}/explain", r#"{"figure": "sessions"}"#, "analytics:read", Role::Member),
     read("/projects/{project}/analytics/retention", "analytics:read", Role::Member),

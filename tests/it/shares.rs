@@ -24,11 +24,12 @@ fn share(tenant: &Tenant, body: &Value) -> (Value, String) {
 }
 
 /// What a share may ask for, with a body that it may send.
-const FIGURES: [(&str, &str); 4] = [
+const FIGURES: [(&str, &str); 5] = [
     ("analytics/count-unique-users-per-day", r#"{"filters": [{"field": "url", "operator": "is_set"}]}"#),
     ("analytics/aggregate", r#"{"start_date": "2024-03-01", "group_by": "browser"}"#),
     ("analytics/report", "{}"),
     ("analytics/breakdown", r#"{"dimension": "source"}"#),
+    ("analytics/goals", "{}"),
 ];
 /// The same, read with GET.
 const READ_FIGURES: [&str; 2] = ["analytics/traffic", "analytics/retention"];
@@ -106,10 +107,11 @@ fn a_share_names_no_people_and_no_companies() {
         ask("analytics/aggregate", body)
     };
     let filter = |field: &str| json!([{"field": "url", "operator": "is_set"}, {"field": field, "operator": "is_set"}]);
-    let table: [(Answer, &str); 11] = [
+    let table: [(Answer, &str); 12] = [
         (ask("analytics/breakdown", json!({"dimension": "user_id"})), "dimension"),
         (ask("analytics/breakdown", json!({"dimension": "metadata.email"})), "dimension"),
         (ask("analytics/report", json!({"filters": filter("user_id")})), "filters[1].field"),
+        (ask("analytics/goals", json!({"filters": [{"any": [filter("url"), filter("user_id")]}]})), "filters[0].any[1][1].field"),
         (aggregate(json!({"group_by": "user_id"})), "group_by"),
         (aggregate(json!({"group_by": "group_id"})), "group_by"),
         (aggregate(json!({"metadata_field": "email"})), "metadata_field"),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use headcount_common::partition_of;
 use headcount_domain::aggregate::{Aggregate, Grouping};
-use headcount_domain::figures::{Breakdown, BreakdownQuestion, Report, ReportQuestion};
+use headcount_domain::figures::{Breakdown, BreakdownQuestion, GoalsQuestion, GoalsReport, Report, ReportQuestion};
 use headcount_domain::intake::fields::{BuiltIn, Field};
 use headcount_domain::queries::UniqueUsers;
 use headcount_domain::{Position, Predicate, ProjectId, Timezone, Window};
@@ -19,7 +19,7 @@ use super::kept_figures::KeptFigures;
 use super::shared::Scans;
 use super::unique_users::unique_users;
 use super::views::ViewRoom;
-use super::visits::{breakdown, report};
+use super::visits::{breakdown, goals, report};
 use crate::shard::AskError;
 
 /// An answer, with the position up to which it counts all events.
@@ -94,6 +94,17 @@ impl Scans {
     pub async fn breakdown(&self, project: ProjectId, question: BreakdownQuestion) -> Result<Breakdown, AskError> {
         match self.ask_kept(project, KeptQuestion::Breakdown(question)).await? {
             (KeptAnswer::Breakdown(breakdown), _) => Ok(breakdown),
+            _ => Err(AskError::NoAnswer),
+        }
+    }
+
+    /// Returns the figures of goals, as [`Scans::report`] does.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn goals(&self, project: ProjectId, question: GoalsQuestion) -> Result<GoalsReport, AskError> {
+        match self.ask_kept(project, KeptQuestion::Goals(question)).await? {
+            (KeptAnswer::Goals(report), _) => Ok(report),
             _ => Err(AskError::NoAnswer),
         }
     }
@@ -262,6 +273,7 @@ impl KeptQuestion {
             }
             Self::Report(question) => report(scan, question, sort_bytes).map(KeptAnswer::Report),
             Self::Breakdown(question) => breakdown(scan, question, sort_bytes).map(KeptAnswer::Breakdown),
+            Self::Goals(question) => goals(scan, question, sort_bytes).map(KeptAnswer::Goals),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! What a view keeps of a question's answers.
 
 use headcount_domain::aggregate::{Aggregate, Grouping};
-use headcount_domain::figures::{Breakdown, BreakdownQuestion, BreakdownRow, EventFigures, Report, ReportQuestion};
+use headcount_domain::figures::{
+    Breakdown, BreakdownQuestion, BreakdownRow, EventFigures, GoalFigures, GoalsQuestion, GoalsReport, Report, ReportQuestion,
+};
 use headcount_domain::intake::fields::Scalar;
 use headcount_domain::queries::UniqueUsers;
 use headcount_domain::{Day, Depends, Position, Predicate, Window};
@@ -15,6 +17,7 @@ pub(super) enum KeptQuestion {
     UniqueUsers { window: Window, predicate: Predicate },
     Report(ReportQuestion),
     Breakdown(BreakdownQuestion),
+    Goals(GoalsQuestion),
 }
 
 impl KeptQuestion {
@@ -23,9 +26,9 @@ impl KeptQuestion {
         match self {
             Self::Aggregate { window, grouping, .. } if grouping.is_by_session() => Depends::on_sessions(*window),
             Self::Aggregate { window, predicate, .. } | Self::UniqueUsers { window, predicate } => predicate.depends(*window),
-            Self::Report(ReportQuestion { windows, .. }) | Self::Breakdown(BreakdownQuestion { windows, .. }) => {
-                windows.depends()
-            }
+            Self::Report(ReportQuestion { windows, .. })
+            | Self::Breakdown(BreakdownQuestion { windows, .. })
+            | Self::Goals(GoalsQuestion { windows, .. }) => windows.depends(),
         }
     }
 
@@ -33,17 +36,22 @@ impl KeptQuestion {
     pub(super) fn start(&self) -> Day {
         match self {
             Self::Aggregate { window, .. } | Self::UniqueUsers { window, .. } => window.start,
-            Self::Report(ReportQuestion { windows, .. }) | Self::Breakdown(BreakdownQuestion { windows, .. }) => windows.start(),
+            Self::Report(ReportQuestion { windows, .. })
+            | Self::Breakdown(BreakdownQuestion { windows, .. })
+            | Self::Goals(GoalsQuestion { windows, .. }) => windows.start(),
         }
     }
 
     /// Its approximate memory, in bytes.
     pub(super) fn weight(&self) -> usize {
+        let of_goals = |goals: &[Predicate]| goals.iter().map(|goal| size_of::<Predicate>() + goal.weight()).sum::<usize>();
         let operands = match self {
-            Self::Aggregate { predicate, .. }
-            | Self::UniqueUsers { predicate, .. }
-            | Self::Report(ReportQuestion { predicate, .. }) => predicate.weight(),
-            Self::Breakdown(BreakdownQuestion { predicate, search, .. }) => predicate.weight() + search.weight(),
+            Self::Aggregate { predicate, .. } | Self::UniqueUsers { predicate, .. } => predicate.weight(),
+            Self::Report(ReportQuestion { predicate, goal, .. }) => predicate.weight() + of_goals(goal.as_slice()),
+            Self::Breakdown(BreakdownQuestion { predicate, goal, search, .. }) => {
+                predicate.weight() + of_goals(goal.as_slice()) + search.weight()
+            }
+            Self::Goals(GoalsQuestion { predicate, goals, .. }) => predicate.weight() + of_goals(goals),
         };
         size_of::<Self>() + operands
     }
@@ -56,6 +64,7 @@ pub(super) enum KeptAnswer {
     UniqueUsers(UniqueUsers),
     Report(Report),
     Breakdown(Breakdown),
+    Goals(GoalsReport),
 }
 
 fn text_bytes(value: &Scalar<'_>) -> usize {
@@ -77,6 +86,9 @@ impl KeptAnswer {
             Self::Breakdown(Breakdown { rows, unconverted, .. }) => {
                 let texts: usize = rows.iter().map(|row| text_bytes(&row.value)).sum();
                 texts + rows.len() * size_of::<BreakdownRow>() + unconverted.len() * 128
+            }
+            Self::Goals(GoalsReport { current, unconverted, .. }) => {
+                2 * current.goals.len() * size_of::<GoalFigures>() + unconverted.len() * 128
             }
         }
     }

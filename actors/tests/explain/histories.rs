@@ -135,7 +135,8 @@ impl Rig {
             Json::Null => filter(clause).into(),
             lists => Clause::any(lists.items().iter().map(|list| list.items().iter().map(filter).collect()).collect()).unwrap(),
         };
-        let clauses = body.field("filters").items().iter().map(clause).collect();
+        let filters = body.field("filters").items().iter().chain(body.field("segment").field("filters").items());
+        let clauses = filters.map(clause).collect();
         let attributed = AttributedTo {
             model: named(body, "model").unwrap_or_default(),
             level: named(body, "level").unwrap_or_default(),

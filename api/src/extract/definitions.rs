@@ -1,19 +1,34 @@
-//! Segments that questions name.
+//! Segments and goals that questions name. Readers of shares may name them too, whatever fields they
+//! have: they choose none of these fields.
+
+use std::sync::Arc;
 
 use actix_web::web::Bytes;
 use headcount_control::{Definition, DefinitionId, DefinitionKind};
-use headcount_domain::Clause;
+use headcount_domain::intake::event::PAGEVIEWS;
+use headcount_domain::{Clause, Filter, Predicate};
 
 use crate::extract::filters::{self, NewFilter};
 use crate::extract::question::ProjectQuestion;
-use crate::extract::share_rules::check_filters;
 use crate::respond::error::{ApiError, Result};
 
-/// Returns the filters of a definition, made by `new`. An error names `parameter`, by which the
-/// question names the definition.
-fn filters_of(definition: &Definition, parameter: &str, new: NewFilter) -> Result<Vec<Clause>> {
+/// Returns the filters of a definition, made by `new`.
+fn filters_of(definition: &Definition, new: NewFilter) -> Result<Vec<Clause>> {
     let Some(json) = definition.fields.get("filters") else { return Ok(Vec::new()) };
-    filters::read_clauses(json, "filters", new).map_err(|error| error.within(parameter))
+    filters::read_clauses(json, "filters", new)
+}
+
+/// Returns the predicate of the events that fit a goal.
+fn predicate_of(goal: &Definition) -> Result<Predicate> {
+    let text = |name: &str| goal.fields.get(name).and_then(|json| serde_json::from_str::<Option<String>>(json).ok()?);
+    let mut clauses = filters_of(goal, Filter::in_sessions)?;
+    let event_name = text("event_name");
+    if let Some(page) = goal.fields.get("page").filter(|_| event_name.is_none()) {
+        let names = serde_json::Value::from(&PAGEVIEWS[..]).to_string();
+        clauses.push(Filter::new("name", "is", Some(&names))?.into());
+        clauses.push(Filter::new("path", "matches", Some(page))?.into());
+    }
+    Ok(Predicate::new(event_name.as_deref(), clauses)?)
 }
 
 impl<B> ProjectQuestion<'_, B> {
@@ -21,30 +36,48 @@ impl<B> ProjectQuestion<'_, B> {
     /// them, as the filters of the question are made.
     ///
     /// # Errors
-    /// 404 without such a segment; 400 if the question doesn't know a field; 403 if the reader of a
-    /// share may not name a field.
-    pub fn add_segment(&mut self, segment: Option<&str>, filters: &mut Vec<Clause>, new: NewFilter) -> Result<Option<String>> {
+    /// 404 without such a segment; 400 if the question doesn't know a field.
+    pub fn add_segment(&mut self, segment: Option<&str>, to: &mut Vec<Clause>, new: NewFilter) -> Result<Option<String>> {
         let Some(id) = segment else { return Ok(None) };
         let segment = self.definition(id, DefinitionKind::Segment)?;
-        let clauses = filters_of(&segment, "segment", new)?;
-        if self.subject.caller.share.is_some() {
-            check_filters(&clauses, "segment")?;
-        }
-        filters.extend(clauses);
+        to.extend(filters_of(&segment, new).map_err(|error| error.within("segment"))?);
         Ok(segment.fields.get("filters").cloned())
     }
 
-    /// Returns a definition of the project. From then on the tag of the answer depends on it.
-    fn definition(&mut self, id: &str, kind: DefinitionKind) -> Result<Definition> {
-        let id: DefinitionId = id.parse().map_err(|_| ApiError::not_found(kind.as_str()).with_param(kind.as_str()))?;
-        if id.kind() != kind {
-            return Err(ApiError::not_found(kind.as_str()).with_param(kind.as_str()));
-        }
+    /// Returns the predicate of the goal that the question names.
+    ///
+    /// # Errors
+    /// 404 without such a goal.
+    pub fn goal(&mut self, goal: Option<&str>) -> Result<Option<Predicate>> {
+        let Some(id) = goal else { return Ok(None) };
+        predicate_of(&*self.definition(id, DefinitionKind::Goal)?).map(Some)
+    }
+
+    /// Returns all goals of the project, oldest first, each with its predicate.
+    ///
+    /// # Errors
+    /// 404 if the project was deleted meanwhile.
+    pub fn goals(&mut self) -> Result<Vec<(Arc<Definition>, Predicate)>> {
+        let organization = self.subject.config.policy.organization;
+        let goals = self.state.engine.registry().definitions(organization, self.subject.project, DefinitionKind::Goal)?;
+        goals.iter().for_each(|goal| self.depend_on(goal));
+        goals.into_iter().map(|goal| predicate_of(&goal).map(|predicate| (goal, predicate))).collect()
+    }
+
+    /// Returns a definition of the project.
+    fn definition(&mut self, id: &str, kind: DefinitionKind) -> Result<Arc<Definition>> {
+        let not_found = || ApiError::not_found(kind.as_str()).with_param(kind.as_str());
+        let id: DefinitionId = id.parse().map_err(|_| not_found())?;
         let organization = self.subject.config.policy.organization;
         let found = self.state.engine.registry().definition(organization, self.subject.project, &id);
-        let definition = Definition::clone(&*found.map_err(|error| ApiError::from(error).with_param(kind.as_str()))?);
-        let fields = definition.fields.iter().flat_map(|(name, json)| [name.as_bytes(), json.as_bytes()]);
-        self.body = Bytes::from([&self.body[..]].into_iter().chain(fields).collect::<Vec<_>>().join(&b'\0'));
+        let definition = found.ok().filter(|definition| definition.id.kind() == kind).ok_or_else(not_found)?;
+        self.depend_on(&definition);
         Ok(definition)
+    }
+
+    /// Makes the tag of the answer depend on a definition: it counts as a part of the body.
+    fn depend_on(&mut self, definition: &Definition) {
+        let json = serde_json::to_vec(definition).unwrap_or_default();
+        self.body = Bytes::from([&self.body[..], &json].join(&b'\n'));
     }
 }

@@ -73,16 +73,7 @@ pub(crate) fn check_scope(share: &Share, scope: Scope) -> Result<()> {
 
 /// Checks that a share may show the fields that a question names.
 pub(crate) fn check_fields(question: &impl SharedQuestion) -> Result<()> {
-    check_named(question.named_fields())
-}
-
-/// Checks that a share may show the fields of filters, which the parameter `of` names.
-pub(crate) fn check_filters(filters: &[Clause], of: &str) -> Result<()> {
-    check_named(named_by_filters(filters)).map_err(|error| error.with_param(of))
-}
-
-fn check_named(named: Vec<NamedField>) -> Result<()> {
-    match named.into_iter().find(|(_, field)| may_name_somebody(field)) {
+    match question.named_fields().into_iter().find(|(_, field)| may_name_somebody(field)) {
         None => Ok(()),
         Some((param, field)) => {
             let message = format!("a share doesn't show {field}, which may name people or companies");

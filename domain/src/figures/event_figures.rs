@@ -10,6 +10,8 @@ use crate::named_values;
 pub struct EventFigures {
     /// The distinct identities of the events.
     pub unique_users: u64,
+    /// Of these, the identities of events that fit the question's goal.
+    pub converters: u64,
     /// The sessions.
     pub sessions: u64,
     /// The sessions with exactly one event.
@@ -27,6 +29,11 @@ pub struct EventFigures {
 }
 
 impl EventFigures {
+    /// Returns the share of the identities that converted, 0 to 1.
+    pub fn conversion_rate(&self) -> Amount {
+        ratio_of_counts(self.converters, self.unique_users)
+    }
+
     /// Returns the share of sessions with exactly one event, 0 to 1.
     pub fn bounce_rate(&self) -> Amount {
         ratio_of_counts(self.bounces, self.sessions)

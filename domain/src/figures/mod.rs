@@ -6,6 +6,7 @@
 mod breakdown;
 mod event_figures;
 mod explain;
+mod goals;
 mod money;
 mod question;
 mod report_query;
@@ -15,6 +16,7 @@ pub use event_figures::{EventFigures, OrderBy};
 pub use explain::{
     AttributedTo, ExplainPlace, ExplainQuestion, ExplainedEvent, ExplainedFigure, Explanation, MoneyOutcome, Reason,
 };
+pub use goals::{GoalFigures, GoalsQuestion, GoalsReport, WindowGoals};
 pub use money::CountedMoney;
 pub use question::{BreakdownQuestion, ComparedWindows, ReportQuestion};
 pub use report_query::{Report, ReportQuery, Series};

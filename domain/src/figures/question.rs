@@ -27,6 +27,8 @@ pub struct ReportQuestion {
     pub interval: Interval,
     /// The predicate of chosen events.
     pub predicate: Predicate,
+    /// The predicate of the events that convert.
+    pub goal: Option<Predicate>,
 }
 
 /// Asks for the figures of chosen events in a window by the values of a property.
@@ -38,6 +40,8 @@ pub struct BreakdownQuestion {
     pub dimension: Field,
     /// The predicate of chosen events.
     pub predicate: Predicate,
+    /// The predicate of the events that convert.
+    pub goal: Option<Predicate>,
     /// The wanted values.
     pub search: Search,
     /// The figure that orders the rows.

@@ -49,6 +49,7 @@ fn figures(rollups: &Rollups, days: Window) -> EventFigures {
     let (activity, money) = (rollups.activity.of_days(days), rollups.revenue.sums(days.start, days.end));
     EventFigures {
         unique_users: distinct::total(&rollups.unique_users, days),
+        converters: 0,
         sessions: count_of(visits.sessions),
         bounces: count_of(visits.bounces),
         duration_ms: activity.duration_ms,

@@ -99,7 +99,8 @@ fn predicate(body: &Json) -> Result<Predicate, Refused> {
             Clause::any(lists.items().iter().map(list).collect::<Result<_, _>>()?).map_err(|_| Refused(400))
         }
     };
-    let clauses = body.field("filters").items().iter().map(clause).collect::<Result<_, _>>()?;
+    let filters = body.field("filters").items().iter().chain(body.field("segment").field("filters").items());
+    let clauses = filters.map(clause).collect::<Result<_, _>>()?;
     Predicate::new(body.field("event_name").text(), clauses).map_err(|_| Refused(400))
 }
 

@@ -35,6 +35,7 @@ pub const ENDPOINTS: Endpoints = endpoints! {
     metadata_fields => fields: Project(AnalyticsRead, Member), ProjectOwner(Reads);
     figures::report => report: Shared(AnalyticsRead, Member), ProjectOwner(Reads);
     figures::breakdown => breakdown: Shared(AnalyticsRead, Member), ProjectOwner(Reads);
+    figures::goals => goals: Shared(AnalyticsRead, Member), ProjectOwner(Reads);
     traffic => traffic: Shared(AnalyticsRead, Member), ProjectOwner(Reads);
     explain::figure => explain: Project(AnalyticsRead, Member), ProjectOwner(Reads);
     live => live: Shared(AnalyticsRead, Member), ProjectOwner(Follows);

@@ -3,7 +3,7 @@
 use crate::generate::crowd;
 use crate::history::History;
 use crate::rng::Rng;
-use crate::values::{COMPANIES, DOMAINS, EMAILS, FIELDS, FILTERS, PATHS, USERS};
+use crate::values::{COMPANIES, DOMAINS, EMAILS, FIELDS, FILTERS, GOALS, PATHS, SEGMENTS, USERS};
 use chrono::Days;
 use headcount_model::served::company_id;
 use headcount_model::{Json, Question};
@@ -28,7 +28,8 @@ pub fn scans(history: &History, rng: &mut Rng, count: usize) -> Vec<Question> {
             1 => traffic(history, rng, &path("traffic")),
             // Durations are differences of instants.
             2..5 if !history.live => report(history, rng, &path("report")),
-            2..7 => breakdown(history, rng, &path("breakdown")),
+            2..5 => breakdown(history, rng, &path("breakdown")),
+            5..7 => goals(history, rng, &path("goals")),
             7 => limited(dated(history, rng, &path("fields")), rng),
             12 => top_identities(rng),
             _ => aggregate(history, rng, &path("aggregate")),
@@ -193,6 +194,9 @@ fn chosen(rng: &mut Rng, body: &mut Vec<(&'static str, Json)>) {
     if !filters.is_empty() {
         body.push(("filters", Json::List(filters)));
     }
+    if rng.chance(10) {
+        body.push(("segment", Json::parse(rng.word(&SEGMENTS)).expect("JSON")));
+    }
 }
 
 /// The field, the operator and the JSON of the operand of a filter.
@@ -248,7 +252,7 @@ fn events(history: &History, rng: &mut Rng, path: &str) -> Question {
     let mut question = dated(history, rng, path);
     let mut body = Vec::new();
     chosen(rng, &mut body);
-    for (name, value) in body {
+    for (name, value) in body.into_iter().filter(|(name, _)| *name != "segment") {
         let text = value.text().map_or_else(|| value.to_string(), str::to_owned);
         add(&mut question, name, &text);
     }
@@ -323,6 +327,24 @@ fn report(history: &History, rng: &mut Rng, path: &str) -> Question {
     }
     compare(history, rng, &mut body);
     chosen_in_sessions(rng, &mut body);
+    goal(rng, &mut body);
+    Question::post(path, object(body))
+}
+
+/// Generates the goal whose converters are counted.
+fn goal(rng: &mut Rng, body: &mut Vec<(&'static str, Json)>) {
+    if rng.chance(30) {
+        body.push(("goal", Json::parse(rng.word(&GOALS)).expect("JSON")));
+    }
+}
+
+/// Generates a question for the goals of a project, which it names all.
+fn goals(history: &History, rng: &mut Rng, path: &str) -> Question {
+    let mut body = days_of_sessions(history, rng);
+    compare(history, rng, &mut body);
+    chosen_in_sessions(rng, &mut body);
+    body.retain(|(name, _)| *name != "event_name");
+    body.push(("goals", Json::list(GOALS.map(|goal| Json::parse(goal).expect("JSON")))));
     Question::post(path, object(body))
 }
 
@@ -346,6 +368,7 @@ fn breakdown(history: &History, rng: &mut Rng, path: &str) -> Question {
     }
     compare(history, rng, &mut body);
     chosen_in_sessions(rng, &mut body);
+    goal(rng, &mut body);
     Question::post(path, object(body))
 }
 

@@ -3,6 +3,7 @@
 use crate::generate::{is_of_server, sent_headers};
 use crate::history::History;
 use crate::run::{BatchReply, Subject, TrackReply};
+use crate::values::GOALS;
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use headcount_model::subject::{Credential, Method, Request};
@@ -18,6 +19,8 @@ pub struct Served<S> {
     /// The ids and public keys of projects, by name.
     projects: BTreeMap<String, (String, String)>,
     timezone: Tz,
+    /// The ids of definitions, by the path that makes them and their JSON.
+    definitions: BTreeMap<(String, String), String>,
 }
 
 impl<S: headcount_model::Subject> Served<S> {
@@ -29,7 +32,7 @@ impl<S: headcount_model::Subject> Served<S> {
 
     /// Adapts a server without projects and events.
     pub fn new(server: S) -> Served<S> {
-        Served { server, projects: BTreeMap::new(), timezone: Tz::UTC }
+        Served { server, projects: BTreeMap::new(), timezone: Tz::UTC, definitions: BTreeMap::new() }
     }
 
     /// Sets the retention of a project so that it keeps a day and all later ones. Returns what the
@@ -40,6 +43,38 @@ impl<S: headcount_model::Subject> Served<S> {
         let body = Json::object([("retention_days", Json::from(days))]);
         let path = format!("/projects/{}", self.projects[project].0);
         self.done(&Request::owner(Method::Patch, &path, &body.to_string()), 200)
+    }
+
+    /// Returns the id of a segment or a goal, which is made if it is not there.
+    fn defined(&mut self, project: &str, kind: &str, definition: &Json) -> Json {
+        let path = format!("{project}/{kind}s");
+        let key = (path.clone(), definition.to_string());
+        if let Some(id) = self.definitions.get(&key) {
+            return Json::from(id.as_str());
+        }
+        let made = self.done(&Request::owner(Method::Post, &path, &key.1), 201);
+        let id = text(&made, &format!("{kind}_id")).expect("an id");
+        self.definitions.insert(key, id.clone());
+        Json::from(id)
+    }
+
+    /// Replaces the definitions in the body of a question by their ids. A project has all goals that
+    /// questions name, in their order.
+    fn with_ids(&mut self, project: &str, body: &Json) -> Json {
+        let Json::Object(fields) = body else { return body.clone() };
+        let mut fields = fields.clone();
+        if fields.contains_key("goal") || fields.contains_key("goals") {
+            for goal in GOALS {
+                self.defined(project, "goal", &Json::parse(goal).expect("JSON"));
+            }
+        }
+        fields.remove("goals");
+        for kind in ["segment", "goal"] {
+            if let Some(definition) = fields.get_mut(kind) {
+                *definition = self.defined(project, kind, definition);
+            }
+        }
+        Json::Object(fields)
     }
 
     fn done(&mut self, request: &Request, status: u16) -> Json {
@@ -151,11 +186,13 @@ impl<S: headcount_model::Subject> Subject for Served<S> {
         for (name, (id, _)) in &self.projects {
             path = path.replace(&format!("{{{name}}}"), id);
         }
+        let project = path.split("/analytics").next().unwrap_or_default().trim_end_matches("/explain").to_owned();
+        let body = question.body.as_ref().map(|body| self.with_ids(&project, body).to_string());
         self.server.request(&Request {
             method: question.method,
             path,
             query: question.query.clone(),
-            body: question.body.as_ref().map(Json::to_string),
+            body,
             credential: Credential::Owner,
             headers: Vec::new(),
         })

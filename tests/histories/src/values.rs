@@ -34,6 +34,27 @@ pub(crate) const FIELDS: [&str; 22] = [
 ];
 pub(crate) const PATHS: [&str; 7] = ["plan", "seats", "seats", "a.b", "a", "plan.name", "nothing"];
 /// Filters; `$` stands for the JSON of a value.
+/// The goals of each project, in the form of `POST …/goals`.
+pub(crate) const GOALS: [&str; 7] = [
+    r#"{"name": "Sold", "event_name": "order"}"#,
+    r#"{"name": "Read", "page": "/**"}"#,
+    r#"{"name": "Seen", "page": "/*", "filters": [{"field": "metadata.plan", "operator": "is_set"}]}"#,
+    r#"{"name": "Found", "event_name": "order", "filters": [{"field": "source", "operator": "is_not", "value": "(direct)"}]}"#,
+    r#"{"name": "Left", "event_name": "pageview", "filters": [
+        {"any": [[{"field": "exit_url", "operator": "ends_with", "value": "/a"}], [{"field": "user_id", "operator": "is_set"}]]}]}"#,
+    r#"{"name": "Entered", "event_name": "pageview", "filters": [{"field": "entry_url", "operator": "is_set"},
+        {"field": "medium", "operator": "is_not", "value": "cpc"}]}"#,
+    r#"{"name": "Nothing", "event_name": "nothing"}"#,
+];
+
+/// Segments, in the form of `POST …/segments`. Questions about single events know their fields, too.
+pub(crate) const SEGMENTS: [&str; 3] = [
+    r#"{"name": "All", "filters": []}"#,
+    r#"{"name": "Pro", "filters": [{"field": "metadata.plan", "operator": "is", "value": "pro"}]}"#,
+    r#"{"name": "Either", "filters": [{"any": [[{"field": "user_id", "operator": "is_set"}],
+        [{"field": "acquisition_channel", "operator": "is", "value": "Direct"}, {"field": "path", "operator": "matches", "value": "/*"}]]}]}"#,
+];
+
 pub(crate) const FILTERS: [(&str, &str, &str); 57] = [
     ("name", "is", r#""pageview""#),
     ("name", "is_not", r#"["order", "refund"]"#),

@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::super::error::{Result, check};
 use super::super::events::Scan;
 use super::super::shared::Scans;
-use super::super::visits::{VisitQuestion, WantedDetails, visit};
+use super::super::visits::{GoalSet, VisitQuestion, WantedDetails, visit};
 use super::attribution::AttributedEvents;
 use super::counted::CountedEvents;
 use super::found::{FoundEvent, FoundEvents, FoundList};
@@ -118,6 +118,7 @@ fn find(scan: &Scan<'_>, question: &ExplainQuestion, sort_bytes: usize) -> Resul
         // Figures are of the whole window: the buckets are not looked at.
         windows: [Some(Buckets::new(*window, Interval::Month, scan.timezone)), None],
         predicate,
+        goals: GoalSet::new(&[]),
         dimensions: &[],
         details: Some(WantedDetails { only_money: figure.is_of_money(), touches: attributed.as_ref() }),
     };

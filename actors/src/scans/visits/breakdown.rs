@@ -12,17 +12,19 @@ use super::super::events::Scan;
 use super::carried::Carried;
 use super::events::{VisitQuestion, values_of};
 use super::fold::{CountedOwner, CountedSession, VisitCounts, visit};
+use super::goals::GoalSet;
 use super::report::{add_event, add_unconverted};
 use super::rows::RowTable;
 
 /// Answers a [`BreakdownQuestion`], in tables and sorts of `sort_bytes` each.
 pub(in super::super) fn breakdown(scan: &Scan<'_>, question: &BreakdownQuestion, sort_bytes: usize) -> Result<Breakdown> {
-    let BreakdownQuestion { windows, dimension, predicate, search, order_by, limit } = question;
+    let BreakdownQuestion { windows, dimension, predicate, goal, search, order_by, limit } = question;
     // EventFigures are of whole windows: the buckets are not looked at.
     let whole = |window: Window| Buckets::new(window, Interval::Month, scan.timezone);
     let asked = VisitQuestion {
         windows: [Some(whole(windows.window)), windows.previous.map(whole)],
         predicate,
+        goals: GoalSet::new(goal.as_slice()),
         dimensions: std::slice::from_ref(dimension),
         details: None,
     };
@@ -49,7 +51,7 @@ impl VisitCounts for RowCounts {
         for (window, figures) in row.iter_mut().enumerate().filter(|(window, _)| event.buckets[*window].is_some()) {
             add_event(&mut figures.figures, event);
             if let Some(identity) = of.identity {
-                figures.add_identity(identity.number);
+                figures.add_identity(identity.number, !event.goals_met.is_empty());
             }
             if let Some(session) = of.session.filter(|session| session.began[window].is_some()) {
                 figures.add_session(session);

@@ -10,6 +10,8 @@ const HAS_PAGE: u16 = 4;
 const HAS_SOURCE: u16 = 8;
 /// The parts of the predicate follow.
 const PARTS: u16 = 16;
+/// The length of what the event is to goals, and that, follow.
+const GOALS: u16 = 32;
 const MONEY: u16 = 128;
 /// The flag of the first window. That of the second is the next bit.
 const IN_FIRST_WINDOW: u16 = 256;
@@ -31,6 +33,10 @@ pub(in super::super) struct Carried<'c> {
     /// The bucket of each window that the event is in.
     pub(super) buckets: [Option<u16>; 2],
     pub(in super::super) money: Option<CountedMoney>,
+    /// What it is to the goals of the question.
+    pub(super) goals: &'c [u8],
+    /// The numbers of the goals that it fits, once its session is known.
+    pub(super) goals_met: &'c [usize],
     /// The values that rows are of.
     pub(super) key: &'c [u8],
 }
@@ -49,6 +55,7 @@ impl<'c> Carried<'c> {
             | flag(HAS_PAGE, self.has_page)
             | flag(HAS_SOURCE, self.has_source)
             | flag(PARTS, self.parts != PartSet::default())
+            | flag(GOALS, !self.goals.is_empty())
             | flag(IN_FIRST_WINDOW, self.buckets[0].is_some())
             | flag(IN_FIRST_WINDOW << 1, self.buckets[1].is_some())
             | flag(MONEY, self.money.is_some());
@@ -61,6 +68,10 @@ impl<'c> Carried<'c> {
             to.extend_from_slice(&unconverted.map_or(NO_CURRENCY, Currency::code));
             to.extend_from_slice(&amount.micros().to_le_bytes());
             to.push(is_order.into());
+        }
+        if !self.goals.is_empty() {
+            to.extend_from_slice(&u16::try_from(self.goals.len()).unwrap_or(u16::MAX).to_le_bytes());
+            to.extend_from_slice(self.goals);
         }
         to.extend_from_slice(self.key);
     }
@@ -87,6 +98,12 @@ impl<'c> Carried<'c> {
             money = read_money(written);
             rest = after;
         }
+        let mut goals = &[][..];
+        if let Some((length, after)) = rest.split_first_chunk().filter(|_| has(GOALS))
+            && let Some((written, after)) = after.split_at_checked(u16::from_le_bytes(*length).into())
+        {
+            (goals, rest) = (written, after);
+        }
         Self {
             matches: has(MATCHES),
             is_pageview: has(PAGEVIEW),
@@ -95,6 +112,8 @@ impl<'c> Carried<'c> {
             parts,
             buckets,
             money,
+            goals,
+            goals_met: &[],
             key: rest,
         }
     }
@@ -128,6 +147,8 @@ mod tests {
                 parts: PartSet(u64::from(has(4)) << 63 | u64::from(has(5))),
                 buckets: [has(8).then_some(700), has(9).then_some(u16::MAX)],
                 money: has(7).then_some(CountedMoney { amount, is_order: has(0), unconverted: euro.filter(|_| has(1)) }),
+                goals: if has(6) { b"\x01\x02\x03" } else { b"" },
+                goals_met: &[],
                 key: b"\x00\x01key",
             };
             let mut bytes = Vec::new();

@@ -20,12 +20,15 @@ use super::super::session_events::is_source;
 use super::super::sessions::Sessions;
 use super::carried::Carried;
 use super::detail::{DetailColumns, WantedDetails};
+use super::goals::{GoalColumns, GoalSet};
 
 /// What is asked of each event and its session.
 pub(in super::super) struct VisitQuestion<'q> {
     /// The window, and the one that it is compared with, each with its buckets.
     pub(in super::super) windows: [Option<Buckets>; 2],
     pub(in super::super) predicate: &'q Predicate,
+    /// What chosen events convert to.
+    pub(in super::super) goals: GoalSet<'q>,
     /// The properties whose values rows are of. All belong to the event, or one event of the
     /// session decides them all.
     pub(in super::super) dimensions: &'q [Field],
@@ -185,6 +188,8 @@ impl VisitReader<'_> {
         let mut has_source = sources.tests(is_source);
         let parts = PartColumns::read(group, question.predicate.parts().filter(|_| question.predicate.needs_session()))?;
         let mut parts = parts.of_rows();
+        let goals = GoalColumns::read(&question.goals, group, &matching)?;
+        let (mut write_goals, mut of_goals) = (goals.writer(&question.goals), Vec::new());
         let interactive = group.booleans(INTERACTIVE)?;
         let (mut keys, money, mut key) = (self.keys(group)?, group.money()?, Vec::new());
         let mut details = question.details.map(|wanted| DetailColumns::read(group, wanted, self.hasher)).transpose()?;
@@ -198,9 +203,12 @@ impl VisitReader<'_> {
                 parts: parts(row),
                 buckets: question.buckets_of(day_of(row), times[row]),
                 money: money.as_ref().filter(|_| matches).and_then(|money| money.of(row)),
-                key: &[],
+                ..Carried::default()
             };
             key.clear();
+            of_goals.clear();
+            write_goals(row, &mut of_goals);
+            carried.goals = &of_goals;
             if question.is_keyed(&carried) {
                 keys.iter_mut().for_each(|column| column.write(row, &mut key));
                 if let Some(details) = &mut details {
@@ -233,8 +241,11 @@ impl VisitReader<'_> {
             parts: if predicate.needs_session() { predicate.parts_of(event) } else { PartSet::default() },
             buckets,
             money: CountedMoney::of(event).filter(|_| matches),
-            key: &[],
+            ..Carried::default()
         };
+        let mut of_goals = Vec::new();
+        self.question.goals.write_event(event, matches, &mut of_goals);
+        carried.goals = &of_goals;
         let mut key = Vec::new();
         if self.question.is_keyed(&carried) {
             for field in *dimensions {

@@ -62,9 +62,11 @@ pub(in super::super) fn visit(
 ) -> Result<()> {
     let mut sessions = Sessions::new(scan, sort_bytes);
     let null_key = question.null_key();
-    let is_of_session = question.decided_by().is_some();
+    let (is_of_session, mut met) = (question.decided_by().is_some(), Vec::new());
     add_events(scan, question, &mut sessions, &mut |carried| {
-        let event = Carried::read(carried);
+        let mut event = Carried::read(carried);
+        question.goals.met(event.goals, &question.goals.parts_in(None), &mut met);
+        event.goals_met = &met;
         let key = if is_of_session { &null_key } else { event.key };
         if question.chooses(&event, question.predicate.parts_in(None)) {
             counts.event(CountedOwner::default(), &event, key)
@@ -92,6 +94,8 @@ struct SessionFold<'v> {
     events: u64,
     /// The parts of the session that hold, as far as its events decided them.
     parts: PartSet,
+    /// The same, for each goal that depends on sessions.
+    of_goals: Vec<PartSet>,
     /// Whether the first page and the source are decided.
     has_page: bool,
     has_source: bool,
@@ -114,6 +118,7 @@ impl<'v> SessionFold<'v> {
             last_ms: 0,
             events: 0,
             parts: PartSet::default(),
+            of_goals: Vec::new(),
             has_page: false,
             has_source: false,
             key: Vec::new(),
@@ -147,6 +152,7 @@ impl<'v> SessionFold<'v> {
         self.session.number += u64::from(self.is_session);
         (self.first_ms, self.last_ms, self.events) = (event.time_ms, event.time_ms, 0);
         (self.session.began, self.parts) = (carried.buckets, self.question.predicate.parts_in(event.earlier_entry.as_ref()));
+        self.of_goals = self.question.goals.parts_in(event.earlier_entry.as_ref());
         (self.has_page, self.has_source) = (event.earlier_entry.is_some(), event.earlier_entry.is_some());
         self.key.clear();
         self.key.extend_from_slice(&self.null_key);
@@ -188,6 +194,7 @@ impl<'v> SessionFold<'v> {
     /// Takes the parts that an event decides, and the values, if rows are of such.
     fn decide(&mut self, decider: Decider, event: &Carried<'_>) {
         self.parts = self.parts.replaced(self.question.predicate.mask(Some(decider)), event.parts);
+        self.question.goals.decide(decider, event.goals, &mut self.of_goals);
         if self.question.decided_by() == Some(decider) {
             self.key.clear();
             self.key.extend_from_slice(event.key);
@@ -202,16 +209,18 @@ impl<'v> SessionFold<'v> {
         }
         self.session.is_bounce = self.events == 1;
         self.session.duration_ms = u64::try_from(self.last_ms.saturating_sub(self.first_ms)).unwrap_or_default();
-        let Self { identity, is_session, session, counts, key, chosen, question, parts, .. } = self;
+        let Self { identity, is_session, session, counts, key, chosen, question, parts, of_goals, .. } = self;
         let is_of_session = question.decided_by().is_some();
         let (session, key) = (&*session, &key[..]);
         let of = CountedOwner { identity: *identity, session: Some(session).filter(|_| *is_session) };
-        let mut holds = [false; 2];
+        let (mut holds, mut met) = ([false; 2], Vec::new());
         chosen.drain(|carried| {
-            let event = Carried::read(carried);
+            let mut event = Carried::read(carried);
             if !question.chooses(&event, *parts) {
                 return Ok(());
             }
+            question.goals.met(event.goals, of_goals, &mut met);
+            event.goals_met = &met;
             (0..2).for_each(|window| holds[window] |= event.buckets[window].is_some());
             counts.event(of, &event, if is_of_session { key } else { event.key })
         })?;

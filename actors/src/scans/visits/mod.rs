@@ -11,6 +11,7 @@ mod carried;
 mod detail;
 mod events;
 mod fold;
+mod goals;
 mod report;
 mod rows;
 
@@ -19,4 +20,5 @@ pub(super) use carried::Carried;
 pub(super) use detail::{Detail, WantedDetails};
 pub(super) use events::VisitQuestion;
 pub(super) use fold::{CountedIdentity, CountedOwner, CountedSession, VisitCounts, visit};
+pub(super) use goals::{GoalSet, goals};
 pub(super) use report::report;

@@ -12,14 +12,16 @@ use super::super::events::Scan;
 use super::carried::Carried;
 use super::events::VisitQuestion;
 use super::fold::{CountedOwner, CountedSession, VisitCounts, visit};
+use super::goals::GoalSet;
 
 /// Answers a [`ReportQuestion`], in sorts of `sort_bytes` each.
 pub(in super::super) fn report(scan: &Scan<'_>, question: &ReportQuestion, sort_bytes: usize) -> Result<Report> {
-    let ReportQuestion { windows, interval, predicate } = question;
+    let ReportQuestion { windows, interval, predicate, goal } = question;
     let divided = |window: Window| Buckets::new(window, *interval, scan.timezone);
     let asked = VisitQuestion {
         windows: [Some(divided(windows.window)), windows.previous.map(divided)],
         predicate,
+        goals: GoalSet::new(goal.as_slice()),
         dimensions: &[],
         details: None,
     };
@@ -42,12 +44,16 @@ struct CountedSeries {
     series: Series,
     last_of_window: u64,
     last_of_bucket: Vec<u64>,
+    /// The same, of identities that converted.
+    last_converter: u64,
+    last_converter_of_bucket: Vec<u64>,
 }
 
 impl CountedSeries {
     fn new(buckets: usize) -> Self {
         let series = Series { totals: EventFigures::default(), buckets: vec![EventFigures::default(); buckets] };
-        Self { series, last_of_window: 0, last_of_bucket: vec![0; buckets] }
+        let last = || vec![0; buckets];
+        Self { series, last_of_window: 0, last_of_bucket: last(), last_converter: 0, last_converter_of_bucket: last() }
     }
 
     /// Changes the figures of a bucket and those of the window.
@@ -56,15 +62,17 @@ impl CountedSeries {
         self.series.buckets.get_mut(usize::from(bucket)).into_iter().for_each(change);
     }
 
-    fn add_user(&mut self, bucket: u16, identity: u64) {
-        if std::mem::replace(&mut self.last_of_window, identity) != identity {
-            self.series.totals.unique_users += 1;
+    fn add_user(&mut self, bucket: u16, identity: u64, converts: bool) {
+        let is_new = |last: &mut u64| u64::from(std::mem::replace(last, identity) != identity);
+        let (at, Series { totals, buckets }) = (usize::from(bucket), &mut self.series);
+        totals.unique_users += is_new(&mut self.last_of_window);
+        if converts {
+            totals.converters += is_new(&mut self.last_converter);
         }
-        let at = usize::from(bucket);
-        if let (Some(last), Some(figures)) = (self.last_of_bucket.get_mut(at), self.series.buckets.get_mut(at))
-            && std::mem::replace(last, identity) != identity
-        {
-            figures.unique_users += 1;
+        let Some(figures) = buckets.get_mut(at) else { return };
+        figures.unique_users += self.last_of_bucket.get_mut(at).map_or(0, is_new);
+        if converts {
+            figures.converters += self.last_converter_of_bucket.get_mut(at).map_or(0, is_new);
         }
     }
 }
@@ -75,7 +83,7 @@ impl VisitCounts for SeriesCounts {
             let Some(bucket) = bucket else { continue };
             window.change(bucket, |figures| add_event(figures, event));
             if let Some(identity) = of.identity {
-                window.add_user(bucket, identity.number);
+                window.add_user(bucket, identity.number, !event.goals_met.is_empty());
             }
         }
         add_unconverted(&mut self.unconverted, event);

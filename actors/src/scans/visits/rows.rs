@@ -17,16 +17,18 @@ use super::fold::CountedSession;
 /// Memory of a row besides its key, roughly: its entry in the table, and the allocation of its key.
 const OVERHEAD: usize = 2 * WINDOW_BYTES + 96;
 /// The bytes of the figures of a window.
-const WINDOW_BYTES: usize = 12 * 8 + 16;
+const WINDOW_BYTES: usize = 15 * 8 + 16;
 /// The number of rows after which a scan checks whether somebody still waits for it.
 const CHECK_EVERY: u64 = 4_096;
 
-/// The figures of a row in one window, with the first and the last identity and session that are
-/// counted in it.
+/// The figures of a row in one window, with the first and the last identity and session that it
+/// counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct RowFigures {
     pub(super) figures: EventFigures,
     identities: (u64, u64),
+    /// The identities that converted.
+    converters: (u64, u64),
     sessions: (u64, u64),
     /// Whether the last session is a bounce.
     last_bounces: bool,
@@ -51,9 +53,10 @@ fn join(ends: &mut (u64, u64), next: (u64, u64)) -> bool {
 }
 
 impl RowFigures {
-    /// Counts the identity of an event.
-    pub(super) fn add_identity(&mut self, number: u64) {
+    /// Counts the identity of an event, which converts or not.
+    pub(super) fn add_identity(&mut self, number: u64, converts: bool) {
         self.figures.unique_users += u64::from(note(&mut self.identities, number));
+        self.figures.converters += u64::from(converts && note(&mut self.converters, number));
     }
 
     /// Counts a session.
@@ -69,6 +72,7 @@ impl RowFigures {
     fn merge(&mut self, next: &Self) {
         let (sum, other) = (&mut self.figures, &next.figures);
         sum.unique_users += other.unique_users - u64::from(join(&mut self.identities, next.identities));
+        sum.converters += other.converters - u64::from(join(&mut self.converters, next.converters));
         let is_in_both = join(&mut self.sessions, next.sessions);
         sum.sessions += other.sessions - u64::from(is_in_both);
         sum.bounces += other.bounces - u64::from(is_in_both && self.last_bounces);
@@ -82,9 +86,11 @@ impl RowFigures {
     }
 
     fn write(&self, to: &mut Vec<u8>) {
-        let EventFigures { unique_users, sessions, bounces, duration_ms, pageviews, events, revenue, orders } = self.figures;
-        let counts = [unique_users, sessions, bounces, duration_ms, pageviews, events, orders.cast_unsigned()];
-        let ends = [self.identities.0, self.identities.1, self.sessions.0, self.sessions.1, self.last_bounces.into()];
+        let EventFigures { unique_users, converters, sessions, bounces, duration_ms, pageviews, events, revenue, orders } =
+            self.figures;
+        let counts = [unique_users, converters, sessions, bounces, duration_ms, pageviews, events, orders.cast_unsigned()];
+        let ends = [self.identities, self.converters, self.sessions, (self.last_bounces.into(), 0)];
+        let ends: Vec<u64> = ends.into_iter().flat_map(|(first, last)| [first, last]).take(7).collect();
         counts.iter().chain(&ends).for_each(|count| to.extend_from_slice(&count.to_le_bytes()));
         to.extend_from_slice(&revenue.micros().to_le_bytes());
     }
@@ -94,18 +100,20 @@ impl RowFigures {
             let word = bytes.get(8 * at..8 * at + 8).and_then(|word| word.try_into().ok());
             word.map_or(0, u64::from_le_bytes)
         };
-        let revenue = bytes.get(12 * 8..WINDOW_BYTES).and_then(|micros| micros.try_into().ok()).map_or(0, i128::from_le_bytes);
+        let revenue = bytes.get(15 * 8..WINDOW_BYTES).and_then(|micros| micros.try_into().ok()).map_or(0, i128::from_le_bytes);
         let figures = EventFigures {
             unique_users: word(0),
-            sessions: word(1),
-            bounces: word(2),
-            duration_ms: word(3),
-            pageviews: word(4),
-            events: word(5),
-            orders: word(6).cast_signed(),
+            converters: word(1),
+            sessions: word(2),
+            bounces: word(3),
+            duration_ms: word(4),
+            pageviews: word(5),
+            events: word(6),
+            orders: word(7).cast_signed(),
             revenue: Amount::from_micros(revenue),
         };
-        Self { figures, identities: (word(7), word(8)), sessions: (word(9), word(10)), last_bounces: word(11) == 1 }
+        let ends = |at: usize| (word(at), word(at + 1));
+        Self { figures, identities: ends(8), converters: ends(10), sessions: ends(12), last_bounces: word(14) == 1 }
     }
 }
 
@@ -222,7 +230,7 @@ mod tests {
                 for figures in [first, second] {
                     figures.figures.events += 1;
                     figures.figures.revenue += Amount::from_micros(-3);
-                    figures.add_identity(identity);
+                    figures.add_identity(identity, identity % 2 == 0);
                     figures.add_session(&session);
                 }
                 let row = expected.entry(key).or_default();
@@ -235,6 +243,8 @@ mod tests {
             let mut seen = 0;
             let visit = &mut |key: GroupKey<'_>, first: EventFigures, second: EventFigures| {
                 let (identities, sessions, events) = &expected[key.as_bytes()];
+                let converters = identities.iter().filter(|identity| **identity % 2 == 0).count() as u64;
+                assert_eq!(first.converters, converters, "{most} bytes");
                 let counts = (first.unique_users, first.sessions, first.bounces, first.events);
                 let bounces = sessions.iter().filter(|session| **session % 3 == 0).count() as u64;
                 assert_eq!(counts, (identities.len() as u64, sessions.len() as u64, bounces, *events), "{most} bytes");
@@ -250,6 +260,7 @@ mod tests {
     fn figures_read_back() {
         let figures = EventFigures {
             unique_users: 1,
+            converters: 6,
             sessions: 2,
             bounces: 3,
             duration_ms: 4,
@@ -258,7 +269,7 @@ mod tests {
             revenue: Amount::from_micros(-7),
             orders: -8,
         };
-        let row = RowFigures { figures, identities: (9, 10), sessions: (11, 12), last_bounces: true };
+        let row = RowFigures { figures, identities: (9, 10), converters: (13, 14), sessions: (11, 12), last_bounces: true };
         let mut bytes = Vec::new();
         row.write(&mut bytes);
         assert_eq!((bytes.len(), RowFigures::read(&bytes)), (WINDOW_BYTES, row));

@@ -183,10 +183,13 @@ impl Event {
     }
 }
 
+/// The names of pageviews.
+pub const PAGEVIEWS: [&str; 4] = ["pageview", "page_view", "$pageview", "page"];
+
 /// Whether events of this name are pageviews.
 #[must_use]
 pub fn is_pageview(name: &str) -> bool {
-    matches!(name, "pageview" | "page_view" | "$pageview" | "page")
+    PAGEVIEWS.contains(&name)
 }
 
 fn money_sums(money: &Money) -> Option<Box<MoneySums>> {

@@ -40,6 +40,8 @@ json_body! {
         filters: Vec<Clause> = with(filters::read_in_sessions),
         /// Only events of this segment: its id.
         segment: Option<String> = optional("a string"),
+        /// The goal whose converters are counted: its id.
+        goal: Option<String> = optional("a string"),
         /// Only rows whose value contains this text, ignoring case.
         search: Option<String> = optional("a string"),
         /// The figure that rows are ordered by, descending. `revenue` and `orders` need what the revenue endpoints need.
@@ -61,6 +63,7 @@ impl SharedQuestion for BreakdownBody {
             event_name: _,
             filters,
             segment: _,
+            goal: _,
             search: _,
             order_by: _,
             limit: _,
@@ -90,12 +93,19 @@ fn read_order(fields: &Fields<'_>, name: &str) -> Result<OrderBy> {
     Ok(order.unwrap_or_default())
 }
 
+/// What an answer shows besides counts.
+#[derive(Clone, Copy)]
+pub(crate) struct Shown {
+    pub(crate) has_money: bool,
+    pub(crate) has_goal: bool,
+}
+
 answer! {
     /// The figures of a window by the values of a property. Money is there if the token may see it.
-    pub(crate) struct BreakdownAnswer from |breakdown: Breakdown, dimension: &Field, windows: ComparedWindows, policy: &Policy, has_money: bool| {
+    pub(crate) struct BreakdownAnswer from |breakdown: Breakdown, dimension: &Field, windows: ComparedWindows, policy: &Policy, shown: Shown| {
         /// The rows, by `order_by`, descending. Among equals, null is last.
         rows: Vec<FiguresRow> =
-            breakdown.rows.into_iter().map(|row| FiguresRow::new(row, has_money)).collect(),
+            breakdown.rows.into_iter().map(|row| FiguresRow::new(row, shown)).collect(),
         /// The number of all rows that match `search`.
         total_rows: u64,
         /// Whether there are more rows than these.
@@ -106,11 +116,11 @@ answer! {
         /// Money of the window that the figures leave out because its currency had no rate, by currency.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(required = false, value_type = BTreeMap<String, UnconvertedMoney>)]
-        unconverted: Option<BTreeMap<String, UnconvertedMoney>> = has_money.then(|| unconverted(&breakdown.unconverted)),
+        unconverted: Option<BTreeMap<String, UnconvertedMoney>> = shown.has_money.then(|| unconverted(&breakdown.unconverted)),
         /// The currency of all amounts: the project's.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(required = false, value_type = String)]
-        currency: Option<String> = has_money.then(|| policy.currency.to_string()),
+        currency: Option<String> = shown.has_money.then(|| policy.currency.to_string()),
         /// The property.
         dimension: String = dimension.to_string(),
         /// The first day.
@@ -124,11 +134,19 @@ answer! {
 
 answer! {
     /// The chosen events that share a value, and the sessions that hold them.
-    pub(crate) struct FiguresRow from |row: BreakdownRow, has_money: bool| {
+    pub(crate) struct FiguresRow from |row: BreakdownRow, shown: Shown| {
         /// The value: a text, or the JSON scalar for metadata. Null: the events have none.
         value: GroupValue = GroupValue(row.value),
         /// The distinct users.
         unique_users: u64 = row.figures.unique_users,
+        /// Of these, the users with an event of the row that fits the goal. Absent without `goal`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(required = false, value_type = u64)]
+        converters: Option<u64> = shown.has_goal.then_some(row.figures.converters),
+        /// `converters` of `unique_users`, 0 to 1. Absent without `goal`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(required = false, value_type = Decimal)]
+        rate: Option<Decimal> = shown.has_goal.then(|| Decimal(row.figures.conversion_rate())),
         /// The sessions that began in the window and hold one of the events. One that holds two values is in both rows.
         sessions: u64 = row.figures.sessions,
         /// The pageviews.
@@ -138,22 +156,30 @@ answer! {
         /// Orders less refunds.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(required = false, value_type = Decimal)]
-        revenue: Option<Decimal> = has_money.then_some(Decimal(row.figures.revenue)),
+        revenue: Option<Decimal> = shown.has_money.then_some(Decimal(row.figures.revenue)),
         /// How many orders.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(required = false, value_type = i64)]
-        orders: Option<i64> = has_money.then_some(row.figures.orders),
+        orders: Option<i64> = shown.has_money.then_some(row.figures.orders),
         /// The same figures of the window that is compared with; null without one.
         #[schema(required)]
-        previous: Option<PreviousRow> = row.previous.map(|figures| PreviousRow::new(figures, has_money)),
+        previous: Option<PreviousRow> = row.previous.map(|figures| PreviousRow::new(figures, shown)),
     }
 }
 
 answer! {
     /// The figures of a row in the window that is compared with.
-    pub(crate) struct PreviousRow from |figures: EventFigures, has_money: bool| {
+    pub(crate) struct PreviousRow from |figures: EventFigures, shown: Shown| {
         /// The distinct users.
         unique_users: u64,
+        /// Of these, the users with an event of the row that fits the goal. Absent without `goal`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(required = false, value_type = u64)]
+        converters: Option<u64> = shown.has_goal.then_some(figures.converters),
+        /// `converters` of `unique_users`, 0 to 1. Absent without `goal`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(required = false, value_type = Decimal)]
+        rate: Option<Decimal> = shown.has_goal.then(|| Decimal(figures.conversion_rate())),
         /// The sessions.
         sessions: u64,
         /// The pageviews.
@@ -163,11 +189,11 @@ answer! {
         /// Orders less refunds.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(required = false, value_type = Decimal)]
-        revenue: Option<Decimal> = has_money.then_some(Decimal(figures.revenue)),
+        revenue: Option<Decimal> = shown.has_money.then_some(Decimal(figures.revenue)),
         /// How many orders.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(required = false, value_type = i64)]
-        orders: Option<i64> = has_money.then_some(figures.orders),
+        orders: Option<i64> = shown.has_money.then_some(figures.orders),
     }
 }
 
@@ -209,8 +235,9 @@ pub(crate) async fn breakdown(ApiCall { state, request, payload }: ApiCall, aske
     }
     let has_money = question.subject.check_money().is_ok();
     let mut filters = std::mem::take(&mut question.parameters.filters);
-    let segment = question.parameters.segment.take();
+    let (segment, goal) = (question.parameters.segment.take(), question.parameters.goal.take());
     question.add_segment(segment.as_deref(), &mut filters, Filter::in_sessions)?;
+    let goal = question.goal(goal.as_deref())?;
     let BreakdownBody { start_date, end_date, compare, dimension, event_name, search, order_by, limit, .. } =
         &question.parameters;
     let predicate = filters::predicate(event_name.as_deref(), filters)?.unwrap_or_default();
@@ -219,12 +246,15 @@ pub(crate) async fn breakdown(ApiCall { state, request, payload }: ApiCall, aske
         windows,
         dimension: dimension.clone(),
         predicate: predicate.clone(),
+        goal: goal.clone(),
         search: Search::new(search.as_deref().unwrap_or_default()),
         order_by: *order_by,
         limit: *limit,
     };
     let policy = &question.subject.config.policy;
-    let answer = |breakdown, windows| BreakdownAnswer::new(breakdown, dimension, windows, policy, has_money);
+    let answer = |breakdown, windows| {
+        BreakdownAnswer::new(breakdown, dimension, windows, policy, Shown { has_money, has_goal: goal.is_some() })
+    };
     let reply = async |window| {
         let windows = compare.event_windows(&question, window).await?;
         let breakdown = state.engine.scans.breakdown(question.subject.project, asked(windows));

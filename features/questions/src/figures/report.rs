@@ -10,6 +10,7 @@ use headcount_domain::time::{Bucket, BucketStart, Buckets, Interval, MAX_HOURLY_
 use headcount_domain::{Clause, Filter, NamedValues, Predicate, Window};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
+use super::breakdown::Shown;
 use super::compare::{Compare, CompareShape};
 use crate::revenue::{UnconvertedMoney, unconverted};
 
@@ -37,12 +38,14 @@ json_body! {
         filters: Vec<Clause> = with(filters::read_in_sessions),
         /// Only events of this segment: its id.
         segment: Option<String> = optional("a string"),
+        /// The goal whose converters are counted: its id.
+        goal: Option<String> = optional("a string"),
     }
 }
 
 impl SharedQuestion for ReportBody {
     fn named_fields(&self) -> Vec<NamedField> {
-        let Self { start_date: _, end_date: _, interval: _, compare: _, event_name: _, filters, segment: _ } = self;
+        let Self { start_date: _, end_date: _, interval: _, compare: _, event_name: _, filters, segment: _, goal: _ } = self;
         named_by_filters(filters)
     }
 }
@@ -91,9 +94,17 @@ pub(crate) struct ReportAnswer {
 
 answer! {
     /// The figures of chosen events, and of the sessions that hold them.
-    pub(crate) struct TotalFigures from |figures: &EventFigures, has_money: bool| {
+    pub(crate) struct TotalFigures from |figures: &EventFigures, shown: Shown| {
         /// The distinct users: a union, not the sum of those of the buckets.
         unique_users: u64,
+        /// Of these, the users with a chosen event that fits the goal. Absent without `goal`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(required = false, value_type = u64)]
+        converters: Option<u64> = shown.has_goal.then_some(figures.converters),
+        /// `converters` of `unique_users`, 0 to 1. Absent without `goal`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(required = false, value_type = Decimal)]
+        rate: Option<Decimal> = shown.has_goal.then(|| Decimal(figures.conversion_rate())),
         /// The sessions that began in the window and hold a chosen event.
         sessions: u64,
         /// The chosen pageviews.
@@ -107,17 +118,17 @@ answer! {
         /// Orders less refunds.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(required = false, value_type = Decimal)]
-        revenue: Option<Decimal> = has_money.then_some(Decimal(figures.revenue)),
+        revenue: Option<Decimal> = shown.has_money.then_some(Decimal(figures.revenue)),
         /// How many orders.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(required = false, value_type = i64)]
-        orders: Option<i64> = has_money.then_some(figures.orders),
+        orders: Option<i64> = shown.has_money.then_some(figures.orders),
     }
 }
 
 answer! {
     /// The figures of a bucket.
-    pub(crate) struct BucketFigures from |figures: &EventFigures, bucket: &Bucket, is_complete: bool, has_money: bool| {
+    pub(crate) struct BucketFigures from |figures: &EventFigures, bucket: &Bucket, is_complete: bool, shown: Shown| {
         /// The first day of a day, week or month, be it before the window; of an hour the instant of its start.
         bucket: String = match bucket.start {
             BucketStart::Day(day) => day.to_string(),
@@ -125,6 +136,14 @@ answer! {
         },
         /// The distinct users.
         unique_users: u64,
+        /// Of these, the users with a chosen event that fits the goal. Absent without `goal`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(required = false, value_type = u64)]
+        converters: Option<u64> = shown.has_goal.then_some(figures.converters),
+        /// `converters` of `unique_users`, 0 to 1. Absent without `goal`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(required = false, value_type = Decimal)]
+        rate: Option<Decimal> = shown.has_goal.then(|| Decimal(figures.conversion_rate())),
         /// The sessions whose first event is in the bucket.
         sessions: u64,
         /// The chosen pageviews.
@@ -138,11 +157,11 @@ answer! {
         /// Orders less refunds.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(required = false, value_type = Decimal)]
-        revenue: Option<Decimal> = has_money.then_some(Decimal(figures.revenue)),
+        revenue: Option<Decimal> = shown.has_money.then_some(Decimal(figures.revenue)),
         /// How many orders.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(required = false, value_type = i64)]
-        orders: Option<i64> = has_money.then_some(figures.orders),
+        orders: Option<i64> = shown.has_money.then_some(figures.orders),
         /// Whether all of the bucket lies in the window and is over.
         complete: bool = is_complete,
     }
@@ -175,11 +194,11 @@ impl ListedBuckets {
         self.0.iter().filter(|(_, is_complete)| *is_complete).count() as u64
     }
 
-    fn shown(&self, series: &Series, has_money: bool) -> Vec<BucketFigures> {
-        let shown = |((bucket, is_complete), figures): (&(Bucket, bool), &EventFigures)| {
-            BucketFigures::new(figures, bucket, *is_complete, has_money)
+    fn shown(&self, series: &Series, shown: Shown) -> Vec<BucketFigures> {
+        let bucket = |((bucket, is_complete), figures): (&(Bucket, bool), &EventFigures)| {
+            BucketFigures::new(figures, bucket, *is_complete, shown)
         };
-        self.0.iter().zip(&series.buckets).map(shown).collect()
+        self.0.iter().zip(&series.buckets).map(bucket).collect()
     }
 }
 
@@ -219,10 +238,14 @@ fn check_hours(interval: Interval, windows: ComparedWindows) -> Result<()> {
 pub(crate) async fn report(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse> {
     let mut question = ProjectQuestion::<ReportBody>::read_body(&state, &request, payload, asker).await?;
     let mut filters = std::mem::take(&mut question.parameters.filters);
-    let segment = question.parameters.segment.take();
+    let (segment, goal) = (question.parameters.segment.take(), question.parameters.goal.take());
     question.add_segment(segment.as_deref(), &mut filters, Filter::in_sessions)?;
+    let goal = question.goal(goal.as_deref())?;
     let ReportBody { start_date, end_date, interval, compare, event_name, .. } = &question.parameters;
-    let predicate = filters::predicate(event_name.as_deref(), filters)?;
+    let mut predicate = filters::predicate(event_name.as_deref(), filters)?;
+    if goal.is_some() {
+        predicate.get_or_insert_default();
+    }
     let (start, end) = (start_date.as_deref(), end_date.as_deref());
     if predicate.is_none() && *interval != Interval::Hour {
         let windows = compare.windows(&question, question.window(start, end)?)?;
@@ -232,19 +255,21 @@ pub(crate) async fn report(ApiCall { state, request, payload }: ApiCall, asker: 
     let reply = async |window| {
         let windows = compare.event_windows(&question, window).await?;
         check_hours(*interval, windows)?;
-        report_in(&state, &question, windows, Some(predicate.clone())).await
+        report_in(&state, &question, windows, Some((predicate.clone(), goal.clone()))).await
     };
     question.in_event_window((start, end), reply).await
 }
 
-/// Answers from the events that a predicate selects; without one, from the rollups of whole days.
+/// Answers from the events that a predicate selects, with the goal that some of them fit; without
+/// one, from the rollups of whole days.
 async fn report_in(
     state: &AppState,
     question: &ProjectQuestion<'_, ReportBody>,
     windows: ComparedWindows,
-    predicate: Option<Predicate>,
+    chosen: Option<(Predicate, Option<Predicate>)>,
 ) -> Result<HttpResponse> {
     let (window, has_money) = (windows.window, question.subject.check_money().is_ok());
+    let shown = Shown { has_money, has_goal: chosen.as_ref().is_some_and(|(_, goal)| goal.is_some()) };
     let interval = question.parameters.interval;
     let buckets = ListedBuckets::of(question, window);
     let previous = windows.previous.map(|window| (window, ListedBuckets::of(question, window)));
@@ -253,11 +278,11 @@ async fn report_in(
     let complete = buckets.complete() << 32 | previous.as_ref().map_or(0, |(_, buckets)| buckets.complete()) << 1;
     question.calendar.set_variant(complete | u64::from(has_money));
     let answer = |report: Report| ReportAnswer {
-        totals: TotalFigures::new(&report.current.totals, has_money),
-        series: buckets.shown(&report.current, has_money),
+        totals: TotalFigures::new(&report.current.totals, shown),
+        series: buckets.shown(&report.current, shown),
         previous: previous.as_ref().zip(report.previous.as_ref()).map(|((window, buckets), series)| PreviousFigures {
-            totals: TotalFigures::new(&series.totals, has_money),
-            series: buckets.shown(series, has_money),
+            totals: TotalFigures::new(&series.totals, shown),
+            series: buckets.shown(series, shown),
             start_date: window.start.to_string(),
             end_date: window.end.to_string(),
         }),
@@ -268,9 +293,9 @@ async fn report_in(
         end_date: window.end.to_string(),
         timezone: question.subject.config.policy.timezone.name().to_owned(),
     };
-    let Some(predicate) = predicate else {
+    let Some((predicate, goal)) = chosen else {
         return question.reply_to(ReportQuery { windows, interval }, answer).await;
     };
-    let asked = ReportQuestion { windows, interval, predicate };
+    let asked = ReportQuestion { windows, interval, predicate, goal };
     question.reply(windows.depends(), state.engine.scans.report(question.subject.project, asked), answer).await
 }

@@ -213,6 +213,8 @@ pub(super) fn lower(text: &str) -> String {
 /// The predicate of a question: `event_name` and `filters`.
 pub(super) struct Chosen {
     event_name: Option<String>,
+    /// A pattern of the paths of pageviews.
+    page: Option<String>,
     /// All filters of at least one list of each clause hold.
     clauses: Vec<Vec<Vec<Filter>>>,
 }
@@ -244,6 +246,24 @@ impl Filter {
     }
 }
 
+/// Reads a list of filters.
+fn read_clauses(given: &[Json]) -> Result<Vec<Vec<Vec<Filter>>>, Wrong> {
+    let mut clauses = Vec::new();
+    for (index, clause) in given.iter().enumerate() {
+        let param = format!("filters[{index}]");
+        let mut lists = Vec::new();
+        for (index, list) in clause.field("any").items().iter().enumerate() {
+            let filter = |(number, filter)| Filter::read(filter, &format!("{param}.any[{index}][{number}]"));
+            lists.push(list.items().iter().enumerate().map(filter).collect::<Result<_, Wrong>>()?);
+        }
+        if lists.is_empty() {
+            lists.push(vec![Filter::read(clause, &param)?]);
+        }
+        clauses.push(lists);
+    }
+    Ok(clauses)
+}
+
 impl Chosen {
     pub(super) fn of(params: &mut Params) -> Result<Chosen, Wrong> {
         let event_name = params.text("event_name")?;
@@ -252,27 +272,30 @@ impl Chosen {
             Some(Json::Text(json)) => Some(Json::parse(&json).map_err(|_| Wrong::param("filters"))?),
             given => given,
         };
-        let mut clauses = Vec::new();
-        for (index, clause) in given.iter().flat_map(Json::items).enumerate() {
-            let param = format!("filters[{index}]");
-            let mut lists = Vec::new();
-            for (index, list) in clause.field("any").items().iter().enumerate() {
-                let filter = |(number, filter)| Filter::read(filter, &format!("{param}.any[{index}][{number}]"));
-                lists.push(list.items().iter().enumerate().map(filter).collect::<Result<_, Wrong>>()?);
-            }
-            if lists.is_empty() {
-                lists.push(vec![Filter::read(clause, &param)?]);
-            }
-            clauses.push(lists);
+        let clauses = read_clauses(given.as_ref().map_or(&[], Json::items))?;
+        let mut chosen = Chosen { event_name, page: None, clauses };
+        if let Some(segment) = params.take("segment") {
+            chosen.clauses.extend(Chosen::of_goal(&segment).clauses);
         }
-        Ok(Chosen { event_name, clauses })
+        Ok(chosen)
+    }
+
+    /// The predicate of a goal, in the form of `POST …/goals`, or the filters of a segment.
+    pub(super) fn of_goal(goal: &Json) -> Chosen {
+        let text = |name: &str| goal.field(name).text().map(str::to_owned);
+        let clauses = read_clauses(goal.field("filters").items()).unwrap_or_else(|_| panic!("valid filters, not {goal}"));
+        Chosen { event_name: text("event_name"), page: text("page"), clauses }
     }
 
     /// Whether the predicate holds for the event.
     ///
     /// # Panics For fields that the model does not have.
     pub(super) fn holds(&self, asked: &Asked<'_>, index: usize) -> bool {
-        let named = self.event_name.as_ref().is_none_or(|name| asked.facts.events[index].name == *name);
+        let event = &asked.facts.events[index];
+        let named = self.event_name.as_ref().is_none_or(|name| event.name == *name);
+        let path = event.url.as_ref().and_then(|url| url.path.as_deref());
+        let is_on = |page: &String| event.is_pageview() && path.is_some_and(|path| fits(page, path));
+        let named = named && self.page.as_ref().is_none_or(is_on);
         let property = |filter: &Filter| property(asked, index, &filter.field).expect("a field of the model");
         let all = |list: &Vec<Filter>| list.iter().all(|filter| filter.holds(&property(filter)));
         named && self.clauses.iter().all(|lists| lists.iter().any(all))

@@ -20,6 +20,8 @@ const HOUR_MS: i64 = 60 * MINUTE_MS;
 #[derive(Default)]
 pub(super) struct Figures {
     pub(super) users: usize,
+    /// The users with an event that fits the goal, if there is one.
+    pub(super) converters: Option<usize>,
     pub(super) sessions: usize,
     pub(super) bounces: usize,
     pub(super) duration_ms: i64,
@@ -30,6 +32,15 @@ pub(super) struct Figures {
 
 impl Figures {
     fn fields(&self) -> Vec<(&'static str, Json)> {
+        let mut fields = self.fields_without_goal();
+        if let Some(converters) = self.converters {
+            fields.push(("converters", Json::from(converters)));
+            fields.push(("rate", Json::from(ratio(converters as Micros * MICROS, self.users))));
+        }
+        fields
+    }
+
+    fn fields_without_goal(&self) -> Vec<(&'static str, Json)> {
         vec![
             ("unique_users", Json::from(self.users)),
             ("sessions", Json::from(self.sessions)),
@@ -52,14 +63,24 @@ impl Figures {
 #[derive(Default)]
 struct Collected {
     users: BTreeSet<Identity>,
+    converters: BTreeSet<Identity>,
     figures: Figures,
 }
 
 impl Collected {
-    fn add_event(&mut self, asked: &Asked<'_>, index: usize) {
+    fn of(goal: Option<&Chosen>) -> Collected {
+        let figures = Figures { converters: goal.map(|_| 0), ..Figures::default() };
+        Collected { figures, ..Collected::default() }
+    }
+
+    fn add_event(&mut self, asked: &Asked<'_>, index: usize, goal: Option<&Chosen>) {
         let event = &asked.facts.events[index];
         self.users.extend(asked.facts.identities[index].clone());
         self.figures.users = self.users.len();
+        if let Some(goal) = goal {
+            self.converters.extend(asked.facts.identities[index].clone().filter(|_| goal.holds(asked, index)));
+            self.figures.converters = Some(self.converters.len());
+        }
         self.figures.pageviews += usize::from(event.is_pageview());
         self.figures.events += 1;
         self.figures.till.add_in_project(event);
@@ -72,12 +93,12 @@ impl Collected {
     }
 }
 
-fn object(fields: Vec<(&'static str, Json)>) -> Json {
+pub(super) fn object(fields: Vec<(&'static str, Json)>) -> Json {
     Json::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
 /// The chosen events of a window.
-fn chosen_of(asked: &Asked<'_>, project: &str, window: Window, chosen: &Chosen) -> Vec<usize> {
+pub(super) fn chosen_of(asked: &Asked<'_>, project: &str, window: Window, chosen: &Chosen) -> Vec<usize> {
     let is_chosen = |index: &usize| window.holds(asked.day(*index)) && chosen.holds(asked, *index);
     asked.facts.of_project(project).filter(is_chosen).collect()
 }
@@ -93,7 +114,7 @@ fn sessions_of<'a>(asked: &'a Asked<'_>, project: &str, window: Window, events: 
 }
 
 /// Reads the window that the figures are compared with.
-fn compared(
+pub(super) fn compared(
     params: &mut Params,
     asked: &Asked<'_>,
     project: &str,
@@ -204,20 +225,21 @@ fn by_time(
     project: &str,
     window: Window,
     interval: &'static str,
-    chosen: &Chosen,
+    (chosen, goal): (&Chosen, Option<&Chosen>),
     is_of_whole_days: bool,
 ) -> Vec<(&'static str, Json)> {
     let divided = Divided::of(asked, interval, window);
     let events = chosen_of(asked, project, window, chosen);
-    let mut totals = Collected::default();
+    let mut totals = Collected::of(goal);
     let mut buckets: BTreeMap<String, Collected> = BTreeMap::new();
     for &index in &events {
-        totals.add_event(asked, index);
-        buckets.entry(divided.bucket(index)).or_default().add_event(asked, index);
+        totals.add_event(asked, index, goal);
+        buckets.entry(divided.bucket(index)).or_insert_with(|| Collected::of(goal)).add_event(asked, index, goal);
     }
     for session in sessions_of(asked, project, window, &events.into_iter().collect()) {
         totals.add_session(asked, session);
-        buckets.entry(divided.bucket(session.entry())).or_default().add_session(asked, session);
+        let bucket = buckets.entry(divided.bucket(session.entry())).or_insert_with(|| Collected::of(goal));
+        bucket.add_session(asked, session);
     }
     let mut buckets: BTreeMap<String, Figures> = buckets.into_iter().map(|(name, bucket)| (name, bucket.figures)).collect();
     let mut totals = totals.figures;
@@ -225,7 +247,7 @@ fn by_time(
         (totals, buckets) = frozen_and_live(asked, project, &divided);
     }
     let series = divided.buckets().into_iter().map(|(name, is_complete)| {
-        let mut fields = buckets.remove(&name).unwrap_or_default().fields_with_ratios();
+        let mut fields = buckets.remove(&name).unwrap_or_else(|| Collected::of(goal).figures).fields_with_ratios();
         fields.push(("bucket", Json::from(name)));
         fields.push(("complete", Json::from(is_complete)));
         object(fields)
@@ -248,7 +270,7 @@ fn frozen_and_live(asked: &Asked<'_>, project: &str, divided: &Divided<'_, '_>) 
 }
 
 pub(super) fn report(asked: &Asked<'_>, project: &str, mut params: Params) -> Result<Json, Wrong> {
-    let is_plain = !params.has("event_name") && !params.has("filters");
+    let is_plain = !["event_name", "filters", "segment", "goal"].into_iter().any(|name| params.has(name));
     let is_of_whole_days = is_plain && !params.is_text("interval", "hour");
     let window = if is_of_whole_days { params.window(asked)? } else { params.event_window(asked, project)? };
     let interval = match params.has("interval") {
@@ -257,6 +279,8 @@ pub(super) fn report(asked: &Asked<'_>, project: &str, mut params: Params) -> Re
     };
     let previous = compared(&mut params, asked, project, window, is_of_whole_days)?;
     let chosen = Chosen::of(&mut params)?;
+    let goal = params.take("goal").map(|goal| Chosen::of_goal(&goal));
+    let asked_for = (&chosen, goal.as_ref());
     params.done()?;
     // Only a floor makes a difference.
     let is_of_whole_days = is_of_whole_days && asked.model.floor(project).is_some();
@@ -265,22 +289,21 @@ pub(super) fn report(asked: &Asked<'_>, project: &str, mut params: Params) -> Re
         return Err(Wrong::param("interval"));
     }
 
-    let mut answer = by_time(asked, project, window, interval, &chosen, is_of_whole_days);
+    let mut answer = by_time(asked, project, window, interval, asked_for, is_of_whole_days);
     let previous = previous.map(|window| {
-        let mut shown = by_time(asked, project, window, interval, &chosen, is_of_whole_days);
+        let mut shown = by_time(asked, project, window, interval, asked_for, is_of_whole_days);
         shown.push(("start_date", Json::from(window.first.to_string())));
         shown.push(("end_date", Json::from(window.last.to_string())));
         object(shown)
     });
     answer.push(("previous", previous.unwrap_or(Json::Null)));
-    answer.extend(beside(asked, project, window, &chosen));
+    answer.extend(beside(asked, project, window, &chosen_of(asked, project, window, &chosen)));
     answer.push(("interval", Json::from(interval)));
     Ok(object(answer))
 }
 
-/// What both answers have beside their figures.
-fn beside(asked: &Asked<'_>, project: &str, window: Window, chosen: &Chosen) -> Vec<(&'static str, Json)> {
-    let events = chosen_of(asked, project, window, chosen);
+/// What answers have beside their figures.
+pub(super) fn beside(asked: &Asked<'_>, project: &str, window: Window, events: &[usize]) -> Vec<(&'static str, Json)> {
     vec![
         ("unconverted", unconverted(events.iter().map(|&index| &asked.facts.events[index]))),
         ("currency", currency(asked, project)),
@@ -291,14 +314,20 @@ fn beside(asked: &Asked<'_>, project: &str, window: Window, chosen: &Chosen) -> 
 }
 
 /// Returns the figures of each value.
-fn by_value(asked: &Asked<'_>, project: &str, window: Window, dimension: &str, chosen: &Chosen) -> BTreeMap<Json, Figures> {
+fn by_value(
+    asked: &Asked<'_>,
+    project: &str,
+    window: Window,
+    dimension: &str,
+    (chosen, goal): (&Chosen, Option<&Chosen>),
+) -> BTreeMap<Json, Figures> {
     let mut groups: BTreeMap<Json, Vec<usize>> = BTreeMap::new();
     for index in chosen_of(asked, project, window, chosen) {
         groups.entry(property(asked, index, dimension).expect("a field of the model")).or_default().push(index);
     }
     let figures = |events: Vec<usize>| {
-        let mut figures = Collected::default();
-        events.iter().for_each(|&index| figures.add_event(asked, index));
+        let mut figures = Collected::of(goal);
+        events.iter().for_each(|&index| figures.add_event(asked, index, goal));
         for session in sessions_of(asked, project, window, &events.into_iter().collect()) {
             figures.add_session(asked, session);
         }
@@ -311,14 +340,15 @@ pub(super) fn breakdown(asked: &Asked<'_>, project: &str, mut params: Params) ->
     let window = params.event_window(asked, project)?;
     let previous = compared(&mut params, asked, project, window, false)?;
     let chosen = Chosen::of(&mut params)?;
+    let goal = params.take("goal").map(|goal| Chosen::of_goal(&goal));
     let dimension = params.text("dimension")?.ok_or_else(|| Wrong::param("dimension"))?;
     let order = params.word("order_by", &["unique_users", "sessions", "pageviews", "events", "revenue", "orders"])?;
     let limit = params.count("limit", 1..=1_000, 100)?;
     let search = params.take("search").and_then(|search| search.text().map(lower)).unwrap_or_default();
     params.done()?;
 
-    let before = previous.map(|window| by_value(asked, project, window, &dimension, &chosen));
-    let rows = by_value(asked, project, window, &dimension, &chosen);
+    let before = previous.map(|window| by_value(asked, project, window, &dimension, (&chosen, goal.as_ref())));
+    let rows = by_value(asked, project, window, &dimension, (&chosen, goal.as_ref()));
     let is_found = |value: &Json| search.is_empty() || (*value != Json::Null && lower(&name(value).1).contains(&search));
     let figure = |(_, figures): &(Json, Figures)| match order {
         "unique_users" => figures.users as Micros,
@@ -331,7 +361,7 @@ pub(super) fn breakdown(asked: &Asked<'_>, project: &str, mut params: Params) ->
     let rows: Vec<_> = rows.into_iter().filter(|(value, _)| is_found(value)).collect();
     let rows = ranked(rows, figure, |(value, _)| name(value));
     let row = |(value, figures): &(Json, Figures)| {
-        let none = Figures::default();
+        let none = Collected::of(goal.as_ref()).figures;
         let before = before.as_ref().map(|before| object(before.get(value).unwrap_or(&none).fields()));
         let mut fields = figures.fields();
         fields.push(("value", value.clone()));
@@ -349,6 +379,6 @@ pub(super) fn breakdown(asked: &Asked<'_>, project: &str, mut params: Params) ->
         ("previous", previous.map_or(Json::Null, dates)),
         ("dimension", Json::from(dimension)),
     ];
-    answer.extend(beside(asked, project, window, &chosen));
+    answer.extend(beside(asked, project, window, &chosen_of(asked, project, window, &chosen)));
     Ok(object(answer))
 }

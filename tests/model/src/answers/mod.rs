@@ -9,6 +9,7 @@ mod events;
 mod explain;
 mod fields;
 mod figures;
+mod goals;
 mod groups;
 mod identities;
 mod intake;
@@ -181,6 +182,7 @@ fn in_project(asked: &Asked<'_>, project: &str, operation: &str, params: Params)
         "aggregate" => aggregate::aggregate(asked, project, params),
         "report" => figures::report(asked, project, params),
         "breakdown" => figures::breakdown(asked, project, params),
+        "goals" => goals::goals(asked, project, params),
         "traffic" => traffic::traffic(asked, project, params),
         "count-unique-users-per-day" => unique_users::count(asked, project, params),
         "fields" => fields::list(asked, project, params),
