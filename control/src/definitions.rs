@@ -88,6 +88,8 @@ pub struct Definition {
     pub organization: OrganizationId,
     /// The project.
     pub project: ProjectId,
+    /// Rises from definition to definition of the organization.
+    pub number: u64,
     /// Its name. The text of an annotation.
     pub name: String,
     /// The other fields: their names, and their JSON.
@@ -135,10 +137,12 @@ impl Registry {
         self.change(Some(&author), |change| {
             let count = self.definitions(organization, project, kind)?.len();
             validate::room(count, MAX_DEFINITIONS, &format!("{kind}s of the project"))?;
+            let number = self.tenant(organization)?.definitions.values().map(|last| last.number).max().unwrap_or(0) + 1;
             let definition = Definition {
                 id: DefinitionId::random(kind)?,
                 organization,
                 project,
+                number,
                 name: validate::name(&name)?,
                 fields: fields.clone(),
                 created_by: author.actor.clone(),
@@ -164,7 +168,7 @@ impl Registry {
         tenant.projects.get(&project).ok_or(PROJECT_NOT_FOUND)?;
         let is_wanted = |definition: &&Arc<Definition>| definition.project == project && definition.id.kind == kind;
         let mut definitions: Vec<_> = tenant.definitions.values().filter(is_wanted).cloned().collect();
-        definitions.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        definitions.sort_by_key(|definition| definition.number);
         Ok(definitions)
     }
 

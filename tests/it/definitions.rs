@@ -26,7 +26,7 @@ fn definitions_are_made_changed_and_removed() {
             "segment_id",
             json!({"name": "Pro", "filters": filters(PRO)}),
             json!({"name": "P"}),
-            json!({"name": "P", "filters": filters(PRO)}),
+            json!({"name": "P", "filters": filters(PRO), "people": []}),
         ),
         (
             "goals",

@@ -85,12 +85,13 @@ fn compare_with_figure(served: &mut Served<Tenant>, question: &Question, result:
             .collect()
     };
     if figure != "attribution" {
-        let body = Json::Object(given(&["start_date", "end_date", "event_name", "filters"]).into_iter().collect());
+        let body =
+            Json::Object(given(&["start_date", "end_date", "event_name", "filters", "segment", "people"]).into_iter().collect());
         let (status, report) = served.ask(&Question::post(&format!("{project}/analytics/report"), body));
         assert_eq!(status, 200, "{report}");
         assert_eq!(micros(report.field("totals").field(figure)), micros(result), "{question:?}");
         tally.reports += 1;
-    } else if given(&["event_name", "filters"]).is_empty() {
+    } else if given(&["event_name", "filters", "segment", "people"]).is_empty() {
         let mut asked = Question::get(&format!("{project}/revenue/by-attribution"), &[("limit", "100")]);
         let query = given(&["start_date", "end_date", "model", "level", "dimension"]);
         asked.query.extend(query.into_iter().map(|(name, value)| (name, value.text().expect("a text").to_owned())));

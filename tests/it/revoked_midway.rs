@@ -164,7 +164,7 @@ fn shares_and_codes_that_end_midway_show_nothing() {
         .filter(of_share)
         .map(|operation| Held::begin(&tenant, operation.path.to_owned(), operation.call(&tenant).bearer(secret)))
         .collect();
-    assert_eq!(held.len(), 4);
+    assert_eq!(held.len(), 5);
     let code = Call::post("/session/codes").bearer(token["token"].as_str().unwrap()).json(&json!({}));
     held.push(Held::begin(&tenant, "a code".to_owned(), code));
     let revoke = || {

@@ -145,7 +145,7 @@ fn by_session(
     let carry = |event: &SessionEvent<'_>, carried: &mut Vec<u8>| {
         if event.named.is_none() {
             // An event without ids has no session.
-            if event.matches && predicate.holds(predicate.parts_in(None).replaced(predicate.mask(None), event.parts)) {
+            if event.matches && predicate.holds_of_nobody(event.parts) {
                 let (value, figures) = event.group.clone().unwrap_or((Scalar::Null, GroupFigures::of(Summand::None)));
                 carried.extend_from_slice(&encode(&figures));
                 GroupKey::write(&value, carried);
@@ -161,7 +161,9 @@ fn by_session(
         }
     };
     scan.visit_sessions(&question, &carry, &mut sessions, &mut |carried| add_carried(&mut groups, carried))?;
-    visit_matching(sessions, scan, (predicate, Some(grouping)), sort_bytes, &mut |_, carried| match grouping.is_by_session() {
+    visit_matching(sessions, scan, (predicate, window), Some(grouping), sort_bytes, &mut |_, carried| match grouping
+        .is_by_session()
+    {
         true => groups.add(carried, GroupFigures::of(Summand::None)),
         false => add_carried(&mut groups, carried),
     })?;

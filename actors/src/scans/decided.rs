@@ -8,9 +8,10 @@ use std::io;
 use super::error::Result;
 use headcount_domain::aggregate::Grouping;
 use headcount_domain::intake::fields::{Decider, Entry};
-use headcount_domain::{PartSet, Predicate, RecordKey};
+use headcount_domain::{PartSet, Predicate, RecordKey, Window};
 
 use super::events::Scan;
+use super::people::People;
 use super::session_buffer::SessionBuffer;
 use super::sessions::{InSession, SessionPlace, Sessions};
 
@@ -50,10 +51,16 @@ pub(super) type MatchVisitor<'v> = dyn FnMut(RecordKey, &[u8]) -> io::Result<()>
 pub(super) fn visit_matching(
     sessions: Sessions<'_>,
     scan: &Scan<'_>,
-    (predicate, grouping): (&Predicate, Option<&Grouping>),
+    (predicate, window): (&Predicate, Window),
+    grouping: Option<&Grouping>,
     sort_bytes: usize,
     visit: &mut MatchVisitor<'_>,
 ) -> Result<()> {
+    let mut people = People::find(scan, predicate.people(), [Some(window), None], sort_bytes)?;
+    let mut visit = |identity: RecordKey, carried: &[u8]| {
+        let is_wanted = people.as_mut().map_or(Ok(true), |people| Ok::<_, io::Error>(people.windows_of(identity)? > 0))?;
+        if is_wanted { visit(identity, carried) } else { Ok(()) }
+    };
     let mut open = DecidedSession {
         predicate,
         grouping: grouping.filter(|grouping| grouping.is_by_session()),
@@ -64,8 +71,8 @@ pub(super) fn visit_matching(
         group: Vec::new(),
         waiting: SessionBuffer::new(scan.scratch(), sort_bytes),
     };
-    sessions.visit(scan, &mut |event| open.add(&event, visit))?;
-    Ok(open.end(visit)?)
+    sessions.visit(scan, &mut |event| open.add(&event, &mut visit))?;
+    Ok(open.end(&mut visit)?)
 }
 
 /// The session that is being read.

@@ -24,11 +24,13 @@ impl KeptQuestion {
     /// What its answer depends on.
     pub(super) fn depends(&self) -> Depends {
         match self {
-            Self::Aggregate { window, grouping, .. } if grouping.is_by_session() => Depends::on_sessions(*window),
+            Self::Aggregate { window, predicate, grouping, .. } if grouping.is_by_session() => {
+                predicate.depends_at_least(Depends::on_sessions(*window))
+            }
             Self::Aggregate { window, predicate, .. } | Self::UniqueUsers { window, predicate } => predicate.depends(*window),
-            Self::Report(ReportQuestion { windows, .. })
-            | Self::Breakdown(BreakdownQuestion { windows, .. })
-            | Self::Goals(GoalsQuestion { windows, .. }) => windows.depends(),
+            Self::Report(ReportQuestion { windows, predicate, .. })
+            | Self::Breakdown(BreakdownQuestion { windows, predicate, .. })
+            | Self::Goals(GoalsQuestion { windows, predicate, .. }) => predicate.depends_at_least(windows.depends()),
         }
     }
 

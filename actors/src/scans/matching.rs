@@ -50,7 +50,11 @@ fn find(scan: &Scan<'_>, window: Option<Window>, predicate: &Predicate, sort_byt
         let keys = sessions.keys(position, event)?;
         let matches = is_on_day(window, event) && predicate.matches_event(event);
         let Some(named) = keys.named() else {
-            return if matches && predicate.matches(event, None) { found.push(&[&position.to_be_bytes()]) } else { Ok(()) };
+            return if matches && predicate.holds_of_nobody(predicate.parts_of(event)) {
+                found.push(&[&position.to_be_bytes()])
+            } else {
+                Ok(())
+            };
         };
         let flags = flags(predicate.parts_of(event), &Entry::of(event), event.has_source(), matches);
         let at = (event.time.0, event.interactive);
@@ -60,7 +64,9 @@ fn find(scan: &Scan<'_>, window: Option<Window>, predicate: &Predicate, sort_byt
             false => sessions.add(named, position, at, &flags),
         }
     })?;
-    visit_matching(sessions, scan, (predicate, None), sort_bytes, &mut |_, position| found.push(&[position]))?;
+    visit_matching(sessions, scan, (predicate, window.unwrap_or(Window::ALL)), None, sort_bytes, &mut |_, position| {
+        found.push(&[position])
+    })?;
     Ok(Positions { sorted: found.finish()?, next: Some(0) })
 }
 

@@ -30,6 +30,7 @@ mod metadata_fields;
 mod page;
 mod page_events;
 mod part_columns;
+mod people;
 mod record_sort;
 mod sealed_group;
 mod session_buffer;

@@ -229,7 +229,7 @@ fn by_session(scan: &Scan<'_>, window: Window, predicate: &Predicate, sort_bytes
     // An event without ids is nobody's.
     scan.visit_sessions(&question, &carry, &mut sessions, &mut |_| Ok(()))?;
     let mut identities = Sorter::new(scratch, ACTIVE, sort_bytes);
-    visit_matching(sessions, scan, (predicate, None), sort_bytes, &mut |identity, day| {
+    visit_matching(sessions, scan, (predicate, window), None, sort_bytes, &mut |identity, day| {
         identities.push(on_day(identity, Day(day.try_into().map_or(0, i32::from_be_bytes))))
     })?;
     Ok(identities)

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use actix_web::web::Bytes;
 use headcount_control::{Definition, DefinitionId, DefinitionKind};
+use headcount_domain::filter::PeopleCondition;
 use headcount_domain::intake::event::PAGEVIEWS;
 use headcount_domain::{Clause, Filter, Predicate};
 
 use crate::extract::filters::{self, NewFilter};
+use crate::extract::people::{self, SentCondition};
 use crate::extract::question::ProjectQuestion;
 use crate::respond::error::{ApiError, Result};
 
@@ -18,30 +20,58 @@ fn filters_of(definition: &Definition, new: NewFilter) -> Result<Vec<Clause>> {
     filters::read_clauses(json, "filters", new)
 }
 
-/// Returns the predicate of the events that fit a goal.
-fn predicate_of(goal: &Definition) -> Result<Predicate> {
+/// Returns the name of the events that fit a goal, if they have one, and filters of them.
+fn events_of(goal: &Definition) -> Result<(Option<String>, Vec<Clause>)> {
     let text = |name: &str| goal.fields.get(name).and_then(|json| serde_json::from_str::<Option<String>>(json).ok()?);
     let mut clauses = filters_of(goal, Filter::in_sessions)?;
     let event_name = text("event_name");
     if let Some(page) = goal.fields.get("page").filter(|_| event_name.is_none()) {
-        let names = serde_json::Value::from(&PAGEVIEWS[..]).to_string();
-        clauses.push(Filter::new("name", "is", Some(&names))?.into());
+        clauses.push(filters::named(&PAGEVIEWS)?);
         clauses.push(Filter::new("path", "matches", Some(page))?.into());
     }
+    Ok((event_name, clauses))
+}
+
+fn predicate_of(goal: &Definition) -> Result<Predicate> {
+    let (event_name, clauses) = events_of(goal)?;
     Ok(Predicate::new(event_name.as_deref(), clauses)?)
 }
 
+/// What chooses the events of a question, besides their name.
+#[derive(Debug, Default)]
+pub struct Choice {
+    /// The filters.
+    pub filters: Vec<Clause>,
+    /// The id of a segment.
+    pub segment: Option<String>,
+    /// The conditions on people.
+    pub people: Vec<SentCondition>,
+}
+
 impl<B> ProjectQuestion<'_, B> {
-    /// Adds the filters of the segment that the question names, and returns their JSON. `new` makes
-    /// them, as the filters of the question are made.
+    /// Returns the predicate of chosen events, or `None` if they are all. `new` makes the filters of
+    /// the segment, as the filters of the question were made.
     ///
     /// # Errors
-    /// 404 without such a segment; 400 if the question doesn't know a field.
-    pub fn add_segment(&mut self, segment: Option<&str>, to: &mut Vec<Clause>, new: NewFilter) -> Result<Option<String>> {
-        let Some(id) = segment else { return Ok(None) };
-        let segment = self.definition(id, DefinitionKind::Segment)?;
-        to.extend(filters_of(&segment, new).map_err(|error| error.within("segment"))?);
-        Ok(segment.fields.get("filters").cloned())
+    /// 404 without such a segment or goal; 400 if the question doesn't know a field of the segment.
+    pub fn predicate(&mut self, event_name: Option<&str>, choice: Choice, new: NewFilter) -> Result<Option<Predicate>> {
+        let Choice { mut filters, segment, mut people } = choice;
+        if let Some(id) = segment {
+            let segment = self.definition(&id, DefinitionKind::Segment)?;
+            filters.extend(filters_of(&segment, new).map_err(|error| error.within("segment"))?);
+            let of_segment = segment.fields.get("people").map(|json| people::parse(json, "people")).transpose()?;
+            people.extend(of_segment.into_iter().flatten());
+        }
+        let people = people.into_iter().map(|condition| self.resolved(condition)).collect::<Result<Vec<_>>>()?;
+        if event_name.is_none() && filters.is_empty() && people.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Predicate::new(event_name, filters)?.with_people(people)?))
+    }
+
+    fn resolved(&mut self, condition: SentCondition) -> Result<PeopleCondition> {
+        let goal = condition.goal.as_deref().map(|id| events_of(&*self.definition(id, DefinitionKind::Goal)?)).transpose()?;
+        condition.resolved(goal)
     }
 
     /// Returns the predicate of the goal that the question names.
@@ -79,5 +109,6 @@ impl<B> ProjectQuestion<'_, B> {
     fn depend_on(&mut self, definition: &Definition) {
         let json = serde_json::to_vec(definition).unwrap_or_default();
         self.body = Bytes::from([&self.body[..], &json].join(&b'\n'));
+        self.definitions.push(definition.clone());
     }
 }

@@ -102,6 +102,12 @@ pub fn predicate(event_name: Option<&str>, clauses: Vec<Clause>) -> Result<Optio
     Ok(Some(Predicate::new(event_name, clauses)?))
 }
 
+/// Returns the filter that events have one of these names.
+pub(crate) fn named(names: &[&str]) -> Result<Clause> {
+    let names = serde_json::Value::from(names).to_string();
+    Ok(Filter::new("name", "is", Some(&names))?.into())
+}
+
 /// The parts of an element of a list, by name.
 type Parts<'j> = BTreeMap<String, &'j RawValue>;
 

@@ -4,12 +4,13 @@
 pub mod auth;
 pub mod body;
 pub mod cookie;
-mod definitions;
+pub mod definitions;
 pub mod encoding;
 pub mod filters;
 pub mod json;
 pub mod parameters;
 pub mod path;
+pub mod people;
 pub mod query;
 pub mod question;
 pub mod share_rules;

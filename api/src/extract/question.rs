@@ -9,7 +9,7 @@ use actix_web::HttpResponse;
 use actix_web::dev::Payload;
 use actix_web::web::Bytes;
 use headcount_actors::{AskError, OrganizationProjects};
-use headcount_control::Organization;
+use headcount_control::{Definition, Organization};
 use headcount_domain::queries::Query;
 use headcount_domain::{Currency, Depends, Timezone, Window};
 use serde::Serialize;
@@ -39,6 +39,8 @@ pub struct Question<'r, S, Q> {
     pub(crate) state: &'r AppState,
     request: &'r HttpRequest,
     pub(crate) body: Bytes,
+    /// The definitions that it depends on.
+    pub definitions: Vec<Definition>,
     /// The calendar that it is asked by.
     pub calendar: Calendar,
     /// The project or organization.
@@ -132,7 +134,7 @@ impl<'r, Q: QueryParameters> ProjectQuestion<'r, Q> {
         let calendar = Calendar::new(state, asker.timezone());
         let parameters = Q::read(request, &calendar)?;
         let subject = asker.asks(&parameters)?;
-        Ok(Self { state, request, body: Bytes::new(), calendar, subject, parameters })
+        Ok(Self { state, request, body: Bytes::new(), definitions: Vec::new(), calendar, subject, parameters })
     }
 }
 
@@ -191,7 +193,7 @@ impl<'r, B: JsonBody> ProjectQuestion<'r, B> {
         let parameters = B::from_json(&body)?;
         let calendar = Calendar::new(state, asker.timezone());
         let subject = asker.asks(&parameters)?;
-        Ok(Self { state, request, body, calendar, subject, parameters })
+        Ok(Self { state, request, body, definitions: Vec::new(), calendar, subject, parameters })
     }
 }
 
@@ -201,7 +203,7 @@ impl<'r, Q: QueryParameters> OrganizationQuestion<'r, Q> {
         let subject = state.engine.registry().organization(caller.organization())?;
         let calendar = Calendar::new(state, subject.timezone());
         let parameters = Q::read(request, &calendar)?;
-        Ok(Self { state, request, body: Bytes::new(), calendar, subject, parameters })
+        Ok(Self { state, request, body: Bytes::new(), definitions: Vec::new(), calendar, subject, parameters })
     }
 
     /// Answers about `window`, with the day from which on the answer is complete, or with 304 if the client has the answer.

@@ -14,12 +14,14 @@
 //! | `is_not`, `not_contains`, `is_not_set` | as without the "not" | anything for which the positive operator does not hold, including null |
 
 mod path_pattern;
+mod people;
 mod predicate;
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
 pub use path_pattern::{MAX_PATTERN_BYTES, PathPattern};
+pub use people::{MAX_AT_LEAST, MAX_PEOPLE, MAX_WITHIN_DAYS, PeopleCondition, Within};
 pub use predicate::{Clause, MAX_CONDITIONS, MAX_LISTS, Part, PartSet, Predicate};
 use serde_json::value::RawValue;
 

@@ -6,6 +6,7 @@
 
 use std::ops::{BitAnd, BitOr};
 
+use super::people::{MAX_PEOPLE, PeopleCondition};
 use super::{Filter, MAX_FILTERS};
 use crate::intake::event::Event;
 use crate::intake::fields::{Decider, Entry};
@@ -113,6 +114,8 @@ pub struct Predicate {
     required: PartSet,
     /// The parts of alternatives: all of at least one of each.
     alternatives: Vec<Vec<PartSet>>,
+    /// The conditions on the identity of the event.
+    people: Vec<PeopleCondition>,
 }
 
 impl Predicate {
@@ -147,6 +150,19 @@ impl Predicate {
         Ok(predicate)
     }
 
+    /// Adds conditions on the identity of the event, all of which must hold. Events of nobody match
+    /// no such predicate.
+    ///
+    /// # Errors
+    /// [`Invalid`] if there are more than [`MAX_PEOPLE`] for a question and as many for its segment.
+    pub fn with_people(mut self, conditions: Vec<PeopleCondition>) -> Result<Predicate, Invalid> {
+        self.people.extend(conditions);
+        if self.people.len() > 2 * MAX_PEOPLE {
+            return Err(Invalid::parameter("people", format!("at most {MAX_PEOPLE} conditions on people are allowed")));
+        }
+        Ok(self)
+    }
+
     /// Adds the parts of filters that must hold together.
     fn add(&mut self, filters: Vec<Filter>) -> PartSet {
         let first = self.parts.len();
@@ -160,14 +176,24 @@ impl Predicate {
         (first..self.parts.len()).fold(PartSet::default(), |parts, number| parts | PartSet::bit(number))
     }
 
-    /// Whether evaluating the predicate requires the properties of the events' sessions.
+    /// Whether evaluating the predicate requires the sessions or the identities of the events.
     pub fn needs_session(&self) -> bool {
-        self.parts.iter().any(|part| part.decider.is_some())
+        !self.people.is_empty() || self.parts.iter().any(|part| part.decider.is_some())
     }
 
     /// Returns the dependencies of an answer about the matching events of a window.
     pub fn depends(&self, window: Window) -> Depends {
-        if self.needs_session() { Depends::on_sessions(window) } else { Depends::on_events(window) }
+        self.depends_at_least(if self.needs_session() { Depends::on_sessions(window) } else { Depends::on_events(window) })
+    }
+
+    /// Returns the dependencies of an answer that has these by itself.
+    pub fn depends_at_least(&self, depends: Depends) -> Depends {
+        if self.people.is_empty() { depends } else { Depends::Everything }
+    }
+
+    /// The conditions on the identity of the event.
+    pub fn people(&self) -> &[PeopleCondition] {
+        &self.people
     }
 
     /// The name that events must have; `None` for any.
@@ -199,10 +225,13 @@ impl Predicate {
     /// The approximate memory of its operands, in bytes.
     pub fn weight(&self) -> usize {
         let filters = self.parts.iter().flat_map(|part| &part.filters);
-        filters.map(|filter| size_of::<Filter>() + filter.test.weight()).sum()
+        let filters: usize = filters.map(|filter| size_of::<Filter>() + filter.test.weight()).sum();
+        let people = self.people.iter().map(|condition| size_of::<PeopleCondition>() + condition.predicate.weight());
+        filters + people.sum::<usize>()
     }
 
-    /// Whether the predicate holds for `event`, whose session has this `entry`.
+    /// Whether the predicate holds for `event`, whose session has this `entry`, and whose identity
+    /// fulfils the conditions on people.
     pub fn matches(&self, event: &Event, entry: Option<&Entry>) -> bool {
         self.is_named(event) && self.holds(self.parts_by_itself(event) | self.parts_in(entry))
     }
@@ -216,6 +245,11 @@ impl Predicate {
     pub fn holds(&self, parts: PartSet) -> bool {
         let one_of = |lists: &Vec<PartSet>| lists.iter().any(|list| parts.has_all(*list));
         parts.has_all(self.required) && self.alternatives.iter().all(one_of)
+    }
+
+    /// Whether the predicate holds for an event without ids, with these parts of its own.
+    pub fn holds_of_nobody(&self, by_itself: PartSet) -> bool {
+        self.people.is_empty() && self.holds(self.parts_in(None).replaced(self.mask(None), by_itself))
     }
 
     /// Whether the predicate can hold for an event with these parts of its own, whatever its session

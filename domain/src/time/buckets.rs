@@ -58,7 +58,8 @@ impl Bucket {
 /// The buckets of a window, and the lookup of an instant's bucket.
 #[derive(Debug, Clone)]
 pub struct Buckets {
-    window: Window,
+    /// The window.
+    pub window: Window,
     timezone: Timezone,
     interval: Interval,
     /// For each day of the window, the number of its first bucket, and its first instant if buckets

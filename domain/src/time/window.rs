@@ -67,6 +67,9 @@ impl WindowError {
 }
 
 impl Window {
+    /// All days.
+    pub const ALL: Window = Window { start: Day(i32::MIN), end: Day(i32::MAX) };
+
     /// Resolves the window from the day of `start` to the day of `end`. Each is a date or an RFC
     /// 3339 date and time; the start defaults to 30 days before today, and the end to today.
     ///

@@ -21,7 +21,9 @@ type Seen<'h> = (&'h Event, Option<RecordKey>, Option<Entry>);
 /// Whether the question has filters, an event name, or groups.
 pub(super) fn needs_events(question: &Question) -> bool {
     let given = |name: &str| question.body.as_ref().is_some_and(|body| *body.field(name) != Json::Null);
-    question.path.ends_with("/aggregate") || question.path.ends_with("/fields") || given("event_name") || given("filters")
+    question.path.ends_with("/aggregate")
+        || question.path.ends_with("/fields")
+        || ["event_name", "filters", "segment"].into_iter().any(given)
 }
 
 pub(super) fn answer(held: &Held, question: &Question, window: Window) -> Result<Json, Refused> {

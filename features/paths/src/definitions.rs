@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use headcount_api::endpoint::*;
-use headcount_api::extract::filters;
 use headcount_api::extract::path::path_parameters;
+use headcount_api::extract::{filters, people};
 use headcount_api::management;
 use headcount_control::{Definition, DefinitionId, DefinitionKind, DefinitionPatch};
 use headcount_domain::Filter;
@@ -34,6 +34,12 @@ pub(crate) fn filters_json(fields: &Fields<'_>, name: &str) -> Result<Option<Str
     let Some(json) = fields.raw(name) else { return Ok(None) };
     filters::read_in_sessions(fields, name)?;
     Ok(Some(json.to_owned()))
+}
+
+/// Reads the JSON of a list of conditions on people.
+pub(crate) fn people_json(fields: &Fields<'_>, name: &str) -> Result<Option<String>> {
+    people::read(fields, name)?;
+    Ok(fields.raw(name).map(str::to_owned))
 }
 
 /// Reads the JSON of the name of an event.

@@ -1,11 +1,12 @@
-//! `/projects/{project_id}/segments`: filters with a name.
+//! `/projects/{project_id}/segments`: filters and conditions on people, with a name.
 
 use headcount_api::endpoint::*;
 use headcount_api::extract::filters::FilterShape;
+use headcount_api::extract::people::PeopleShape;
 use headcount_control::{Definition, DefinitionKind};
 use serde_json::value::RawValue;
 
-use crate::definitions::{self, JsonFields, SegmentPath, filters_json, list_field};
+use crate::definitions::{self, JsonFields, SegmentPath, filters_json, list_field, people_json};
 
 const KIND: DefinitionKind = DefinitionKind::Segment;
 
@@ -21,6 +22,9 @@ json_body! {
         /// The filters, all of which must hold; at most 20, with those of alternatives. Default: none.
         #[schema(value_type = Option<Vec<FilterShape>>)]
         filters: Option<String> = with(filters_json),
+        /// The conditions on people, all of which must hold; at most 5.
+        #[schema(value_type = Option<Vec<PeopleShape>>)]
+        people: Option<String> = with(people_json),
     }
 }
 
@@ -34,6 +38,9 @@ json_body! {
         /// The filters.
         #[schema(value_type = Option<Vec<FilterShape>>)]
         filters: Option<String> = with(filters_json),
+        /// The conditions on people, all of which must hold; at most 5.
+        #[schema(value_type = Option<Vec<PeopleShape>>)]
+        people: Option<String> = with(people_json),
     }
 }
 
@@ -47,6 +54,9 @@ answer! {
         /// The filters, all of which must hold.
         #[schema(value_type = Vec<FilterShape>)]
         filters: Box<RawValue> = list_field(definition, "filters"),
+        /// The conditions on people, all of which must hold.
+        #[schema(value_type = Vec<PeopleShape>)]
+        people: Box<RawValue> = list_field(definition, "people"),
         /// When it was made.
         created_at: Timestamp,
     }
@@ -79,8 +89,8 @@ pub(crate) async fn list(call: ApiCall, caller: ProjectCaller) -> Result<HttpRes
     responses((status = 201, description = "The segment.", body = SegmentAnswer), ConflictErrors),
 )]
 pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
-    let NewSegment { name, filters } = json::read(&state, &request, payload).await?;
-    let new = (name, JsonFields::default().set("filters", filters));
+    let NewSegment { name, filters, people } = json::read(&state, &request, payload).await?;
+    let new = (name, JsonFields::default().set("filters", filters).set("people", people));
     let segment = definitions::create(&state, &request, &caller, KIND, new).await?;
     Ok(HttpResponse::Created().json(SegmentAnswer::from(&*segment)))
 }
@@ -93,8 +103,8 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
 )]
 pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let id = definitions::id_of(&request, KIND, "segment_id")?;
-    let SegmentPatch { name, filters } = json::read(&state, &request, payload).await?;
-    let patch = (name, JsonFields::default().set("filters", filters));
+    let SegmentPatch { name, filters, people } = json::read(&state, &request, payload).await?;
+    let patch = (name, JsonFields::default().set("filters", filters).set("people", people));
     let segment = definitions::change(&state, &request, &caller, id, patch).await?;
     Ok(HttpResponse::Ok().json(SegmentAnswer::from(&*segment)))
 }

@@ -1,7 +1,9 @@
 //! `POST /projects/{project_id}/analytics/aggregate`
 
 use headcount_api::endpoint::*;
+use headcount_api::extract::definitions::Choice;
 use headcount_api::extract::filters::{self, FilterShape};
+use headcount_api::extract::people::{self, PeopleShape, SentCondition, named_by_people};
 use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::aggregate::{Aggregate, AggregateRow, Grouping, MAX_GROUPS};
 use headcount_domain::intake::fields::{BuiltIn, Field, MetadataPath, Scalar};
@@ -42,6 +44,9 @@ json_body! {
         filters: Vec<Clause> = with(filters::read),
         /// Only events of this segment: its id.
         segment: Option<String> = optional("a string"),
+        /// Only events of people for whom all of these hold; at most 5.
+        #[schema(value_type = Option<Vec<PeopleShape>>)]
+        people: Vec<SentCondition> = with(people::read),
         /// The most groups to return.
         #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000, default = 100)]
         limit: usize = with(read_limit),
@@ -59,6 +64,7 @@ impl SharedQuestion for AggregateQuestion {
             event_name: _,
             filters,
             segment: _,
+            people,
             limit: _,
         } = self;
         let fields = [
@@ -67,7 +73,7 @@ impl SharedQuestion for AggregateQuestion {
             ("sum_metadata_field", sum_metadata_field.clone().map(Field::Metadata)),
         ];
         let named = fields.into_iter().filter_map(|(param, field)| Some((param.to_owned(), field?)));
-        named.chain(named_by_filters(filters)).collect()
+        named.chain(named_by_filters(filters)).chain(named_by_people(people)).collect()
     }
 }
 
@@ -193,13 +199,18 @@ pub(crate) async fn aggregate(ApiCall { state, request, payload }: ApiCall, aske
     let asked = &mut question.parameters;
     let by = read_group(asked.group_by, asked.metadata_field.take())?;
     let grouping = Grouping::new(by, asked.sum_metadata_field.take())?;
-    let (mut filters, segment) = (std::mem::take(&mut asked.filters), asked.segment.take());
-    question.add_segment(segment.as_deref(), &mut filters, Filter::new)?;
-    let predicate = filters::predicate(question.parameters.event_name.as_deref(), filters)?.unwrap_or_default();
+    let choice = Choice {
+        filters: std::mem::take(&mut asked.filters),
+        segment: asked.segment.take(),
+        people: std::mem::take(&mut asked.people),
+    };
+    let event_name = asked.event_name.take();
+    let predicate = question.predicate(event_name.as_deref(), choice, Filter::new)?.unwrap_or_default();
     let (start, end, limit) =
         (&question.parameters.start_date, question.parameters.end_date.as_deref(), question.parameters.limit);
     let window = question.event_window(Some(start), end).await?;
-    let depends = if grouping.is_by_session() { Depends::on_sessions(window) } else { predicate.depends(window) };
+    let by_session = || predicate.depends_at_least(Depends::on_sessions(window));
+    let depends = if grouping.is_by_session() { by_session() } else { predicate.depends(window) };
     let groups = state.engine.scans.aggregate(question.subject.project, window, predicate, grouping, limit);
     let timezone = question.subject.config.policy.timezone;
     let answer = |groups| AggregateAnswer::new(groups, window, timezone);

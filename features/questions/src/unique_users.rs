@@ -1,7 +1,9 @@
 //! `POST /projects/{project_id}/analytics/count-unique-users-per-day`
 
 use headcount_api::endpoint::*;
+use headcount_api::extract::definitions::Choice;
 use headcount_api::extract::filters::{self, FilterShape};
+use headcount_api::extract::people::{self, PeopleShape, SentCondition, named_by_people};
 use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
 use headcount_domain::{Clause, Day, Filter, Timezone, Window};
@@ -21,13 +23,16 @@ json_body! {
         filters: Vec<Clause> = with(filters::read),
         /// Only events of this segment: its id.
         segment: Option<String> = optional("a string"),
+        /// Only events of people for whom all of these hold; at most 5.
+        #[schema(value_type = Option<Vec<PeopleShape>>)]
+        people: Vec<SentCondition> = with(people::read),
     }
 }
 
 impl SharedQuestion for UniqueUsersQuestion {
     fn named_fields(&self) -> Vec<NamedField> {
-        let Self { start_date: _, end_date: _, event_name: _, filters, segment: _ } = self;
-        named_by_filters(filters)
+        let Self { start_date: _, end_date: _, event_name: _, filters, segment: _, people } = self;
+        named_by_filters(filters).into_iter().chain(named_by_people(people)).collect()
     }
 }
 
@@ -68,11 +73,15 @@ pub(crate) async fn count_unique_users_per_day(
     asker: Asker,
 ) -> Result<HttpResponse> {
     let mut question = ProjectQuestion::<UniqueUsersQuestion>::read_body(&state, &request, payload, asker).await?;
-    let mut filters = std::mem::take(&mut question.parameters.filters);
-    let segment = question.parameters.segment.take();
-    question.add_segment(segment.as_deref(), &mut filters, Filter::new)?;
-    let UniqueUsersQuestion { start_date, end_date, event_name, .. } = &question.parameters;
-    let predicate = filters::predicate(event_name.as_deref(), filters)?;
+    let asked = &mut question.parameters;
+    let choice = Choice {
+        filters: std::mem::take(&mut asked.filters),
+        segment: asked.segment.take(),
+        people: std::mem::take(&mut asked.people),
+    };
+    let event_name = asked.event_name.take();
+    let predicate = question.predicate(event_name.as_deref(), choice, Filter::new)?;
+    let UniqueUsersQuestion { start_date, end_date, .. } = &question.parameters;
     let (start, end) = (start_date.as_deref(), end_date.as_deref());
     let timezone = question.subject.config.policy.timezone;
     let answer = |users, window| UniqueUsersAnswer::new(users, window, timezone);

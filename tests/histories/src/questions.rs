@@ -3,7 +3,7 @@
 use crate::generate::crowd;
 use crate::history::History;
 use crate::rng::Rng;
-use crate::values::{COMPANIES, DOMAINS, EMAILS, FIELDS, FILTERS, GOALS, PATHS, SEGMENTS, USERS};
+use crate::values::{BUYERS, COMPANIES, DOMAINS, EMAILS, FIELDS, FILTERS, GOALS, PATHS, SEGMENTS, USERS};
 use chrono::Days;
 use headcount_model::served::company_id;
 use headcount_model::{Json, Question};
@@ -35,7 +35,20 @@ pub fn scans(history: &History, rng: &mut Rng, count: usize) -> Vec<Question> {
             _ => aggregate(history, rng, &path("aggregate")),
         }
     };
-    (0..count).map(|_| scan(rng)).collect()
+    (0..count).map(|_| of_people(scan(rng), rng)).collect()
+}
+
+/// Adds conditions on people to some questions with a body.
+fn of_people(mut question: Question, rng: &mut Rng) -> Question {
+    if let Some(Json::Object(body)) = &mut question.body {
+        if rng.chance(25) {
+            body.insert("people".to_owned(), Json::List((0..=rng.below(2)).map(|_| people(rng)).collect()));
+        }
+        if rng.chance(5) {
+            body.insert("segment".to_owned(), Json::parse(BUYERS).expect("JSON"));
+        }
+    }
+    question
 }
 
 /// Returns the questions at the end of every history: about each project as a whole, and about all
@@ -199,6 +212,31 @@ fn chosen(rng: &mut Rng, body: &mut Vec<(&'static str, Json)>) {
     }
 }
 
+/// Generates a condition on people.
+fn people(rng: &mut Rng) -> Json {
+    let mut events = Vec::new();
+    if rng.chance(50) {
+        events.push(("event_name", Json::from(rng.word(&["order", "pageview", "signup", "nothing"]))));
+    }
+    if rng.chance(40) {
+        let any = |rng: &mut Rng| if rng.chance(40) { filter(rng, &SESSION_FILTERS) } else { filter(rng, &FILTERS) };
+        events.push(("filters", Json::List(vec![clause(rng, &any)])));
+    }
+    if rng.chance(20) {
+        events.push(("goal", Json::parse(rng.word(&GOALS)).expect("JSON")));
+    }
+    let mut condition = vec![(rng.word(&["did", "did", "did_not"]), object(events))];
+    if rng.chance(50) {
+        condition.push(("at_least", Json::from(rng.below(4) + 1)));
+    }
+    let days = object(vec![("days", Json::from(*rng.pick(&[1, 2, 30, 365])))]);
+    let within = [Json::from("window"), Json::from("ever"), days];
+    if rng.chance(70) {
+        condition.push(("within", rng.pick(&within).clone()));
+    }
+    object(condition)
+}
+
 /// The field, the operator and the JSON of the operand of a filter.
 type FilterValues = (&'static str, &'static str, &'static str);
 
@@ -252,7 +290,7 @@ fn events(history: &History, rng: &mut Rng, path: &str) -> Question {
     let mut question = dated(history, rng, path);
     let mut body = Vec::new();
     chosen(rng, &mut body);
-    for (name, value) in body.into_iter().filter(|(name, _)| *name != "segment") {
+    for (name, value) in body.into_iter().filter(|(name, _)| !["segment", "people"].contains(name)) {
         let text = value.text().map_or_else(|| value.to_string(), str::to_owned);
         add(&mut question, name, &text);
     }

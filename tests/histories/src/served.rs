@@ -63,7 +63,8 @@ impl<S: headcount_model::Subject> Served<S> {
     fn with_ids(&mut self, project: &str, body: &Json) -> Json {
         let Json::Object(fields) = body else { return body.clone() };
         let mut fields = fields.clone();
-        if fields.contains_key("goal") || fields.contains_key("goals") {
+        let is_named = fields.values().any(|value| value.to_string().contains("\"goal\"")) || fields.contains_key("goal");
+        if is_named || fields.contains_key("goals") {
             for goal in GOALS {
                 self.defined(project, "goal", &Json::parse(goal).expect("JSON"));
             }
@@ -74,7 +75,22 @@ impl<S: headcount_model::Subject> Served<S> {
                 *definition = self.defined(project, kind, definition);
             }
         }
+        if let Some(Json::List(people)) = fields.get_mut("people") {
+            people.iter_mut().for_each(|condition| self.with_goal_id(project, condition));
+        }
         Json::Object(fields)
+    }
+
+    /// Replaces the goal of a condition on people by its id.
+    fn with_goal_id(&mut self, project: &str, condition: &mut Json) {
+        let Json::Object(condition) = condition else { return };
+        for part in ["did", "did_not"] {
+            if let Some(Json::Object(events)) = condition.get_mut(part)
+                && let Some(goal) = events.get_mut("goal")
+            {
+                *goal = self.defined(project, "goal", goal);
+            }
+        }
     }
 
     fn done(&mut self, request: &Request, status: u16) -> Json {

@@ -47,6 +47,10 @@ pub(crate) const GOALS: [&str; 7] = [
     r#"{"name": "Nothing", "event_name": "nothing"}"#,
 ];
 
+/// A segment of people.
+pub(crate) const BUYERS: &str = r#"{"name": "Buyers", "people": [{"did": {"event_name": "order"}, "within": "ever"},
+        {"did_not": {"filters": [{"field": "path", "operator": "ends_with", "value": "/a"}]}, "at_least": 2, "within": {"days": 9}}]}"#;
+
 /// Segments, in the form of `POST …/segments`. Questions about single events know their fields, too.
 pub(crate) const SEGMENTS: [&str; 3] = [
     r#"{"name": "All", "filters": []}"#,

@@ -6,14 +6,13 @@ use headcount_common::partition_of;
 use headcount_domain::facts::Moment;
 use headcount_domain::figures::{ExplainPlace, ExplainQuestion, ExplainedEvent, Explanation};
 use headcount_domain::queries::VisitsQuery;
-use headcount_domain::time::{Buckets, Interval};
 use headcount_domain::{IdentityId, Instant, Position, ProjectId, RecordKey, SentKeys};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::super::error::{Result, check};
 use super::super::events::Scan;
 use super::super::shared::Scans;
-use super::super::visits::{GoalSet, VisitQuestion, WantedDetails, visit};
+use super::super::visits::{GoalSet, VisitQuestion, VisitWindow, WantedDetails, visit};
 use super::attribution::AttributedEvents;
 use super::counted::CountedEvents;
 use super::found::{FoundEvent, FoundEvents, FoundList};
@@ -115,8 +114,7 @@ fn find(scan: &Scan<'_>, question: &ExplainQuestion, sort_bytes: usize) -> Resul
     let ExplainQuestion { figure, attributed, window, predicate, limit, place } = question;
     let found = FoundEvents::new(*limit, *place);
     let asked = VisitQuestion {
-        // Figures are of the whole window: the buckets are not looked at.
-        windows: [Some(Buckets::new(*window, Interval::Month, scan.timezone)), None],
+        windows: [Some(VisitWindow::Whole(*window)), None],
         predicate,
         goals: GoalSet::new(&[]),
         dimensions: &[],

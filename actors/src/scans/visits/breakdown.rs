@@ -3,14 +3,12 @@
 use std::io;
 
 use super::super::error::Result;
-use headcount_domain::Window;
 use headcount_domain::figures::{Breakdown, BreakdownQuestion, RankedRows};
 use headcount_domain::queries::Unconverted;
-use headcount_domain::time::{Buckets, Interval};
 
 use super::super::events::Scan;
 use super::carried::Carried;
-use super::events::{VisitQuestion, values_of};
+use super::events::{VisitQuestion, VisitWindow, values_of};
 use super::fold::{CountedOwner, CountedSession, VisitCounts, visit};
 use super::goals::GoalSet;
 use super::report::{add_event, add_unconverted};
@@ -19,10 +17,8 @@ use super::rows::RowTable;
 /// Answers a [`BreakdownQuestion`], in tables and sorts of `sort_bytes` each.
 pub(in super::super) fn breakdown(scan: &Scan<'_>, question: &BreakdownQuestion, sort_bytes: usize) -> Result<Breakdown> {
     let BreakdownQuestion { windows, dimension, predicate, goal, search, order_by, limit } = question;
-    // EventFigures are of whole windows: the buckets are not looked at.
-    let whole = |window: Window| Buckets::new(window, Interval::Month, scan.timezone);
     let asked = VisitQuestion {
-        windows: [Some(whole(windows.window)), windows.previous.map(whole)],
+        windows: [Some(VisitWindow::Whole(windows.window)), windows.previous.map(VisitWindow::Whole)],
         predicate,
         goals: GoalSet::new(goal.as_slice()),
         dimensions: std::slice::from_ref(dimension),

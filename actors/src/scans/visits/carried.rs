@@ -36,7 +36,7 @@ pub(in super::super) struct Carried<'c> {
     /// What it is to the goals of the question.
     pub(super) goals: &'c [u8],
     /// The numbers of the goals that it fits, once its session is known.
-    pub(super) goals_met: &'c [usize],
+    pub(in super::super) goals_met: &'c [usize],
     /// The values that rows are of.
     pub(super) key: &'c [u8],
 }

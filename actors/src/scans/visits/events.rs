@@ -10,7 +10,7 @@ use headcount_domain::figures::CountedMoney;
 use headcount_domain::intake::event::is_pageview;
 use headcount_domain::intake::fields::{BuiltIn, Decider, Field, Scalar, SessionField};
 use headcount_domain::time::Buckets;
-use headcount_domain::{Day, Event, IdentityLink, Instant, KeyHasher, PartSet, Position, Predicate, RecordKey};
+use headcount_domain::{Day, Event, IdentityLink, Instant, KeyHasher, PartSet, Position, Predicate, RecordKey, Window};
 
 use super::super::events::{Scan, Tally, TallyError};
 use super::super::group_ids::GroupIds;
@@ -25,7 +25,7 @@ use super::goals::{GoalColumns, GoalSet};
 /// What is asked of each event and its session.
 pub(in super::super) struct VisitQuestion<'q> {
     /// The window, and the one that it is compared with, each with its buckets.
-    pub(in super::super) windows: [Option<Buckets>; 2],
+    pub(in super::super) windows: [Option<VisitWindow>; 2],
     pub(in super::super) predicate: &'q Predicate,
     /// What chosen events convert to.
     pub(in super::super) goals: GoalSet<'q>,
@@ -34,6 +34,37 @@ pub(in super::super) struct VisitQuestion<'q> {
     pub(in super::super) dimensions: &'q [Field],
     /// The details that events carry in the place of values.
     pub(in super::super) details: Option<WantedDetails<'q>>,
+}
+
+/// A window of a question.
+pub(in super::super) enum VisitWindow {
+    /// All events are in bucket 0.
+    Whole(Window),
+    Divided(Buckets),
+}
+
+impl VisitWindow {
+    pub(super) fn days(&self) -> Window {
+        match self {
+            Self::Whole(window) => *window,
+            Self::Divided(buckets) => buckets.window,
+        }
+    }
+
+    /// The number of buckets.
+    pub(super) fn buckets(&self) -> usize {
+        match self {
+            Self::Whole(_) => 1,
+            Self::Divided(buckets) => buckets.count,
+        }
+    }
+
+    fn bucket(&self, day: Day, time_ms: i64) -> Option<u16> {
+        match self {
+            Self::Whole(window) => window.contains(day).then_some(0),
+            Self::Divided(buckets) => u16::try_from(buckets.of(day, Instant(time_ms))?).ok(),
+        }
+    }
 }
 
 impl VisitQuestion<'_> {
@@ -54,8 +85,13 @@ impl VisitQuestion<'_> {
         !self.predicate.needs_session() || self.predicate.holds(session.replaced(self.predicate.mask(None), event.parts))
     }
 
+    /// The same, of an event without ids.
+    pub(super) fn chooses_of_nobody(&self, event: &Carried<'_>) -> bool {
+        !self.predicate.needs_session() || self.predicate.holds_of_nobody(event.parts)
+    }
+
     fn buckets_of(&self, day: Day, time_ms: i64) -> [Option<u16>; 2] {
-        let bucket = |window: &Option<Buckets>| u16::try_from(window.as_ref()?.of(day, Instant(time_ms))?).ok();
+        let bucket = |window: &Option<VisitWindow>| window.as_ref()?.bucket(day, time_ms);
         [bucket(&self.windows[0]), bucket(&self.windows[1])]
     }
 

@@ -8,10 +8,11 @@ use headcount_domain::intake::fields::{BuiltIn, Decider, Entry, Field, Scalar};
 use headcount_domain::{PartSet, RecordKey};
 
 use super::super::events::Scan;
+use super::super::people::{HeldWindows, People};
 use super::super::session_buffer::SessionBuffer;
 use super::super::sessions::{InSession, SessionPlace, Sessions};
 use super::carried::Carried;
-use super::events::{VisitQuestion, add_events, write_value};
+use super::events::{VisitQuestion, VisitWindow, add_events, write_value};
 
 /// The identity of an event that is counted.
 #[derive(Debug, Clone, Copy)]
@@ -68,14 +69,12 @@ pub(in super::super) fn visit(
         question.goals.met(event.goals, &question.goals.parts_in(None), &mut met);
         event.goals_met = &met;
         let key = if is_of_session { &null_key } else { event.key };
-        if question.chooses(&event, question.predicate.parts_in(None)) {
-            counts.event(CountedOwner::default(), &event, key)
-        } else {
-            Ok(())
-        }
+        if question.chooses_of_nobody(&event) { counts.event(CountedOwner::default(), &event, key) } else { Ok(()) }
     })?;
+    let days = question.windows.each_ref().map(|window| window.as_ref().map(VisitWindow::days));
+    let people = People::find(scan, question.predicate.people(), days, sort_bytes)?;
     let buffer = SessionBuffer::new(scan.scratch(), sort_bytes);
-    let mut open = SessionFold::new(question, counts, buffer);
+    let mut open = SessionFold::new(question, counts, (buffer, people));
     sessions.visit(scan, &mut |event| open.add(&event))?;
     Ok(open.end()?)
 }
@@ -85,6 +84,9 @@ struct SessionFold<'v> {
     question: &'v VisitQuestion<'v>,
     counts: &'v mut dyn VisitCounts,
     identity: Option<CountedIdentity>,
+    people: Option<People>,
+    /// The windows in which the conditions on people hold for the identity.
+    held: HeldWindows,
     /// Whether there is a session; else there are only events that are attached to none.
     is_session: bool,
     session: CountedSession,
@@ -107,11 +109,17 @@ struct SessionFold<'v> {
 }
 
 impl<'v> SessionFold<'v> {
-    fn new(question: &'v VisitQuestion<'v>, counts: &'v mut dyn VisitCounts, chosen: SessionBuffer) -> Self {
+    fn new(
+        question: &'v VisitQuestion<'v>,
+        counts: &'v mut dyn VisitCounts,
+        (chosen, people): (SessionBuffer, Option<People>),
+    ) -> Self {
         Self {
             question,
             counts,
             identity: None,
+            people,
+            held: HeldWindows::MAX,
             is_session: false,
             session: CountedSession { number: 0, began: [None; 2], is_bounce: false, duration_ms: 0 },
             first_ms: 0,
@@ -131,7 +139,7 @@ impl<'v> SessionFold<'v> {
         let carried = Carried::read(event.carried);
         if event.place != SessionPlace::GoesOn {
             self.end()?;
-            self.begin(event, &carried);
+            self.begin(event, &carried)?;
         }
         self.counts.met(event.identity, event, carried.key)?;
         if event.is_interactive {
@@ -143,10 +151,13 @@ impl<'v> SessionFold<'v> {
     }
 
     /// Begins a session, or events without one.
-    fn begin(&mut self, event: &InSession<'_>, carried: &Carried<'_>) {
+    fn begin(&mut self, event: &InSession<'_>, carried: &Carried<'_>) -> io::Result<()> {
         if self.identity.is_none_or(|identity| identity.key != event.identity) {
             let number = self.identity.map_or(0, |identity| identity.number) + 1;
             self.identity = Some(CountedIdentity { key: event.identity, number });
+            if let Some(people) = &mut self.people {
+                self.held = people.windows_of(event.identity)?;
+            }
         }
         self.is_session = event.place == SessionPlace::Begins;
         self.session.number += u64::from(self.is_session);
@@ -162,6 +173,7 @@ impl<'v> SessionFold<'v> {
             None if self.is_session => self.decide(Decider::Source, carried),
             None => {}
         }
+        Ok(())
     }
 
     /// Begins a session whose entry is not kept: it began before the windows, and only its channel
@@ -203,10 +215,13 @@ impl<'v> SessionFold<'v> {
 
     /// Counts the events of the session that match, and the session if it has any.
     fn end(&mut self) -> io::Result<()> {
-        if !self.question.predicate.may_hold_in(self.parts) {
+        if self.held == 0 || !self.question.predicate.may_hold_in(self.parts) {
             self.chosen.clear();
             return Ok(());
         }
+        let windows = self.held;
+        let held = |window: usize| windows >> window & 1 > 0;
+        (0..2).filter(|window| !held(*window)).for_each(|window| self.session.began[window] = None);
         self.session.is_bounce = self.events == 1;
         self.session.duration_ms = u64::try_from(self.last_ms.saturating_sub(self.first_ms)).unwrap_or_default();
         let Self { identity, is_session, session, counts, key, chosen, question, parts, of_goals, .. } = self;
@@ -221,7 +236,11 @@ impl<'v> SessionFold<'v> {
             }
             question.goals.met(event.goals, of_goals, &mut met);
             event.goals_met = &met;
+            (0..2).filter(|window| !held(*window)).for_each(|window| event.buckets[window] = None);
             (0..2).for_each(|window| holds[window] |= event.buckets[window].is_some());
+            if !event.may_count() {
+                return Ok(());
+            }
             counts.event(of, &event, if is_of_session { key } else { event.key })
         })?;
         if holds == [false; 2] || !*is_session { Ok(()) } else { counts.session(session, holds, key) }

@@ -6,15 +6,14 @@ use headcount_archive::ArchiveError;
 use headcount_domain::figures::{CountedMoney, GoalsQuestion, GoalsReport, WindowGoals};
 use headcount_domain::intake::fields::{Decider, Entry};
 use headcount_domain::queries::Unconverted;
-use headcount_domain::time::{Buckets, Interval};
-use headcount_domain::{Event, PartSet, Predicate, Window};
+use headcount_domain::{Day, Event, PartSet, Predicate, Window};
 
 use super::super::error::Result;
 use super::super::events::Scan;
 use super::super::part_columns::PartColumns;
 use super::super::sealed_group::SealedGroup;
 use super::carried::Carried;
-use super::events::VisitQuestion;
+use super::events::{VisitQuestion, VisitWindow};
 use super::fold::{CountedOwner, CountedSession, VisitCounts, visit};
 use super::report::add_unconverted;
 
@@ -25,13 +24,24 @@ const PARTS: usize = size_of::<u64>();
 /// for each goal that the event can fit.
 pub(in super::super) struct GoalSet<'q> {
     goals: &'q [Predicate],
+    /// For each goal the days of its events; empty: all events count.
+    days: Vec<Window>,
     /// The numbers of the goals that depend on sessions.
     of_sessions: Vec<usize>,
 }
 
 impl<'q> GoalSet<'q> {
     pub(in super::super) fn new(goals: &'q [Predicate]) -> Self {
-        Self { goals, of_sessions: (0..goals.len()).filter(|goal| goals[*goal].needs_session()).collect() }
+        Self::dated(goals, Vec::new())
+    }
+
+    /// Goals that only events on some days fit.
+    pub(in super::super) fn dated(goals: &'q [Predicate], days: Vec<Window>) -> Self {
+        Self { goals, days, of_sessions: (0..goals.len()).filter(|goal| goals[*goal].needs_session()).collect() }
+    }
+
+    fn counts_on(&self, goal: usize, day: Day) -> bool {
+        self.days.get(goal).is_none_or(|days| days.contains(day))
     }
 
     /// The predicates of the goals that depend on sessions.
@@ -55,7 +65,7 @@ impl<'q> GoalSet<'q> {
     /// Appends what an event of the log carries. `matches`: it is chosen if its session is.
     pub(super) fn write_event(&self, event: &Event, matches: bool, to: &mut Vec<u8>) {
         self.write(
-            |goal| matches && self.goals[goal].matches_event(event),
+            |goal| matches && self.counts_on(goal, event.day) && self.goals[goal].matches_event(event),
             self.of_sessions().map(|goal| goal.parts_of(event)),
             to,
         );
@@ -109,16 +119,17 @@ pub(super) struct GoalColumns<'q> {
 impl<'q> GoalColumns<'q> {
     /// Reads the columns. `matching` has the rows that are chosen if their sessions are.
     pub(super) fn read(set: &GoalSet<'q>, group: &SealedGroup<'_>, matching: &[bool]) -> Result<Self, ArchiveError> {
-        let fitting = |goal: &Predicate| {
+        let fitting = |(number, goal): (usize, &Predicate)| {
             let (mut rows, mut fits) = (group.counted()?, vec![false; group.rows()]);
             rows.retain(|row| matching[row]);
+            set.days.get(number).map_or(Ok(()), |days| group.retain_days(&mut rows, *days))?;
             group.retain_matching(&mut rows, goal)?;
             rows.for_each(|row| fits[row] = true);
             Ok(fits)
         };
         let parts = set.of_sessions().map(|goal| PartColumns::read(group, goal.parts()));
         Ok(Self {
-            rows: set.goals.iter().map(fitting).collect::<Result<_, ArchiveError>>()?,
+            rows: set.goals.iter().enumerate().map(fitting).collect::<Result<_, ArchiveError>>()?,
             parts: parts.collect::<Result<_, ArchiveError>>()?,
         })
     }
@@ -133,10 +144,8 @@ impl<'q> GoalColumns<'q> {
 /// Answers a [`GoalsQuestion`], in sorts of `sort_bytes` each.
 pub(in super::super) fn goals(scan: &Scan<'_>, question: &GoalsQuestion, sort_bytes: usize) -> Result<GoalsReport> {
     let GoalsQuestion { windows, predicate, goals } = question;
-    // Figures are of whole windows: the buckets are not looked at.
-    let whole = |window: Window| Buckets::new(window, Interval::Month, scan.timezone);
     let asked = VisitQuestion {
-        windows: [Some(whole(windows.window)), windows.previous.map(whole)],
+        windows: [Some(VisitWindow::Whole(windows.window)), windows.previous.map(VisitWindow::Whole)],
         predicate,
         goals: GoalSet::new(goals),
         dimensions: &[],

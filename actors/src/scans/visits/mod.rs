@@ -18,7 +18,7 @@ mod rows;
 pub(super) use breakdown::breakdown;
 pub(super) use carried::Carried;
 pub(super) use detail::{Detail, WantedDetails};
-pub(super) use events::VisitQuestion;
+pub(super) use events::{VisitQuestion, VisitWindow};
 pub(super) use fold::{CountedIdentity, CountedOwner, CountedSession, VisitCounts, visit};
 pub(super) use goals::{GoalSet, goals};
 pub(super) use report::report;

@@ -10,14 +10,14 @@ use headcount_domain::{Amount, Window};
 
 use super::super::events::Scan;
 use super::carried::Carried;
-use super::events::VisitQuestion;
+use super::events::{VisitQuestion, VisitWindow};
 use super::fold::{CountedOwner, CountedSession, VisitCounts, visit};
 use super::goals::GoalSet;
 
 /// Answers a [`ReportQuestion`], in sorts of `sort_bytes` each.
 pub(in super::super) fn report(scan: &Scan<'_>, question: &ReportQuestion, sort_bytes: usize) -> Result<Report> {
     let ReportQuestion { windows, interval, predicate, goal } = question;
-    let divided = |window: Window| Buckets::new(window, *interval, scan.timezone);
+    let divided = |window: Window| VisitWindow::Divided(Buckets::new(window, *interval, scan.timezone));
     let asked = VisitQuestion {
         windows: [Some(divided(windows.window)), windows.previous.map(divided)],
         predicate,
@@ -26,7 +26,7 @@ pub(in super::super) fn report(scan: &Scan<'_>, question: &ReportQuestion, sort_
         details: None,
     };
     let mut counts = SeriesCounts {
-        windows: asked.windows.each_ref().map(|buckets| CountedSeries::new(buckets.as_ref().map_or(0, |buckets| buckets.count))),
+        windows: asked.windows.each_ref().map(|buckets| CountedSeries::new(buckets.as_ref().map_or(0, VisitWindow::buckets))),
         unconverted: Unconverted::new(),
     };
     visit(scan, &asked, sort_bytes, &mut counts)?;

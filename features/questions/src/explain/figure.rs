@@ -5,7 +5,10 @@ use std::hash::Hasher as _;
 use headcount_actors::ExplainError;
 use headcount_api::client_end::while_client_waits;
 use headcount_api::endpoint::*;
+use headcount_api::extract::definitions::Choice;
 use headcount_api::extract::filters::{self, FilterShape};
+use headcount_api::extract::people::{self, PeopleShape, SentCondition};
+use headcount_control::Definition;
 use headcount_domain::figures::{AttributedTo, ExplainQuestion, ExplainedFigure, Explanation};
 use headcount_domain::intake::policy::Policy;
 use headcount_domain::queries::{Dimension, EntityLevel, TouchModel};
@@ -40,9 +43,12 @@ json_body! {
         event_name: Option<String> = optional("a string"),
         /// Only events for which all of these hold; at most 20. `source`, `medium`, `campaign` and `exit_url` may be fields too.
         #[schema(value_type = Option<Vec<FilterShape>>)]
-        filters: SentFilters = with(SentFilters::read),
+        filters: Sent<Vec<Clause>> = with(|fields, name| Sent::read(fields, name, filters::read_in_sessions)),
         /// Only events of this segment: its id.
         segment: Option<String> = optional("a string"),
+        /// Only events of people for whom all of these hold; at most 5.
+        #[schema(value_type = Option<Vec<PeopleShape>>)]
+        people: Sent<Vec<SentCondition>> = with(|fields, name| Sent::read(fields, name, people::read)),
         /// `attribution`: the first touch of the buyer (the default), or the last one before each order.
         #[schema(value_type = Option<TouchModelName>)]
         model: Option<TouchModel> = with(read_name),
@@ -64,17 +70,16 @@ json_body! {
     }
 }
 
-/// The filters of a question, and their JSON as it was sent.
+/// A field of a question, and its JSON as it was sent.
 #[derive(Debug)]
-pub(crate) struct SentFilters {
-    filters: Vec<Clause>,
+pub(crate) struct Sent<T> {
+    value: T,
     sent: Option<String>,
 }
 
-impl SentFilters {
-    fn read(fields: &Fields<'_>, name: &str) -> Result<Self> {
-        let filters = filters::read_in_sessions(fields, name)?;
-        Ok(Self { filters, sent: fields.raw(name).map(str::to_owned) })
+impl<T> Sent<T> {
+    fn read(fields: &Fields<'_>, name: &str, read: fn(&Fields<'_>, &str) -> Result<T>) -> Result<Self> {
+        Ok(Self { value: read(fields, name)?, sent: fields.raw(name).map(str::to_owned) })
     }
 }
 
@@ -121,13 +126,20 @@ impl ExplainBody {
         }
     }
 
-    /// Returns a hash of everything that a cursor is bound to: all but the page. Filters count as they were sent, and those of
-    /// the segment as they are now.
-    fn hash(&self, project: u64, attributed: Option<&AttributedTo>, of_segment: Option<&str>) -> u64 {
+    /// Returns a hash of everything that a cursor is bound to: all but the page. Filters count as they were sent, and
+    /// definitions as they are now.
+    fn hash(&self, project: u64, attributed: Option<&AttributedTo>, definitions: &[Definition]) -> u64 {
         let mut hash = Xxh3::new();
         hash.write_u64(project);
-        let question =
-            (self.figure, &self.start_date, &self.end_date, &self.event_name, attributed, &self.filters.sent, of_segment);
+        let question = (
+            self.figure,
+            &self.start_date,
+            &self.end_date,
+            &self.event_name,
+            attributed,
+            (&self.filters.sent, &self.people.sent),
+            definitions,
+        );
         hash.write(format!("{question:?}").as_bytes());
         hash.digest()
     }
@@ -215,13 +227,17 @@ pub(crate) async fn explain(ApiCall { state, request, payload }: ApiCall, caller
         question.subject.check_money().map_err(|error| error.with_param("figure"))?;
     }
     let has_money = question.subject.check_money().is_ok();
-    let mut filters = std::mem::take(&mut question.parameters.filters.filters);
-    let segment = question.parameters.segment.take();
-    let of_segment = question.add_segment(segment.as_deref(), &mut filters, Filter::in_sessions)?;
+    let asked = &mut question.parameters;
+    let choice = Choice {
+        filters: std::mem::take(&mut asked.filters.value),
+        segment: asked.segment.take(),
+        people: std::mem::take(&mut asked.people.value),
+    };
+    let event_name = asked.event_name.clone();
+    let predicate = question.predicate(event_name.as_deref(), choice, Filter::in_sessions)?.unwrap_or_default();
     let body = &question.parameters;
     let (project, figure, attributed) = (question.subject.project, body.figure, body.attributed()?);
-    let predicate = filters::predicate(body.event_name.as_deref(), filters)?.unwrap_or_default();
-    let hash = body.hash(project.0, attributed.as_ref(), of_segment.as_deref());
+    let hash = body.hash(project.0, attributed.as_ref(), &question.definitions);
     let cursor = body.cursor(hash)?;
     let window = match &cursor {
         Some(cursor) => {
@@ -237,7 +253,7 @@ pub(crate) async fn explain(ApiCall { state, request, payload }: ApiCall, caller
         variant.write_i64(question.calendar.now().0.div_euclid(CONFIRMED_MS));
     }
     question.calendar.set_variant(variant.digest());
-    let tag = match question.not_modified(&figure.depends(window)).await? {
+    let tag = match question.not_modified(&predicate.depends_at_least(figure.depends(window))).await? {
         Ok(not_modified) => return Ok(not_modified),
         Err(tag) => tag,
     };

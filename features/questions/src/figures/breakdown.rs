@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use headcount_api::endpoint::*;
+use headcount_api::extract::definitions::Choice;
 use headcount_api::extract::filters::{self, FilterShape};
+use headcount_api::extract::people::{self, PeopleShape, SentCondition, named_by_people};
 use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::figures::{Breakdown, BreakdownQuestion, BreakdownRow, ComparedWindows, EventFigures, OrderBy, Search};
 use headcount_domain::intake::fields::Field;
@@ -40,6 +42,9 @@ json_body! {
         filters: Vec<Clause> = with(filters::read_in_sessions),
         /// Only events of this segment: its id.
         segment: Option<String> = optional("a string"),
+        /// Only events of people for whom all of these hold; at most 5.
+        #[schema(value_type = Option<Vec<PeopleShape>>)]
+        people: Vec<SentCondition> = with(people::read),
         /// The goal whose converters are counted: its id.
         goal: Option<String> = optional("a string"),
         /// Only rows whose value contains this text, ignoring case.
@@ -63,12 +68,14 @@ impl SharedQuestion for BreakdownBody {
             event_name: _,
             filters,
             segment: _,
+            people,
             goal: _,
             search: _,
             order_by: _,
             limit: _,
         } = self;
         let mut named = named_by_filters(filters);
+        named.extend(named_by_people(people));
         named.push(("dimension".to_owned(), dimension.clone()));
         named
     }
@@ -234,13 +241,16 @@ pub(crate) async fn breakdown(ApiCall { state, request, payload }: ApiCall, aske
         question.subject.check_money().map_err(|error| error.with_param("order_by"))?;
     }
     let has_money = question.subject.check_money().is_ok();
-    let mut filters = std::mem::take(&mut question.parameters.filters);
-    let (segment, goal) = (question.parameters.segment.take(), question.parameters.goal.take());
-    question.add_segment(segment.as_deref(), &mut filters, Filter::in_sessions)?;
+    let asked = &mut question.parameters;
+    let choice = Choice {
+        filters: std::mem::take(&mut asked.filters),
+        segment: asked.segment.take(),
+        people: std::mem::take(&mut asked.people),
+    };
+    let (event_name, goal) = (asked.event_name.take(), asked.goal.take());
+    let predicate = question.predicate(event_name.as_deref(), choice, Filter::in_sessions)?.unwrap_or_default();
     let goal = question.goal(goal.as_deref())?;
-    let BreakdownBody { start_date, end_date, compare, dimension, event_name, search, order_by, limit, .. } =
-        &question.parameters;
-    let predicate = filters::predicate(event_name.as_deref(), filters)?.unwrap_or_default();
+    let BreakdownBody { start_date, end_date, compare, dimension, search, order_by, limit, .. } = &question.parameters;
     question.calendar.set_variant(has_money.into());
     let asked = |windows: ComparedWindows| BreakdownQuestion {
         windows,
@@ -258,7 +268,7 @@ pub(crate) async fn breakdown(ApiCall { state, request, payload }: ApiCall, aske
     let reply = async |window| {
         let windows = compare.event_windows(&question, window).await?;
         let breakdown = state.engine.scans.breakdown(question.subject.project, asked(windows));
-        question.reply(windows.depends(), breakdown, |breakdown| answer(breakdown, windows)).await
+        question.reply(predicate.depends_at_least(windows.depends()), breakdown, |breakdown| answer(breakdown, windows)).await
     };
     question.in_event_window((start_date.as_deref(), end_date.as_deref()), reply).await
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use headcount_api::endpoint::*;
+use headcount_api::extract::definitions::Choice;
 use headcount_api::extract::filters::{self, FilterShape};
+use headcount_api::extract::people::{self, PeopleShape, SentCondition, named_by_people};
 use headcount_api::extract::share_rules::named_by_filters;
 use headcount_control::Definition;
 use headcount_domain::figures::{ComparedWindows, GoalFigures, GoalsQuestion, GoalsReport, WindowGoals};
@@ -33,13 +35,16 @@ json_body! {
         filters: Vec<Clause> = with(filters::read_in_sessions),
         /// Only events of this segment: its id.
         segment: Option<String> = optional("a string"),
+        /// Only events of people for whom all of these hold; at most 5.
+        #[schema(value_type = Option<Vec<PeopleShape>>)]
+        people: Vec<SentCondition> = with(people::read),
     }
 }
 
 impl SharedQuestion for GoalsBody {
     fn named_fields(&self) -> Vec<NamedField> {
-        let Self { start_date: _, end_date: _, compare: _, filters, segment: _ } = self;
-        named_by_filters(filters)
+        let Self { start_date: _, end_date: _, compare: _, filters, segment: _, people } = self;
+        named_by_filters(filters).into_iter().chain(named_by_people(people)).collect()
     }
 }
 
@@ -149,10 +154,13 @@ fn previous(window: Option<&WindowGoals>, number: usize, has_money: bool) -> Opt
 pub(crate) async fn goals(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse> {
     let mut question = ProjectQuestion::<GoalsBody>::read_body(&state, &request, payload, asker).await?;
     let has_money = question.subject.check_money().is_ok();
-    let mut filters = std::mem::take(&mut question.parameters.filters);
-    let segment = question.parameters.segment.take();
-    question.add_segment(segment.as_deref(), &mut filters, Filter::in_sessions)?;
-    let predicate = filters::predicate(None, filters)?.unwrap_or_default();
+    let asked = &mut question.parameters;
+    let choice = Choice {
+        filters: std::mem::take(&mut asked.filters),
+        segment: asked.segment.take(),
+        people: std::mem::take(&mut asked.people),
+    };
+    let predicate = question.predicate(None, choice, Filter::in_sessions)?.unwrap_or_default();
     let (definitions, goals): (Vec<_>, Vec<_>) = question.goals()?.into_iter().unzip();
     question.calendar.set_variant(has_money.into());
     let GoalsBody { start_date, end_date, compare, .. } = &question.parameters;
@@ -169,7 +177,7 @@ pub(crate) async fn goals(ApiCall { state, request, payload }: ApiCall, asker: A
         let windows = compare.event_windows(&question, window).await?;
         let asked = GoalsQuestion { windows, predicate: predicate.clone(), goals: goals.clone() };
         let report = state.engine.scans.goals(question.subject.project, asked);
-        question.reply(windows.depends(), report, |report| answer(report, windows)).await
+        question.reply(predicate.depends_at_least(windows.depends()), report, |report| answer(report, windows)).await
     };
     question.in_event_window((start_date.as_deref(), end_date.as_deref()), reply).await
 }

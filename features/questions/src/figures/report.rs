@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use headcount_api::endpoint::*;
+use headcount_api::extract::definitions::Choice;
 use headcount_api::extract::filters::{self, FilterShape};
+use headcount_api::extract::people::{self, PeopleShape, SentCondition, named_by_people};
 use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::figures::{ComparedWindows, EventFigures, Report, ReportQuery, ReportQuestion, Series};
 use headcount_domain::time::{Bucket, BucketStart, Buckets, Interval, MAX_HOURLY_DAYS};
@@ -38,6 +40,9 @@ json_body! {
         filters: Vec<Clause> = with(filters::read_in_sessions),
         /// Only events of this segment: its id.
         segment: Option<String> = optional("a string"),
+        /// Only events of people for whom all of these hold; at most 5.
+        #[schema(value_type = Option<Vec<PeopleShape>>)]
+        people: Vec<SentCondition> = with(people::read),
         /// The goal whose converters are counted: its id.
         goal: Option<String> = optional("a string"),
     }
@@ -45,8 +50,9 @@ json_body! {
 
 impl SharedQuestion for ReportBody {
     fn named_fields(&self) -> Vec<NamedField> {
-        let Self { start_date: _, end_date: _, interval: _, compare: _, event_name: _, filters, segment: _, goal: _ } = self;
-        named_by_filters(filters)
+        let Self { start_date: _, end_date: _, interval: _, compare: _, event_name: _, filters, segment: _, people, goal: _ } =
+            self;
+        named_by_filters(filters).into_iter().chain(named_by_people(people)).collect()
     }
 }
 
@@ -237,12 +243,16 @@ fn check_hours(interval: Interval, windows: ComparedWindows) -> Result<()> {
 )]
 pub(crate) async fn report(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse> {
     let mut question = ProjectQuestion::<ReportBody>::read_body(&state, &request, payload, asker).await?;
-    let mut filters = std::mem::take(&mut question.parameters.filters);
-    let (segment, goal) = (question.parameters.segment.take(), question.parameters.goal.take());
-    question.add_segment(segment.as_deref(), &mut filters, Filter::in_sessions)?;
+    let asked = &mut question.parameters;
+    let choice = Choice {
+        filters: std::mem::take(&mut asked.filters),
+        segment: asked.segment.take(),
+        people: std::mem::take(&mut asked.people),
+    };
+    let (event_name, goal) = (asked.event_name.take(), asked.goal.take());
+    let mut predicate = question.predicate(event_name.as_deref(), choice, Filter::in_sessions)?;
     let goal = question.goal(goal.as_deref())?;
-    let ReportBody { start_date, end_date, interval, compare, event_name, .. } = &question.parameters;
-    let mut predicate = filters::predicate(event_name.as_deref(), filters)?;
+    let ReportBody { start_date, end_date, interval, compare, .. } = &question.parameters;
     if goal.is_some() {
         predicate.get_or_insert_default();
     }
@@ -297,5 +307,11 @@ async fn report_in(
         return question.reply_to(ReportQuery { windows, interval }, answer).await;
     };
     let asked = ReportQuestion { windows, interval, predicate, goal };
-    question.reply(windows.depends(), state.engine.scans.report(question.subject.project, asked), answer).await
+    question
+        .reply(
+            asked.predicate.depends_at_least(windows.depends()),
+            state.engine.scans.report(question.subject.project, asked.clone()),
+            answer,
+        )
+        .await
 }

@@ -67,7 +67,7 @@ pub(super) fn aggregate(asked: &Asked<'_>, project: &str, mut params: Params) ->
 
     let mut groups: BTreeMap<Json, Group> = BTreeMap::new();
     for index in asked.facts.of_project(project) {
-        if !window.holds(asked.day(index)) || !chosen.holds(asked, index) {
+        if !window.holds(asked.day(index)) || !chosen.chooses(asked, index, window) {
             continue;
         }
         let group = groups.entry(by.value(asked, index)).or_default();

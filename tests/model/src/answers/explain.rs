@@ -67,7 +67,7 @@ pub(super) fn explain(asked: &Asked<'_>, project: &str, mut params: Params) -> R
     let limit = params.count("limit", 1..=500, 100)?;
     params.done()?;
 
-    let is_chosen = |index: &usize| window.holds(asked.day(*index)) && chosen.holds(asked, *index);
+    let is_chosen = |index: &usize| window.holds(asked.day(*index)) && chosen.chooses(asked, *index, window);
     let mut events: Vec<usize> = asked.facts.of_project(project).filter(is_chosen).collect();
     events.sort_by_key(|&index| asked.facts.moment(index));
     let (mut users, mut sessions) = (BTreeSet::new(), BTreeSet::new());

@@ -3,8 +3,10 @@
 use super::params::Params;
 use super::{Asked, Wrong, ranked};
 use crate::acquisition::{channel, origin, value};
+use crate::decimal::Decimal;
 use crate::event::Event;
 use crate::json::Json;
+use crate::time::Window;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns the property with this name: built-in, or `metadata.<path>`. `None` for unknown names.
@@ -215,8 +217,50 @@ pub(super) struct Chosen {
     event_name: Option<String>,
     /// A pattern of the paths of pageviews.
     page: Option<String>,
+    /// What must hold, too.
+    and: Vec<Chosen>,
     /// All filters of at least one list of each clause hold.
     clauses: Vec<Vec<Vec<Filter>>>,
+    people: Vec<People>,
+}
+
+/// A condition on the identity of an event.
+struct People {
+    events: Chosen,
+    at_least: usize,
+    is_negated: bool,
+    within: Json,
+}
+
+impl People {
+    fn read(json: &Json) -> People {
+        let is_negated = *json.field("did") == Json::Null;
+        let events = json.field(if is_negated { "did_not" } else { "did" });
+        let mut chosen = Chosen::of_goal(events);
+        if *events.field("goal") != Json::Null {
+            chosen.and.push(Chosen::of_goal(events.field("goal")));
+        }
+        let at_least = json.field("at_least").number().and_then(Decimal::whole).unwrap_or(1);
+        let at_least = usize::try_from(at_least).expect("a positive number");
+        People { events: chosen, at_least, is_negated, within: json.field("within").clone() }
+    }
+
+    /// Whether the condition holds for the identity of an event, in a question about `window`.
+    fn holds(&self, asked: &Asked<'_>, index: usize, window: Window) -> bool {
+        let (identity, project) = (&asked.facts.identities[index], &asked.facts.events[index].project);
+        let floor = asked.model.floor(project);
+        let counts = |other: &usize| {
+            let day = asked.day(*other);
+            let is_within = match (self.within.text(), self.within.field("days").number().and_then(Decimal::whole)) {
+                (Some("ever"), _) => true,
+                (_, Some(days)) => day <= window.last && i128::from((window.last - day).num_days()) < days,
+                _ => window.holds(day),
+            };
+            is_within && floor.is_none_or(|floor| day >= floor) && asked.facts.identities[*other] == *identity
+        };
+        let fitting = asked.facts.of_project(project).filter(counts).filter(|other| self.events.holds(asked, *other));
+        identity.is_some() && (fitting.count() >= self.at_least) != self.is_negated
+    }
 }
 
 const OPERATORS: [&str; 13] = [
@@ -273,10 +317,14 @@ impl Chosen {
             given => given,
         };
         let clauses = read_clauses(given.as_ref().map_or(&[], Json::items))?;
-        let mut chosen = Chosen { event_name, page: None, clauses };
+        let people = params.take("people").unwrap_or(Json::Null);
+        let mut people: Vec<People> = people.items().iter().map(People::read).collect();
+        let mut chosen = Chosen { event_name, page: None, and: Vec::new(), clauses, people: Vec::new() };
         if let Some(segment) = params.take("segment") {
             chosen.clauses.extend(Chosen::of_goal(&segment).clauses);
+            people.extend(segment.field("people").items().iter().map(People::read));
         }
+        chosen.people = people;
         Ok(chosen)
     }
 
@@ -284,7 +332,13 @@ impl Chosen {
     pub(super) fn of_goal(goal: &Json) -> Chosen {
         let text = |name: &str| goal.field(name).text().map(str::to_owned);
         let clauses = read_clauses(goal.field("filters").items()).unwrap_or_else(|_| panic!("valid filters, not {goal}"));
-        Chosen { event_name: text("event_name"), page: text("page"), clauses }
+        Chosen { event_name: text("event_name"), page: text("page"), and: Vec::new(), clauses, people: Vec::new() }
+    }
+
+    /// Whether the predicate holds for the event, and its conditions on people in a question about
+    /// `window`.
+    pub(super) fn chooses(&self, asked: &Asked<'_>, index: usize, window: Window) -> bool {
+        self.holds(asked, index) && self.people.iter().all(|condition| condition.holds(asked, index, window))
     }
 
     /// Whether the predicate holds for the event.
@@ -298,6 +352,6 @@ impl Chosen {
         let named = named && self.page.as_ref().is_none_or(is_on);
         let property = |filter: &Filter| property(asked, index, &filter.field).expect("a field of the model");
         let all = |list: &Vec<Filter>| list.iter().all(|filter| filter.holds(&property(filter)));
-        named && self.clauses.iter().all(|lists| lists.iter().any(all))
+        named && self.and.iter().all(|and| and.holds(asked, index)) && self.clauses.iter().all(|lists| lists.iter().any(all))
     }
 }

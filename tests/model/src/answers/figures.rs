@@ -99,7 +99,7 @@ pub(super) fn object(fields: Vec<(&'static str, Json)>) -> Json {
 
 /// The chosen events of a window.
 pub(super) fn chosen_of(asked: &Asked<'_>, project: &str, window: Window, chosen: &Chosen) -> Vec<usize> {
-    let is_chosen = |index: &usize| window.holds(asked.day(*index)) && chosen.holds(asked, *index);
+    let is_chosen = |index: &usize| window.holds(asked.day(*index)) && chosen.chooses(asked, *index, window);
     asked.facts.of_project(project).filter(is_chosen).collect()
 }
 
@@ -270,7 +270,7 @@ fn frozen_and_live(asked: &Asked<'_>, project: &str, divided: &Divided<'_, '_>) 
 }
 
 pub(super) fn report(asked: &Asked<'_>, project: &str, mut params: Params) -> Result<Json, Wrong> {
-    let is_plain = !["event_name", "filters", "segment", "goal"].into_iter().any(|name| params.has(name));
+    let is_plain = !["event_name", "filters", "segment", "people", "goal"].into_iter().any(|name| params.has(name));
     let is_of_whole_days = is_plain && !params.is_text("interval", "hour");
     let window = if is_of_whole_days { params.window(asked)? } else { params.event_window(asked, project)? };
     let interval = match params.has("interval") {

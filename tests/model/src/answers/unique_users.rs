@@ -10,7 +10,7 @@ use chrono::NaiveDate;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn count(asked: &Asked<'_>, project: &str, mut params: Params) -> Result<Json, Wrong> {
-    let is_plain = !params.has("event_name") && !params.has("filters");
+    let is_plain = !["event_name", "filters", "segment", "people"].into_iter().any(|name| params.has(name));
     let window = if is_plain { params.window(asked)? } else { params.event_window(asked, project)? };
     let chosen = Chosen::of(&mut params)?;
     params.done()?;
@@ -21,7 +21,7 @@ pub(super) fn count(asked: &Asked<'_>, project: &str, mut params: Params) -> Res
         let Some(identity) = &asked.facts.identities[index] else {
             continue;
         };
-        if window.holds(asked.day(index)) && chosen.holds(asked, index) {
+        if window.holds(asked.day(index)) && chosen.chooses(asked, index, window) {
             of_day.entry(asked.day(index)).or_default().insert(identity);
             of_window.insert(identity);
         }
