@@ -54,6 +54,8 @@ STATE_BUGS = [
     ("a base may lack any types", "(types == listed).then(|| lacking.iter().map(|rows| rows.tag).collect())", "Some(lacking.iter().map(|rows| rows.tag).collect())"),
     ("rows lie in any room", "rows.tag == tag && room_of(rows) != room", "rows.tag == tag && room_of(rows) != room && tag > 64"),
     ("a checkpoint has the mark of its position alone", "self.history.mark(number, reflected.max(self.all_up_to(number)))", "self.history.mark(number, reflected.min(self.all_up_to(number)))"),
+    ("an erasure looks for linked ids once", "const LOOKS: usize = 4;", "const LOOKS: usize = 1;"),
+    ("a wait for events in flight counts that began before", "if *waited > called {", "if *waited >= called {"),
     ("sealing waits until somebody is erased from all files", "if number > 0 && began.elapsed() >= SLICE {", "if number > 0 && began.elapsed() >= SLICE * 1_000 {"),
     ("a raised floor is met with the next look at all projects", "        self.check_raised(sources);\n", ""),
     ("a change that was made already is answered before all know it", "&& self.propagated.load(Ordering::Acquire) < applied", "&& self.propagated.load(Ordering::Acquire) > applied"),
