@@ -40,12 +40,12 @@ mod feature;
 mod free_space;
 mod geo;
 mod history;
+mod import_log;
 mod import_mark;
 pub mod ingest;
 mod intake_counts;
 mod live;
 mod living_files;
-mod local_log;
 mod local_remains;
 pub mod memory_budget;
 #[cfg(feature = "cluster")]

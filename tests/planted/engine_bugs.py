@@ -60,5 +60,5 @@ STATE_BUGS = [
     ("a raised floor is met with the next look at all projects", "        self.check_raised(sources);\n", ""),
     ("a change that was made already is answered before all know it", "&& self.propagated.load(Ordering::Acquire) < applied", "&& self.propagated.load(Ordering::Acquire) > applied"),
     ("a floor that is not saved is taken for none", "if sources.floors.get(project) > floor &&", "if false &&"),
-    ("idle partitions stop sealing", "false => self.shards.durable_until(self.delivered.load(Ordering::Acquire)),", "false => self.partitions.clone().map(|partition| self.shards.durable_until_of(partition)).min().flatten(),"),
+    ("idle partitions stop sealing", "true => self.shards.durable_until(self.delivered.load(Ordering::Acquire)),", "true => self.partitions.clone().map(|partition| self.shards.durable_until_of(partition)).min().flatten(),"),
 ]
