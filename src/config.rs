@@ -45,7 +45,8 @@ pub const CONFIG_VARIABLE: &str = "HEADCOUNT_CONFIG";
 /// The longest allowed timeout of a question.
 const MAX_QUESTION_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
-/// The error of a build without clusters for a cluster's settings.
+/// The settings that a build without clusters refuses, and its error.
+const OF_CLUSTERS: [&str; 4] = ["cluster", "files", "node_listen", "node_tls"];
 const NEEDS_CLUSTER: &str = "needs a build with `--features cluster`";
 
 /// Variables that are not settings.
@@ -257,8 +258,9 @@ impl Settings {
 
     fn parse(entries: Vec<Entry>) -> Result<Self, ConfigError> {
         let read = Reader { entries: &entries };
-        #[cfg(not(feature = "cluster"))]
-        read.value("files", |text| if text.is_empty() { Ok(()) } else { Err(NEEDS_CLUSTER) })?;
+        if !cfg!(feature = "cluster") {
+            read.no_cluster()?;
+        }
         Ok(Self {
             data_dir: read.value("data_dir", |text| (!text.is_empty()).then(|| text.into()).ok_or("must be a path"))?,
             listen: read.value("listen", |text| listen(text).ok_or("must be ADDRESS:PORT, such as 127.0.0.1:8080"))?,
@@ -301,10 +303,8 @@ impl Settings {
                 text.parse().ok().filter(|level| (1..=22).contains(level)).ok_or("must be a number from 1 to 22")
             })?,
             export_retention: read.at_least_1s("export_retention", "7d or 12h")?,
-            cluster: read.value("cluster", |text| match brokers(text) {
-                None => Err("must be addresses separated by commas, such as nats://10.0.0.1:4222"),
-                Some(brokers) if !brokers.is_empty() && !cfg!(feature = "cluster") => Err(NEEDS_CLUSTER),
-                Some(brokers) => Ok(brokers),
+            cluster: read.value("cluster", |text| {
+                brokers(text).ok_or("must be addresses separated by commas, such as nats://10.0.0.1:4222")
             })?,
             nats_creds: read.file("nats_creds")?,
             node_url: read.value("node_url", |text| public_url(text).ok_or("must be like http://10.0.1.1:8080"))?,
@@ -401,6 +401,12 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// Refuses the settings of a cluster.
+    fn no_cluster(&self) -> Result<(), ConfigError> {
+        let refuse = |text: &str| if text.is_empty() { Ok(()) } else { Err(NEEDS_CLUSTER) };
+        OF_CLUSTERS.iter().try_for_each(|name| self.value(name, refuse))
+    }
+
     fn extra_paths(&self) -> Result<ExtraPaths, ConfigError> {
         let named = |name| self.value(name, |text| path(text).ok_or("must be a path, such as /app.js"));
         Ok(ExtraPaths { script: named("script_path")?, collect: named("collect_path")? })
@@ -411,7 +417,6 @@ impl Reader<'_> {
         let dir = self.file("node_tls")?;
         self.value("node_listen", |text| match (text, dir) {
             ("", None) => Ok(None),
-            _ if !cfg!(feature = "cluster") => Err(NEEDS_CLUSTER),
             ("", Some(_)) => Err("must be ADDRESS:PORT, such as 10.0.1.1:8443, since node_tls is set"),
             (_, None) => Err("needs node_tls, the directory of the certificates"),
             (text, Some(dir)) => {

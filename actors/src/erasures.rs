@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_archive::Row;
@@ -12,16 +12,12 @@ use headcount_domain::erasure::{AfterErasure, ErasedKeys};
 use headcount_domain::{Event, KeyHasher, OrganizationId, Position, ProjectId};
 use parking_lot::{Mutex, RwLock};
 
-use crate::erasure_turns::{ErasureTurn, ErasureTurns};
-use crate::given_up_erasures::GivenUpErasures;
 use crate::suppressed::Suppressed;
 use crate::unfinished_erasures::{ErasuresAtStage, Unfinished};
 
 /// How long events admitted before an identity was suppressed may take.
 const CHECKED_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(5);
-/// How long an erasure waits for another one. Its client waits, too.
-const TURN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Returns the rest of a row of the archive after erasure; `None` if nothing is left.
 pub(crate) fn erase_row(mut row: Row, keys: &ErasedKeys, hasher: &KeyHasher) -> Option<Row> {
@@ -69,14 +65,14 @@ pub(crate) struct Erasures {
     suppressed_count: AtomicUsize,
     unfinished: RwLock<Unfinished>,
     unfinished_count: AtomicUsize,
-    turns: ErasureTurns,
-    /// The erasures that were given up before they began.
-    pub(crate) given_up: GivenUpErasures,
     /// Locked while changes of other machines are applied. Has the number of changes that the
     /// registry had applied then.
     followed: Mutex<Option<u64>>,
-    /// Locked while a job waits for events that were admitted before.
-    waiting: Mutex<()>,
+    /// The number of waits for admitted events that have begun.
+    waits: AtomicU64,
+    /// Locked while a job waits for events that were admitted before. Has the number of the last
+    /// wait after which none was in flight.
+    waited: Mutex<u64>,
 }
 
 impl Erasures {
@@ -123,14 +119,8 @@ impl Erasures {
     /// Creates an empty list.
     pub(crate) fn none(hasher: KeyHasher) -> Self {
         let (suppression, suppressed_count, unfinished, unfinished_count) = Default::default();
-        let (turns, given_up, followed, waiting) = Default::default();
-        Self { hasher, suppression, suppressed_count, unfinished, unfinished_count, turns, given_up, followed, waiting }
-    }
-
-    /// Waits for the turn to begin or lift an erasure of an organization, for some time. Returns
-    /// `None` if the turn is still taken.
-    pub(crate) fn turn(&self, organization: OrganizationId) -> Option<ErasureTurn<'_>> {
-        self.turns.take(organization, TURN_TIMEOUT)
+        let (followed, waits, waited) = Default::default();
+        Self { hasher, suppression, suppressed_count, unfinished, unfinished_count, followed, waits, waited }
     }
 
     /// Returns the epoch that a checked event keeps until it is in the state.
@@ -149,8 +139,14 @@ impl Erasures {
     }
 
     /// Waits until events admitted by now are in the state. Returns `false` if that takes too long.
+    /// Of many calls at once, one waits for all.
     pub(crate) fn wait_for_admitted(&self) -> bool {
-        let Some(_one_after_the_other) = self.waiting.try_lock_for(CHECKED_TIMEOUT) else { return false };
+        let called = self.waits.load(Ordering::Acquire);
+        let Some(mut waited) = self.waited.try_lock_for(CHECKED_TIMEOUT) else { return false };
+        if *waited > called {
+            return true;
+        }
+        let wait = self.waits.fetch_add(1, Ordering::AcqRel) + 1;
         let mut epochs = {
             let mut suppression = self.suppression.write();
             let former = std::mem::take(&mut suppression.epoch);
@@ -163,6 +159,9 @@ impl Erasures {
         let are_over = epochs.is_empty();
         // The next call waits for these, too.
         self.suppression.write().overdue.append(&mut epochs);
+        if are_over {
+            *waited = wait;
+        }
         are_over
     }
 
@@ -390,6 +389,22 @@ mod tests {
         let restarted = Erasures::new(hasher.clone(), &[done(1), done(2)]);
         assert_eq!(restarted.reflected(project), seen[4]);
         assert_eq!(restarted.reflected(ProjectId(4)), 0);
+    }
+
+    #[test]
+    fn many_wait_together_for_the_events_admitted_before() {
+        let erasures = Erasures::none(KeyHasher::new([7; 16]));
+        for _ in 0..2 {
+            let admitted = erasures.epoch();
+            std::thread::scope(|scope| {
+                let waits: Vec<_> = (0..20).map(|_| scope.spawn(|| erasures.wait_for_admitted())).collect();
+                std::thread::sleep(20 * POLL);
+                assert!(waits.iter().all(|wait| !wait.is_finished()), "an event is not in the state");
+                drop(admitted);
+                assert!(waits.into_iter().all(|wait| wait.join().unwrap()));
+            });
+        }
+        assert!(erasures.waits.load(Ordering::Relaxed) <= 8, "{:?}", erasures.waits);
     }
 
     #[test]

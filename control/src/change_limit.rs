@@ -71,10 +71,11 @@ fn is_limited(record: &ControlRecord) -> bool {
         | ControlRecord::ShareCreated(_)
         | ControlRecord::DefinitionPut(_)
         | ControlRecord::SessionBegun(_)
-        | ControlRecord::IdentityErased(_)
         | ControlRecord::MemberCreated(_)
         | ControlRecord::MemberChanged(_)
         | ControlRecord::DocumentChanging { .. } => true,
+        // An erasure that begins, or is given up, was limited before.
+        ControlRecord::IdentityErased(erasure) => erasure.only_suppresses() || (erasure.is_lifted && !erasure.is_given_up()),
         // There are no more of these than of the others, and only operators create organizations.
         ControlRecord::OrganizationCreated { .. }
         | ControlRecord::BuildRunChanged { .. }

@@ -125,15 +125,15 @@ impl Registry {
         })
     }
 
-    /// Begins an erasure that only suppressed its ids, if they are still the ids of `erasure`. Its
-    /// events are erased from now on. If no project knows the ids, it is done. Returns its current
-    /// value, including changes of other writers; `None` if it was given up.
+    /// Begins an erasure that only suppressed its ids. Its events are erased from now on. If no
+    /// project knows the ids, it is done. Returns its current value, including changes of other
+    /// writers; `None` if it was given up.
     ///
     /// # Errors
     /// Returns [`RegistryError::Storage`].
     pub fn begin_erasure(&self, erasure: &Erasure, made_for: Option<&MadeFor>) -> Result<Option<Erasure>> {
         self.change_erasure(erasure, made_for, |current| {
-            if !current.has_begun() && !current.is_done && !current.is_lifted && current.has_ids_of(erasure) {
+            if !current.has_begun() && !current.is_done && !current.is_lifted {
                 current.ends.clone_from(&erasure.ends);
                 current.is_done = erasure.ends.is_empty();
             }

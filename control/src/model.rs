@@ -454,11 +454,6 @@ impl Erasure {
         self.users.len() + self.others.len() + self.emails.len()
     }
 
-    /// Whether it has exactly the keys of another erasure.
-    pub(super) fn has_ids_of(&self, other: &Self) -> bool {
-        self.users == other.users && self.others == other.others && self.emails == other.emails
-    }
-
     /// The last position that its events can have in a project.
     pub fn until_in(&self, project: ProjectId) -> Position {
         self.end_in(project).map_or(0, |end| end.until)

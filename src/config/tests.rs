@@ -161,3 +161,18 @@ fn the_public_address_is_spelled_in_one_way() {
         assert_eq!((settings.public_url.as_deref(), settings.http().public_url.as_deref()), (expected, expected), "{given}");
     }
 }
+
+/// A build without clusters asks `no_cluster` first.
+#[test]
+fn only_a_build_with_clusters_takes_their_settings() {
+    let with = |name: &str| -> Vec<Entry> {
+        let text = |key: &Key| if key.name == name { "nats://10.0.0.1:4222" } else { key.default }.to_owned();
+        KEYS.iter().map(|key| Entry { key, text: text(key), source: Source::Variable(key.variable) }).collect()
+    };
+    Reader { entries: &with("listen") }.no_cluster().unwrap();
+    for name in OF_CLUSTERS {
+        let refused = Reader { entries: &with(name) }.no_cluster().unwrap_err().to_string();
+        assert!(refused.contains(name) && refused.contains("needs a build with `--features cluster`"), "{refused}");
+    }
+    assert_eq!(Settings::parse(with("cluster")).is_ok(), cfg!(feature = "cluster"));
+}

@@ -206,6 +206,32 @@ fn commands_run_to_the_end_of_a_request() {
 }
 
 #[test]
+fn all_of_many_erasures_at_once_are_accepted_and_done() {
+    const PEOPLE: usize = 60;
+    let tenant = Tenant::new();
+    let user = |number: usize| format!("person-{number}");
+    for number in 0..=PEOPLE {
+        tenant.recorded(&json!({"name": "order", "user_id": user(number), "anonymous_id": user(number), "value": 1}));
+    }
+    let requests: Vec<Value> = std::thread::scope(|scope| {
+        let erase = |number| {
+            let tenant = tenant.same();
+            scope.spawn(move || made(&tenant, &json!({"type": "erasure", "user_id": user(number)})))
+        };
+        let erasing: Vec<_> = (0..PEOPLE).map(erase).collect();
+        erasing.into_iter().map(|erasing| erasing.join().unwrap()).collect()
+    });
+    for (number, request) in requests.iter().enumerate() {
+        let done = completed(&tenant, request);
+        assert_eq!(done["audit"].as_array().unwrap().last().unwrap()["detail"], json!({"identities": 1, "events": 1}));
+        let late = tenant.track(&json!({"name": "pageview", "anonymous_id": user(number)}));
+        // The project is held for a moment when others are removed.
+        assert!(late.status == 503 || late.ok(202)["reason"] == "opted_out", "{}", late.text());
+    }
+    assert_eq!((tenant.users(&tenant.project), &tenant.metrics(&tenant.project)["orders"]), (1, &json!(1)));
+}
+
+#[test]
 fn a_restored_backup_keeps_later_erasures_and_opt_ins() {
     let server = Arc::new(TestServer::start());
     let tenant = Tenant::on(&server);

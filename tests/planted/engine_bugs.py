@@ -54,9 +54,11 @@ STATE_BUGS = [
     ("a base may lack any types", "(types == listed).then(|| lacking.iter().map(|rows| rows.tag).collect())", "Some(lacking.iter().map(|rows| rows.tag).collect())"),
     ("rows lie in any room", "rows.tag == tag && room_of(rows) != room", "rows.tag == tag && room_of(rows) != room && tag > 64"),
     ("a checkpoint has the mark of its position alone", "self.history.mark(number, reflected.max(self.all_up_to(number)))", "self.history.mark(number, reflected.min(self.all_up_to(number)))"),
+    ("an erasure looks for linked ids once", "const LOOKS: usize = 4;", "const LOOKS: usize = 1;"),
+    ("a wait for events in flight counts that began before", "if *waited > called {", "if *waited >= called {"),
     ("sealing waits until somebody is erased from all files", "if number > 0 && began.elapsed() >= SLICE {", "if number > 0 && began.elapsed() >= SLICE * 1_000 {"),
     ("a raised floor is met with the next look at all projects", "        self.check_raised(sources);\n", ""),
     ("a change that was made already is answered before all know it", "&& self.propagated.load(Ordering::Acquire) < applied", "&& self.propagated.load(Ordering::Acquire) > applied"),
     ("a floor that is not saved is taken for none", "if sources.floors.get(project) > floor &&", "if false &&"),
-    ("idle partitions stop sealing", "false => self.shards.durable_until(self.delivered.load(Ordering::Acquire)),", "false => self.partitions.clone().map(|partition| self.shards.durable_until_of(partition)).min().flatten(),"),
+    ("idle partitions stop sealing", "true => self.shards.durable_until(self.delivered.load(Ordering::Acquire)),", "true => self.partitions.clone().map(|partition| self.shards.durable_until_of(partition)).min().flatten(),"),
 ]

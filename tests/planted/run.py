@@ -93,8 +93,8 @@ def try_builds(tree, name=""):
 
 
 def try_states(tree, name=""):
-    """Runs tests of checkpoints, of long erasures, of raised floors, and of changes that are made already."""
-    return run_tests(tree, "-p", "headcount-actors", "--lib", "--test", "erasure", "--test", "archive", "--", "sparse::", "events_are_sealed", "a_raised_floor", "a_change_that_is_made", "a_base_that", "in_the_wrong_room", "idle_partitions")
+    """Runs tests of checkpoints, of long erasures and many at once, of raised floors, and of changes that are made already."""
+    return run_tests(tree, "-p", "headcount-actors", "--lib", "--test", "erasure", "--test", "archive", "--", "sparse::", "events_are_sealed", "at_once::", "many_wait_together", "a_raised_floor", "a_change_that_is_made", "a_base_that", "in_the_wrong_room", "idle_partitions")
 
 
 def try_explain(tree, name=""):

@@ -150,7 +150,7 @@ impl ErasureSteps {
         if has_begun {
             let is_out = remove_from_log(&mut self.log, sources, project, begun.until)?;
             // Sealing may list files that an attempt before a kill has left on this disk.
-            let is_clean = sources.is_member() || (is_out && cleaning.rewrite_again(sources, began)?);
+            let is_clean = !sources.logged.has_files() || (is_out && cleaning.rewrite_again(sources, began)?);
             if !is_clean {
                 return Ok(false);
             }

@@ -71,7 +71,7 @@ fn last_before(
     floors: &BTreeMap<ProjectId, Day>,
     partitions: &BTreeSet<u16>,
 ) -> Result<Option<Position>, Fault> {
-    let sealed = if sources.is_member() { sources.sealed.catalog().logged_after() } else { 0 };
+    let sealed = if sources.logged.is_in_order() { 0 } else { sources.sealed.catalog().logged_after() };
     let first = |partition| sources.logged.first_position(partition);
     let all = |partition: &u16| Wanted::partition(*partition, first(*partition).saturating_sub(1).max(sealed));
     let wanted: Vec<Wanted> = partitions.iter().map(all).collect();

@@ -108,7 +108,7 @@ pub(super) fn trim(sources: &Sources) -> Result<(), SealingError> {
     for partition in sources.partitions.clone() {
         sources.files.publish(partition, &sources.sealed.root, &|| sources.is_stopping())?;
     }
-    if sources.is_member() {
+    if !sources.logged.has_files() {
         sources.done("archive published");
     }
     if sources.files.trim(sources.partitions.clone(), sources.sealed.unread_until()).map_err(SealingError::Trim)? {

@@ -93,12 +93,6 @@ pub(crate) fn writer_options(memory_bytes: usize, level: i32) -> WriterOptions {
 }
 
 impl EngineSources {
-    /// Whether the engine is a node of a cluster, where each partition has its own archive and
-    /// positions.
-    pub(super) fn is_member(&self) -> bool {
-        !self.logged.is_in_order()
-    }
-
     /// Reports that a step is done.
     pub(super) fn done(&self, step: &'static str) {
         if let Some(probe) = &self.settings.probe {
@@ -136,10 +130,10 @@ impl Sources {
     /// The approximate number of unsealed events.
     pub(super) fn unsealed(&self) -> u64 {
         let sealed_until = self.sealed.catalog().sealed_until();
-        match self.is_member() {
+        match self.logged.is_in_order() {
             _ if !self.files.seals() => 0,
-            true => self.partitions.clone().map(|partition| self.logged.events_after(partition, sealed_until)).sum(),
-            false => self.delivered.load(Ordering::Acquire).saturating_sub(sealed_until),
+            false => self.partitions.clone().map(|partition| self.logged.events_after(partition, sealed_until)).sum(),
+            true => self.delivered.load(Ordering::Acquire).saturating_sub(sealed_until),
         }
     }
 
@@ -147,25 +141,25 @@ impl Sources {
     pub(super) fn events_between(&self, after: Position, until: Position) -> u64 {
         let events_after =
             |position| -> u64 { self.partitions.clone().map(|partition| self.logged.events_after(partition, position)).sum() };
-        match self.is_member() {
-            true => events_after(after).saturating_sub(events_after(until)),
-            false => until.saturating_sub(after),
+        match self.logged.is_in_order() {
+            false => events_after(after).saturating_sub(events_after(until)),
+            true => until.saturating_sub(after),
         }
     }
 
     /// The position up to which all events are in durable checkpoints; `None` if unknown now.
     pub(super) fn durable_until(&self) -> Option<Position> {
-        match self.is_member() {
-            true => self.partitions.clone().map(|partition| self.shards.durable_until_of(partition)).min().flatten(),
-            false => self.shards.durable_until(self.delivered.load(Ordering::Acquire)),
+        match self.logged.is_in_order() {
+            false => self.partitions.clone().map(|partition| self.shards.durable_until_of(partition)).min().flatten(),
+            true => self.shards.durable_until(self.delivered.load(Ordering::Acquire)),
         }
     }
 
     /// The position up to which all events were acknowledged by now; `None` if unknown now.
     pub(super) fn recorded_until(&self) -> Option<Position> {
-        match self.is_member() {
-            true => self.partitions.clone().map(|partition| self.shards.applied_until_of(partition)).max().flatten(),
-            false => Some(self.delivered.load(Ordering::Acquire)),
+        match self.logged.is_in_order() {
+            false => self.partitions.clone().map(|partition| self.shards.applied_until_of(partition)).max().flatten(),
+            true => Some(self.delivered.load(Ordering::Acquire)),
         }
     }
 

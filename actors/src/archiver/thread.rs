@@ -89,7 +89,7 @@ impl Archiver {
         let (requests, received) = channel();
         let (engine, figures, asked) = (Arc::new(engine), Arc::<ArchiveFigures>::default(), Arc::<AtomicUsize>::default());
         let mut works = BTreeMap::new();
-        if !engine.is_member() {
+        if engine.logged.is_in_order() {
             let partitions = 0..PARTITIONS;
             let sources = Sources { engine: Arc::clone(&engine), sealed: archive, partitions, is_given_up: Arc::default() };
             works.insert(0, ArchiveWork::new(sources, Arc::default()));
@@ -310,9 +310,9 @@ impl ArchiveThread {
     }
 
     fn unsealed(&self) -> Unsealed {
-        match self.engine.is_member() {
-            true => Unsealed::Events(self.works.values().map(|work| work.sources.unsealed()).max().unwrap_or(0)),
-            false => {
+        match self.engine.logged.is_in_order() {
+            false => Unsealed::Events(self.works.values().map(|work| work.sources.unsealed()).max().unwrap_or(0)),
+            true => {
                 let sealed_until = |work: &ArchiveWork| work.sources.sealed.catalog().sealed_until();
                 Unsealed::After(self.works.values().map(sealed_until).min().unwrap_or(0))
             }

@@ -34,6 +34,16 @@ const TRIM_INTERVAL: Duration = Duration::from_secs(10 * 60);
 /// How often the log is checked for room.
 const ROOM_INTERVAL: Duration = Duration::from_secs(30);
 
+/// When parts of the work were done last.
+struct LastTimes {
+    checked_damage: Stopwatch,
+    checked_merges: Option<Stopwatch>,
+    /// The log's room.
+    checked_room: Option<Stopwatch>,
+    /// Also an attempt that failed.
+    published: Option<Stopwatch>,
+}
+
 /// The work on one archive.
 pub(super) struct ArchiveWork {
     pub(super) sources: Sources,
@@ -48,18 +58,13 @@ pub(super) struct ArchiveWork {
     deletions: Deletions,
     erasures: ErasureSteps,
     retention: Retention,
-    checked_damage: Stopwatch,
-    checked_merges: Option<Stopwatch>,
+    last: LastTimes,
     /// The earliest time of the next attempt, after a failure.
     not_before: Option<Stopwatch>,
     failures: u32,
     pub(super) figures: Arc<ArchiveFigures>,
     /// Whether the archive may differ from the published one.
     is_unpublished: bool,
-    /// The time of the last attempt to publish.
-    published_at: Option<Stopwatch>,
-    /// The time of the last check of the log's room.
-    checked_room: Option<Stopwatch>,
     /// Locked during each piece of work. A thread that gives the archive up waits for it.
     turn: Arc<Mutex<()>>,
 }
@@ -75,14 +80,11 @@ impl ArchiveWork {
             deletions: Deletions::default(),
             erasures: ErasureSteps::default(),
             retention: Retention::new(&sources),
-            checked_damage: Stopwatch::now(),
-            checked_merges: None,
+            last: LastTimes { checked_damage: Stopwatch::now(), checked_merges: None, checked_room: None, published: None },
             not_before: None,
             failures: 0,
             figures: Arc::default(),
             is_unpublished: true,
-            published_at: None,
-            checked_room: None,
             turn,
             sources,
         };
@@ -113,10 +115,10 @@ impl ArchiveWork {
         if self.not_before.is_some_and(|until| Stopwatch::now() < until) {
             return has_old;
         }
-        if self.checked_damage.elapsed() >= DAMAGE_INTERVAL {
+        if self.last.checked_damage.elapsed() >= DAMAGE_INTERVAL {
             DamageCheck::check_damaged(&self.sources);
             self.can_resume = can_resume(&self.sources);
-            self.checked_damage = Stopwatch::now();
+            self.last.checked_damage = Stopwatch::now();
         }
         let worked = self.seal_if_due().and_then(|()| self.merge());
         let has_more = matches!(worked, Ok(true));
@@ -169,10 +171,10 @@ impl ArchiveWork {
 
     /// Whether the log needs room. Checks only from time to time.
     fn needs_room(&mut self) -> bool {
-        if self.checked_room.is_some_and(|at| at.elapsed() < ROOM_INTERVAL) {
+        if self.last.checked_room.is_some_and(|at| at.elapsed() < ROOM_INTERVAL) {
             return false;
         }
-        self.checked_room = Some(Stopwatch::now());
+        self.last.checked_room = Some(Stopwatch::now());
         self.sources.needs_room()
     }
 
@@ -180,7 +182,7 @@ impl ArchiveWork {
     /// the log that could not leave it before. They are published first.
     fn publish(&mut self) {
         let pause = if self.is_unpublished { PUBLISH_INTERVAL } else { TRIM_INTERVAL };
-        if self.published_at.is_some_and(|at| at.elapsed() < pause) {
+        if self.last.published.is_some_and(|at| at.elapsed() < pause) {
             return;
         }
         match trim(&self.sources) {
@@ -188,7 +190,7 @@ impl ArchiveWork {
             Err(_) if self.sources.is_stopping() => {}
             Err(error) => tracing::warn!(%error, "the log keeps sealed events, and files are not published, until that succeeds"),
         }
-        self.published_at = Some(Stopwatch::now());
+        self.last.published = Some(Stopwatch::now());
     }
 
     fn note_retention(&self) {
@@ -202,9 +204,9 @@ impl ArchiveWork {
 
     /// Does a merge, if there is one to do. Returns whether there may be more.
     fn merge(&mut self) -> Result<bool, SealingError> {
-        if self.checked_merges.is_none_or(|at| at.elapsed() >= MERGE_INTERVAL) {
+        if self.last.checked_merges.is_none_or(|at| at.elapsed() >= MERGE_INTERVAL) {
             self.merges.check_all(&self.sources);
-            self.checked_merges = Some(Stopwatch::now());
+            self.last.checked_merges = Some(Stopwatch::now());
         }
         if !self.sources.has_space() {
             return Ok(false);

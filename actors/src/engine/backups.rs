@@ -17,7 +17,7 @@ impl Engine {
     /// [`BackupFailure::InUse`].
     pub fn begin_backup(&self) -> Result<BackupSnapshot, BackupFailure> {
         let permit = Arc::clone(&self.inner.backups).try_acquire_owned().map_err(|_| BackupFailure::Running)?;
-        let log = self.ingest.local_log.as_ref().ok_or(BackupFailure::SharedLog)?.reader.hold();
+        let log = self.questions.logged.hold_after(0).ok_or(BackupFailure::SharedLog)?;
         BackupSnapshot::of_engine(self.data_dir(), log, self.registry(), self.clock().now(), permit)
     }
 }

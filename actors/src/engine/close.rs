@@ -76,7 +76,7 @@ impl Drop for RunningEngine {
         let Some(threads) = self.threads.get_mut().take() else { return };
         // A node gave its partitions up together with their progress. A task must not wait for
         // brokers here.
-        if self.ingest.local_log.is_some() {
+        if self.ingest.questions.logged.has_files() {
             self.ingest.features.all().iter().for_each(|feature| feature.save());
         }
         self.ingest.close_counts();

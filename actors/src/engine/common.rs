@@ -10,7 +10,7 @@ use headcount_common::{ControlLog, DocumentStores, Owners, SharedArchive, Shared
 use headcount_control::Registry;
 use headcount_storage::format::{Format, Incarnation};
 use headcount_storage::lock::DirLock;
-use headcount_storage::log::{Commit, GroupCommit, Log, LogReader, Outcome, ReadLog};
+use headcount_storage::log::{Commit, GroupCommit, Log, Outcome, ReadLog};
 
 use super::config::{EngineConfig, OpenError, directory};
 use crate::ingest::Ticket;
@@ -30,8 +30,6 @@ pub struct Common {
     pub log: Arc<dyn ReadLog>,
     /// Records events of these partitions.
     pub commit: StartCommit,
-    /// The log on this machine's disk; `None` if it is on brokers.
-    pub local_log: Option<LogReader>,
     /// Stores archives, and trims the log.
     pub files: Arc<dyn SharedArchive>,
     /// The control data.
@@ -80,9 +78,8 @@ impl Common {
         Ok(Self {
             installation: Installation { lock, format, answers: None, secrets },
             owners: Arc::new(Owners::alone()),
-            log: Arc::new(reader.clone()),
+            log: Arc::new(reader),
             commit: Box::new(commit),
-            local_log: Some(reader),
             files: Arc::new(trimmer),
             control,
             stores: Arc::new(LocalStores::new(dir)),

@@ -1,14 +1,19 @@
 //! The erasure of an identity.
 
-use headcount_common::partition_of;
+use std::time::{Duration, Instant as Stopwatch};
+
+use headcount_common::{Owner, partition_of};
 use headcount_control::{Erasure, MadeFor};
 use headcount_domain::company::normalise_email;
 use headcount_domain::queries::{EmailKeysQuery, Query};
 use headcount_domain::{Fault, OrganizationId, ProjectId, RecordKey};
 
 use super::handle::Engine;
-use crate::erasure_turns::ErasureTurn;
-use crate::subject::{BegunErasure, ErasureError, ErasureSubject, MAX_OWNERS, SubjectKeys};
+use crate::subject::{ErasureError, ErasureSubject, MAX_OWNERS, SubjectKeys};
+
+/// How long a question waits for a project that is held: a little longer than it is.
+const HELD_FOR: Duration = Duration::from_secs(20);
+const POLL: Duration = Duration::from_millis(20);
 
 /// The state of an erasure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,27 +44,10 @@ impl Engine {
     /// # Errors
     /// See [`ErasureError`].
     pub fn erase(&self, organization: OrganizationId, subject: &ErasureSubject) -> Result<u64, ErasureError> {
-        let begun = self.erase_for(organization, subject, None)?;
+        let begun = self.begin_erasure(organization, subject, None)?;
         let withdrawn = self.features().iter().try_for_each(|feature| feature.erased(organization, &begun.keys));
         withdrawn.map_err(|error| Fault::io(format!("exports of an erased identity could not be removed: {error}")))?;
         Ok(begun.number)
-    }
-
-    /// Like [`Engine::erase`], for a privacy request.
-    pub(super) fn erase_for(
-        &self,
-        organization: OrganizationId,
-        subject: &ErasureSubject,
-        made_for: Option<&MadeFor>,
-    ) -> Result<BegunErasure, ErasureError> {
-        let _turn = self.erasure_turn(organization)?;
-        self.begin_erasure(organization, subject, made_for)
-    }
-
-    /// Waits for the turn to erase, or to opt in.
-    fn erasure_turn(&self, organization: OrganizationId) -> Result<ErasureTurn<'_>, ErasureError> {
-        let turn = self.questions.erasures.turn(organization);
-        turn.ok_or(ErasureError::Unavailable("another erasure or opt-in is under way; nothing was changed"))
     }
 
     /// Lifts the erasure of an identity: events with its ids are recorded again from now on. Erased
@@ -81,7 +69,6 @@ impl Engine {
         subject: &ErasureSubject,
         made_for: Option<&MadeFor>,
     ) -> Result<Vec<Erasure>, ErasureError> {
-        let _turn = self.erasure_turn(organization)?;
         let projects = self.projects_to_erase_from(organization)?;
         let keys = self.keys_of(organization, subject, &projects)?;
         let mut theirs = self.erasures_of(organization, &keys);
@@ -160,27 +147,18 @@ impl Engine {
             }
             ErasureSubject::Email(email) => {
                 let email = hasher.email(&normalise_email(email).ok_or(ErasureError::Unknown)?);
+                // First: another erasure may remove them from the state, after it is recorded.
+                self.add_owners(email, projects, &mut keys)?;
                 let known = self.features().iter().map(|feature| feature.erased_with(organization, email));
                 known.for_each(|known| keys.add(known));
                 for erasure in self.registry().erasures_of(organization, |former| former.emails.contains(&email)) {
                     keys.add(SubjectKeys::of(&erasure));
                 }
                 keys.emails = vec![email];
-                self.add_owners(email, projects, &mut keys)?;
             }
         }
         keys.add(SubjectKeys::default());
         Ok(keys)
-    }
-
-    /// Returns the key of a subject's id or e-mail address.
-    pub(super) fn subject_key(&self, subject: &ErasureSubject) -> RecordKey {
-        let hasher = self.hasher();
-        match subject {
-            ErasureSubject::User(user) => hasher.user(user),
-            ErasureSubject::Anonymous(_, id) | ErasureSubject::AnonymousAnywhere(id) => hasher.anonymous(id),
-            ErasureSubject::Email(email) => hasher.email(normalise_email(email).as_deref().unwrap_or(email)),
-        }
     }
 
     /// Adds the keys of the identities that have an e-mail address.
@@ -197,8 +175,21 @@ impl Engine {
         Ok(())
     }
 
-    pub(super) fn ask_to_erase<Q: Query>(&self, project: ProjectId, query: Q) -> Result<Q::Partial, ErasureError> {
-        let answer = self.questions.shards.ask_partition(partition_of(project), move |shard| shard.answer(project, &query));
-        answer.map_err(|_| ErasureError::Unavailable("a project's figures are not available now"))
+    /// Asks a project of this machine. Waits while the project is held, because another person is
+    /// erased from it.
+    pub(super) fn ask_to_erase<Q: Query + Clone>(&self, project: ProjectId, query: Q) -> Result<Q::Partial, ErasureError> {
+        let began = Stopwatch::now();
+        loop {
+            let query = query.clone();
+            let answer = self.questions.shards.ask_partition(partition_of(project), move |shard| shard.answer(project, &query));
+            match answer {
+                Ok(answer) => return Ok(answer),
+                Err(error) if began.elapsed() >= HELD_FOR || self.owners().of_project(project) != Owner::Here => {
+                    tracing::info!(%error, "a project can't be asked about somebody");
+                    return Err(ErasureError::Unavailable("a project's figures are not available now"));
+                }
+                Err(_) => std::thread::sleep(POLL),
+            }
+        }
     }
 }

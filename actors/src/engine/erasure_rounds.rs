@@ -1,14 +1,14 @@
-//! The beginning of an erasure (ADR 12, ADR 27).
+//! The beginning of an erasure (ADR 27, ADR 33).
 //!
 //! - First a record of the control log suppresses the ids. When it is answered, all machines know
 //!   it.
 //! - Then the owners of the organization's projects are asked for linked ids, including all events
-//!   up to now, until there are no new ids.
+//!   up to now. New ones are suppressed, too, and the owners are asked again.
 //! - The erasure begins with the last positions of these projects, since no event of the identity
 //!   follows them.
 //!
-//! An attempt that is interrupted before that leaves only suppressed ids. Another attempt continues
-//! with them, or an owner gives it up: at its start if it owns every partition.
+//! An attempt that fails before that is given up. If that fails, too, an owner gives it up: at its
+//! start if it owns every partition. Erasures don't wait for each other.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -40,9 +40,11 @@ const SAVE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a node may take: it waits for events in flight, saves its state, and reads the ids of
 /// all identities.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(120);
-/// The maximum number of rounds of finding new ids. A client that links ids decides how many are
-/// needed.
-const MAX_ROUNDS: usize = 20;
+/// How often owners are asked once ids are suppressed. No event links a suppressed id, or reports a
+/// suppressed address. So the first look finds all who have the address, the second one the users
+/// of their anonymous ids, the third one other ids of these users, and the last one nothing new.
+/// Ids of projects that were created meanwhile may be found later. They are others' ids.
+const LOOKS: usize = 4;
 
 const GIVEN_UP: ErasureError = ErasureError::Unavailable("the identity was opted in, or its erasure given up, meanwhile");
 
@@ -84,19 +86,10 @@ pub(super) struct SubjectKeysQuestion {
 struct Looking<'a> {
     organization: OrganizationId,
     subject: &'a ErasureSubject,
-    /// The ids of the request.
-    asked: &'a SubjectKeys,
     projects: Vec<ProjectId>,
     email: Option<RecordKey>,
     /// The keys of the e-mail addresses found.
     emails: BTreeSet<RecordKey>,
-}
-
-/// Whether an erasure has all ids of the request.
-fn has_all(erasure: &Erasure, asked: &SubjectKeys) -> bool {
-    let has = |theirs: &[RecordKey], asked: &[RecordKey]| asked.iter().all(|key| theirs.contains(key));
-    let has_others = || asked.others.iter().all(|other| erasure.others.contains(other));
-    has(&erasure.users, &asked.users) && has(&erasure.emails, &asked.emails) && has_others()
 }
 
 /// Checks that no append has an unknown outcome: the log could have events of the identity after
@@ -116,85 +109,61 @@ impl Engine {
         subject: &ErasureSubject,
         made_for: Option<&MadeFor>,
     ) -> Result<BegunErasure, ErasureError> {
-        let NewErasure { projects, mut keys, mut erasure } = self.new_erasure(organization, subject)?;
+        let NewErasure { projects, keys, mut erasure } = self.new_erasure(organization, subject)?;
         let email = keys.emails.first().copied().filter(|_| matches!(subject, ErasureSubject::Email(_)));
         let emails = keys.emails.iter().copied().collect();
-        let asked = keys.clone();
-        let mut looking = Looking { organization, subject, asked: &asked, projects, email, emails };
-        let of_attempt = Erasure::only_suppresses;
-        let (attempts, former): (Vec<_>, Vec<_>) = self.erasures_of(organization, &keys).into_iter().partition(of_attempt);
+        let mut looking = Looking { organization, subject, projects, email, emails };
         // Before anything is suppressed. Usually this finds everything at once, or no project knows
         // the id.
         let knows = !self.look(&mut looking, 0, &mut erasure)?.is_empty();
-        if !knows && former.is_empty() && attempts.is_empty() {
+        // Read last: another erasure may have removed the identity from the projects meanwhile.
+        if !knows && self.erasures_of(organization, &keys).iter().all(Erasure::only_suppresses) {
             return Err(ErasureError::Unknown);
         }
         self.check_room(&erasure)?;
-        let key = self.subject_key(subject);
-        if !self.questions.erasures.given_up.allow(organization, key) {
-            return Err(ErasureError::Unavailable("earlier attempts did not find all ids; wait some minutes until the next one"));
-        }
-        let is_own = attempts.is_empty();
-        let suppressed = match attempts.into_iter().next() {
-            None => Some(self.registry().add_erasure(erasure, None)?),
-            Some(attempt) => self.registry().suppress_more(&Erasure { number: attempt.number, ..erasure })?,
-        };
-        let suppressed = suppressed.ok_or(GIVEN_UP)?;
+        let suppressed = self.registry().add_erasure(erasure, None)?;
         let begun = self.begin_suppressed(&mut looking, suppressed.clone(), made_for);
         if begun.is_err() {
-            self.questions.erasures.given_up.note(organization, key);
-        }
-        if begun.is_err() && is_own {
-            // If that fails, too, another attempt continues with it.
             let given_up = self.registry().give_erasure_up(&suppressed).and_then(|()| self.partitions.follow_erasures());
             if let Err(error) = given_up {
-                tracing::warn!(%error, "ids that were to be erased stay suppressed until their erasure is asked for again");
+                tracing::warn!(%error, "ids that were to be erased stay suppressed for some minutes");
             }
         }
         let (erasure, figures) = begun?;
-        (keys.users, keys.others) = (erasure.users.clone(), erasure.others.clone());
-        keys.emails = looking.emails.into_iter().collect();
-        let number = erasure.number;
-        let unfinished = former.into_iter().chain([erasure]).filter(|erasure| !erasure.is_done);
-        Ok(BegunErasure { number, unfinished: unfinished.map(|erasure| erasure.number).collect(), keys, figures })
+        let theirs = self.erasures_of(organization, &keys).into_iter();
+        let unfinished = theirs.filter(|theirs| theirs.has_begun() && !theirs.is_done).map(|theirs| theirs.number);
+        let (number, unfinished) = (erasure.number, unfinished.collect());
+        let keys = SubjectKeys { users: erasure.users, others: erasure.others, emails: looking.emails.into_iter().collect() };
+        Ok(BegunErasure { number, unfinished, keys, figures })
     }
 
-    /// Finds ids until there are no new ones, and begins an erasure whose ids are suppressed.
+    /// Finds the ids that are linked to suppressed ones, suppresses them, and begins the erasure.
     fn begin_suppressed(
         &self,
         looking: &mut Looking<'_>,
         mut erasure: Erasure,
         made_for: Option<&MadeFor>,
     ) -> Result<(Erasure, Vec<(ProjectId, SubjectFigures)>), ErasureError> {
-        for _ in 0..MAX_ROUNDS {
+        let mut looks_left = LOOKS;
+        erasure.ends = loop {
+            looks_left -= 1;
             self.partitions.follow_erasures()?;
-            let suppressed = (erasure.users.clone(), erasure.others.clone());
-            self.look_at_projects(looking, &mut erasure)?;
-            let ends = self.look(looking, self.registry().applied()?, &mut erasure)?;
-            if suppressed != (erasure.users.clone(), erasure.others.clone()) {
-                self.check_room(&erasure)?;
-                erasure = self.registry().suppress_more(&erasure)?.ok_or(GIVEN_UP)?;
-            } else {
-                erasure.ends = ends;
-                let figures = self.figures_of(&erasure)?;
-                let begun = self.registry().begin_erasure(&erasure, made_for)?.ok_or(GIVEN_UP)?;
-                self.partitions.follow_erasures()?;
-                if !begun.is_lifted && (begun.has_begun() || begun.is_done) {
-                    return match has_all(&begun, looking.asked) {
-                        true => Ok((begun, figures)),
-                        false => Err(ErasureError::Unavailable("an erasure of some of these ids began meanwhile")),
-                    };
-                }
-                erasure = begun;
+            let mut found = erasure.clone();
+            self.look_at_projects(looking, &mut found)?;
+            let ends = self.look(looking, self.registry().applied()?, &mut found)?;
+            if looks_left == 0 || found == erasure {
+                break ends;
             }
-            if erasure.is_done || erasure.is_lifted {
-                return Err(GIVEN_UP);
-            }
-        }
-        Err(ErasureError::Unavailable("ids are linked faster than they can be looked for"))
+            self.check_room(&found)?;
+            erasure = self.registry().suppress_more(&found)?.filter(Erasure::only_suppresses).ok_or(GIVEN_UP)?;
+        };
+        let figures = self.figures_of(&erasure)?;
+        let begun = self.registry().begin_erasure(&erasure, made_for)?;
+        self.partitions.follow_erasures()?;
+        Ok((begun.filter(|begun| !begun.is_lifted).ok_or(GIVEN_UP)?, figures))
     }
 
-    /// Adds projects created since the last round: events recorded in them before the ids were
+    /// Adds projects created since the last look: events recorded in them before the ids were
     /// suppressed are erased, too.
     fn look_at_projects(&self, looking: &mut Looking<'_>, erasure: &mut Erasure) -> Result<(), ErasureError> {
         let projects = self.projects_to_erase_from(looking.organization)?;

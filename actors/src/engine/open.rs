@@ -25,8 +25,8 @@ use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::fault;
 use crate::history::{History, HistoryPiece, LoggedEvents, PartitionArchives, Past, SealedEvents, Wanted};
+use crate::import_log::ImportLog;
 use crate::intake_counts::{INTAKE_DIR, IntakeCounts};
-use crate::local_log::LocalLog;
 use crate::local_remains::LocalRemains;
 use crate::memory_budget::MemoryShares;
 use crate::recompute::remove_scratch;
@@ -39,11 +39,12 @@ use crate::verifier::{DamageNote, Unchecked, Verifier, before_serving};
 /// node of a cluster begins without partitions.
 pub(crate) fn open(config: &EngineConfig, common: Common) -> Result<Opened, OpenError> {
     let dir = config.data_dir.clone();
-    let Common { installation, owners, log, commit, local_log, files, control, stores, codes, letters } = common;
+    let Common { installation, owners, log, commit, files, control, stores, codes, letters } = common;
     let Installation { lock, format, answers, secrets } = installation;
     remove_left_over(&dir).map_err(directory)?;
     remove_scratch(&dir).map_err(directory)?;
     let registry = Arc::new(Registry::open_on(&dir, control)?.with_codes_in(codes));
+    let imports = ImportLog::new(Arc::clone(&log), &dir);
     let logged = LoggedEvents::of(log);
     let is_shared = !logged.is_in_order();
     if !is_shared {
@@ -86,7 +87,7 @@ pub(crate) fn open(config: &EngineConfig, common: Common) -> Result<Opened, Open
         intake: Arc::new(intake),
         secrets,
         commit,
-        local_log: local_log.map(|reader| LocalLog::new(reader, &dir)),
+        imports,
         files,
         history,
         archives,
@@ -172,7 +173,7 @@ pub(crate) struct Opened {
     pub(crate) intake: Arc<IntakeCounts>,
     pub(crate) secrets: Secrets,
     pub(crate) commit: StartCommit,
-    pub(crate) local_log: Option<LocalLog>,
+    pub(crate) imports: ImportLog,
     pub(crate) files: Arc<dyn SharedArchive>,
     pub(crate) history: Arc<dyn History>,
     pub(crate) archives: Arc<PartitionArchives>,

@@ -141,7 +141,7 @@ pub(super) fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabas
         clock_guard: Arc::clone(&opened.clock_guard),
         admission: Arc::clone(&admission),
         log,
-        local_log: opened.local_log,
+        imports: opened.imports,
         tracker,
         apply_timeout: config.apply_timeout,
         quotas: shared.limits,

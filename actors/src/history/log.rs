@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use headcount_domain::{Position, ProjectId};
 use headcount_storage::background;
-use headcount_storage::log::{LogError, LogMark, ReadLog, Record};
+use headcount_storage::log::{LogError, LogHold, LogMark, ReadLog, Record};
 
 use super::{HistoryError, HistoryPiece, PieceOrigin, Wanted};
 use crate::event_codec::{self, LogRecord};
@@ -54,6 +54,16 @@ impl LoggedEvents {
     /// See [`ReadLog::is_in_order`].
     pub(crate) fn is_in_order(&self) -> bool {
         self.log.is_in_order()
+    }
+
+    /// See [`ReadLog::hold_after`].
+    pub(crate) fn hold_after(&self, position: Position) -> Option<LogHold> {
+        self.log.hold_after(position)
+    }
+
+    /// Whether the log has files on this machine, which lose events as soon as they are sealed.
+    pub(crate) fn has_files(&self) -> bool {
+        self.hold_after(0).is_some()
     }
 
     /// See [`ReadLog::check_files`].

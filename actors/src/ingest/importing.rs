@@ -58,9 +58,7 @@ impl Ingest {
     /// Keeps the log after `position` for imports, replacing the former position; `None` keeps
     /// nothing.
     pub fn keep_for_imports(&self, position: Option<Position>) {
-        if let Some(log) = &self.local_log {
-            log.keep_after(position);
-        }
+        self.imports.keep_after(position);
     }
 
     /// Returns the marks of an import in the log after a position, in order. Blocking.
@@ -68,9 +66,8 @@ impl Ingest {
     /// # Errors
     /// The log can't be read.
     pub fn import_marks(&self, import: u64, after: Position) -> Result<Vec<ImportMark>, Fault> {
-        let Some(log) = &self.local_log else { return Ok(Vec::new()) };
         let (mut marks, mut undecoded) = (Vec::new(), Ok(()));
-        let visit = |record: Record<'_>| match event_codec::mark(record.payload) {
+        let mut visit = |record: Record<'_>| match event_codec::mark(record.payload) {
             Ok(mark) => {
                 marks.extend(mark.filter(|mark| mark.import == import));
                 ControlFlow::Continue(())
@@ -80,7 +77,7 @@ impl Ingest {
                 ControlFlow::Break(())
             }
         };
-        log.reader.read(|_| Some(after), visit).map_err(fault::of_log)?;
+        self.imports.log.read(&|_| Some(after), &mut visit).map_err(fault::of_log)?;
         undecoded.map(|()| marks)
     }
 }

@@ -28,8 +28,8 @@ use headcount_storage::log::Commit;
 use crate::clock_guard::ClockGuard;
 use crate::feature::InstalledFeatures;
 use crate::geo::GeoDatabase;
+use crate::import_log::ImportLog;
 use crate::intake_counts::IntakeCounts;
-use crate::local_log::LocalLog;
 use crate::questions::Questions;
 use crate::shard::QuotaTable;
 
@@ -57,8 +57,7 @@ pub struct Ingest {
     pub(crate) clock_guard: Arc<ClockGuard>,
     pub(crate) admission: Arc<Admission>,
     pub(crate) log: Arc<dyn Commit<Ticket>>,
-    /// The log on this machine; `None` in a cluster.
-    pub(crate) local_log: Option<LocalLog>,
+    pub(crate) imports: ImportLog,
     /// Records events from threads that are no HTTP workers.
     pub tracker: Tracker,
     /// How long recorded events may take to be applied.

@@ -116,11 +116,11 @@ impl Partition {
         }
         checkpoint.commit().map_err(fault::of_store)?;
         // The saved mark belongs to another position now.
-        self.is_unmarked |= ahead > self.ahead;
+        self.checkpoint.is_unmarked |= ahead > self.ahead;
         // The saved position is before the base. A job may wait for the base's position even if no
         // event follows.
-        self.unsaved_from.get_or_insert(Position::MAX);
-        (self.external_ids, self.serial, self.durable, self.ahead) = (external_ids, serial, serial, ahead);
+        self.checkpoint.note_change();
+        (self.external_ids, self.checkpoint.serial, self.checkpoint.durable, self.ahead) = (external_ids, serial, serial, ahead);
         Ok(())
     }
 

@@ -71,7 +71,7 @@ impl Checkpoints {
             return Next::Rest;
         }
         let unsaved = |(number, partition): (&u16, &Partition)| {
-            let first = partition.unsaved_from.filter(|_| !partition.is_stuck)?;
+            let first = partition.checkpoint.unsaved_from.filter(|_| !partition.checkpoint.is_stuck)?;
             Some(Unsaved {
                 partition: *number,
                 events_to_replay: history.events_after(*number, first.saturating_sub(1)),
@@ -155,7 +155,7 @@ impl Checkpoints {
         match outcome {
             JobOutcome::Saved { ids } => self.saved(partition, frozen_at, ids),
             JobOutcome::Postponed { error } => {
-                if !partition.is_stuck {
+                if !partition.checkpoint.is_stuck {
                     tracing::error!(partition = number, error, "its checkpoints can't be written; the log keeps its events");
                 }
                 partition.set_stuck();
@@ -175,12 +175,12 @@ impl Checkpoints {
 
     fn saved(&mut self, partition: &mut Partition, frozen_at: Stopwatch, ids: Option<Written>) {
         let number = partition.number;
-        if partition.is_stuck {
+        if partition.checkpoint.is_stuck {
             tracing::info!(partition = number, "its checkpoints can be written again");
         }
         partition.mark_durable();
         ids.into_iter().for_each(|table| partition.adopt(table));
-        self.progress.note_saved(number, frozen_at, partition.unsaved_from.is_none());
+        self.progress.note_saved(number, frozen_at, partition.checkpoint.unsaved_from.is_none());
         self.progress.set_failing(number, false);
         self.progress.set_full(number, false);
         self.begin_merge(partition);

@@ -173,10 +173,10 @@ impl Evictor {
         let share = self.budget / 4;
         let part = share / progress.failing().max(1);
         for (number, partition) in partitions {
-            if partition.unsaved_from.is_some() {
+            if partition.checkpoint.unsaved_from.is_some() {
                 progress.note_unsaved(*number);
             }
-            if partition.is_stuck {
+            if partition.checkpoint.is_stuck {
                 progress.set_full(*number, all_stuck > share && partition.stuck_bytes() > part);
             }
         }
@@ -193,7 +193,7 @@ fn usage_of(partitions: &mut PartitionMap) -> Usage {
     for partition in partitions.values_mut() {
         let bytes = partition.bytes();
         usage.rollups += partition.rollup_bytes();
-        if partition.is_stuck {
+        if partition.checkpoint.is_stuck {
             usage.stuck += partition.stuck_bytes();
             usage.free.resident += bytes.resident - bytes.unsaved.min(bytes.resident);
         } else {

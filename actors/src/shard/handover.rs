@@ -44,12 +44,13 @@ impl Shard {
     /// checkpoint may be far behind the reader. A state without a mark can't be compared with the
     /// log, and is built again where messages were once lost.
     pub(super) fn save_unmarked(&mut self) {
-        let unmarked = |(_, partition): &(&u16, &Partition)| partition.is_unmarked && partition.first_not_durable().is_none();
+        let unmarked =
+            |(_, partition): &(&u16, &Partition)| partition.checkpoint.is_unmarked && partition.first_not_durable().is_none();
         let unmarked: Vec<u16> = self.pipeline.partitions.iter().filter(unmarked).map(|(number, _)| *number).collect();
         for number in unmarked {
             let is_known = self.pipeline.mark_of_reflected(number).is_some();
             if is_known && let Some(partition) = self.pipeline.partitions.get_mut(&number) {
-                partition.unsaved_from = Some(Position::MAX);
+                partition.checkpoint.unsaved_from = Some(Position::MAX);
             }
         }
     }

@@ -41,6 +41,39 @@ pub(super) struct Replacement {
     pub(super) serial: u64,
 }
 
+/// The last checkpoint of a partition, and what it lacks.
+#[derive(Default)]
+pub(crate) struct CheckpointState {
+    /// Its serial number.
+    pub(super) serial: u64,
+    /// The serial number of the last durable checkpoint.
+    pub(super) durable: u64,
+    /// The first event that is in no checkpoint, neither begun nor durable.
+    pub(crate) unsaved_from: Option<Position>,
+    /// Its first event, while it is in progress.
+    saving_from: Option<Position>,
+    /// Whether it has no mark of the log.
+    pub(super) is_unmarked: bool,
+    /// Its memory at the writer, until it is written.
+    pub(super) writing_bytes: usize,
+    /// Whether it could not be written yet, or never will be.
+    pub(crate) is_stuck: bool,
+    /// Its projects that are still to be collected.
+    freezing: Vec<ProjectId>,
+}
+
+impl CheckpointState {
+    /// Records that an event is in no checkpoint.
+    fn note_event(&mut self, position: Position) {
+        self.unsaved_from = Some(self.unsaved_from.map_or(position, |first| first.min(position)));
+    }
+
+    /// Records that a checkpoint is due, although no event came.
+    pub(super) fn note_change(&mut self) {
+        self.unsaved_from.get_or_insert(Position::MAX);
+    }
+}
+
 /// The state of one partition.
 pub(crate) struct Partition {
     pub(crate) number: u16,
@@ -53,26 +86,11 @@ pub(crate) struct Partition {
     pub(super) ahead: Position,
     /// Whether sealed events are being replayed, project by project.
     replays_archive: bool,
-    /// The serial number of its last checkpoint.
-    pub(super) serial: u64,
-    /// The first event that is in no checkpoint, neither begun nor durable.
-    pub(crate) unsaved_from: Option<Position>,
-    /// Whether its last checkpoint has no mark of the log.
-    pub(super) is_unmarked: bool,
-    /// The first event of the checkpoint in progress.
-    saving_from: Option<Position>,
+    pub(crate) checkpoint: CheckpointState,
     pub(super) projects: Projects,
     pub(super) index: Option<ExternalIds>,
     /// The number of different external ids of the applied events.
     pub(super) external_ids: u64,
-    /// Memory of the checkpoint at the writer, until it is written.
-    pub(super) writing_bytes: usize,
-    /// Whether that checkpoint could not be written yet, or never will be.
-    pub(crate) is_stuck: bool,
-    /// The projects of the current checkpoint that are still to be collected.
-    freezing: Vec<ProjectId>,
-    /// The serial number of the last durable checkpoint.
-    pub(super) durable: u64,
     /// The deleted projects removed from the state, each with the first checkpoint without it.
     forgotten: BTreeMap<ProjectId, u64>,
     /// The project whose state is being replaced.
@@ -96,17 +114,10 @@ impl Partition {
             applied: position,
             ahead: read_meta(&*store, &highest_key(stored_as))?.unwrap_or(position),
             replays_archive: false,
-            serial,
-            unsaved_from: None,
-            is_unmarked: false,
-            saving_from: None,
+            checkpoint: CheckpointState { serial, durable: serial, ..CheckpointState::default() },
             projects: Projects::default(),
             index: None,
             external_ids,
-            writing_bytes: 0,
-            is_stuck: false,
-            freezing: Vec::new(),
-            durable: serial,
             forgotten: BTreeMap::new(),
             replacement: None,
         };
@@ -233,7 +244,7 @@ impl Partition {
     /// durable: then its external ids are in tables, and don't count any more.
     pub(crate) fn forget(&mut self, id: ProjectId) -> Result<bool, Fault> {
         if let Some(serial) = self.forgotten.get(&id) {
-            return Ok(*serial <= self.durable);
+            return Ok(*serial <= self.checkpoint.durable);
         }
         let external_ids = match self.projects.remove(id) {
             Some(state) => state.external_ids,
@@ -242,13 +253,12 @@ impl Partition {
             }
         };
         self.external_ids = self.external_ids.saturating_sub(external_ids);
-        self.freezing.retain(|freezing| *freezing != id);
+        self.checkpoint.freezing.retain(|freezing| *freezing != id);
         self.context.versions.remove(&id);
         self.context.floors.remove(id);
         self.context.limits.forget(id);
-        self.forgotten.insert(id, self.serial + 1);
-        // A checkpoint is due although no event came.
-        self.unsaved_from.get_or_insert(Position::MAX);
+        self.forgotten.insert(id, self.checkpoint.serial + 1);
+        self.checkpoint.note_change();
         Ok(false)
     }
 
@@ -264,12 +274,12 @@ impl Partition {
     fn pass(&mut self, position: Position) {
         let reached = if self.replays_archive { &mut self.ahead } else { &mut self.applied };
         *reached = position.max(*reached);
-        self.unsaved_from = Some(self.unsaved_from.map_or(position, |first| first.min(position)));
+        self.checkpoint.note_event(position);
     }
 
     /// The position of the first event that is in no durable checkpoint.
     pub(crate) fn first_not_durable(&self) -> Option<Position> {
-        self.saving_from.into_iter().chain(self.unsaved_from).min()
+        self.checkpoint.saving_from.into_iter().chain(self.checkpoint.unsaved_from).min()
     }
 
     /// The floor of a project. Does not load it.
@@ -377,7 +387,7 @@ impl Partition {
         mark: Option<LogMark>,
         entries: &mut Entries,
     ) -> Result<Option<Begun>, Fault> {
-        let is_written = self.replacement.is_some_and(|replacement| self.serial >= replacement.serial);
+        let is_written = self.replacement.is_some_and(|replacement| self.checkpoint.serial >= replacement.serial);
         if is_written || self.projects.iter().any(|(_, state)| state.has_rising_floor()) {
             return Ok(None);
         }
@@ -386,35 +396,35 @@ impl Partition {
             Freeze::Nothing => None,
             Freeze::Write(frozen) => Some(frozen),
         };
-        self.freezing.clear();
-        self.saving_from = self.unsaved_from.take();
-        self.writing_bytes = self.bytes().unsaved;
+        self.checkpoint.freezing.clear();
+        self.checkpoint.saving_from = self.checkpoint.unsaved_from.take();
+        self.checkpoint.writing_bytes = self.bytes().unsaved;
         let mut to_collect = 0;
         for (id, state) in self.projects.select_mut(|state| state.changed) {
             state.changed = false;
             state.project.freeze();
             to_collect += state.project.frozen();
-            self.freezing.push(id);
+            self.checkpoint.freezing.push(id);
             let mut collect = Collect { partition: self.stored_as, project: id, entries };
             state.project.orphans.drain(..).for_each(|(space, key)| collect.orphan(space, key));
             let (names, external_ids) = (state.project.dictionary.counts, state.external_ids);
             collect.meta(ProjectMeta { last: state.last, names, external_ids, floor: state.project.floor() })?;
         }
         entries.reserve(to_collect);
-        let next = self.serial + 1;
+        let next = self.checkpoint.serial + 1;
         for id in self.forgotten.iter().filter(|(_, serial)| **serial == next).map(|(id, _)| *id) {
             Collect { partition: self.stored_as, project: id, entries }.no_meta();
         }
         // The position belongs to the partition, whichever project the collector is at.
-        self.serial += 1;
-        let meta = PartitionMeta { position: all_up_to, external_ids: self.external_ids, serial: self.serial };
+        self.checkpoint.serial += 1;
+        let meta = PartitionMeta { position: all_up_to, external_ids: self.external_ids, serial: self.checkpoint.serial };
         let highest = self.reflected();
         let mut collect = Collect { partition: self.stored_as, project: ProjectId(0), entries };
         collect.highest(highest)?;
         mark.map_or(Ok(()), |mark| collect.mark(mark))?;
-        self.is_unmarked = mark.is_none();
+        self.checkpoint.is_unmarked = mark.is_none();
         collect.partition_meta(meta)?;
-        Ok(Some(Begun { serial: self.serial, new_ids }))
+        Ok(Some(Begun { serial: self.checkpoint.serial, new_ids }))
     }
 
     /// Freezes the unwritten external ids.
@@ -425,36 +435,36 @@ impl Partition {
     /// Collects about `most` parts, records and pages of a checkpoint. Returns whether there are
     /// more.
     pub(crate) fn collect_records(&mut self, most: usize, entries: &mut Entries) -> Result<bool, Fault> {
-        let Some(id) = self.freezing.last().copied() else { return Ok(false) };
+        let Some(id) = self.checkpoint.freezing.last().copied() else { return Ok(false) };
         let Some(state) = self.projects.get_mut(id) else { return Ok(false) };
         let mut collect = Collect { partition: self.stored_as, project: id, entries };
         let mut records = Records::up_to(most, &mut collect);
         let more = state.project.drain_frozen(&mut records);
         records.end()?;
         if !more {
-            self.freezing.pop();
+            self.checkpoint.freezing.pop();
         }
-        Ok(!self.freezing.is_empty())
+        Ok(!self.checkpoint.freezing.is_empty())
     }
 
     /// Records that a complete checkpoint of `encoded_bytes` was passed to the checkpoint writer.
     pub(crate) fn handed_over(&mut self, encoded_bytes: usize) {
-        self.writing_bytes += encoded_bytes;
+        self.checkpoint.writing_bytes += encoded_bytes;
     }
 
     /// Records that the writer could not write the checkpoint.
     pub(crate) fn set_stuck(&mut self) {
-        self.is_stuck = true;
+        self.checkpoint.is_stuck = true;
     }
 
     /// Records that the checkpoint is durable.
     pub(crate) fn mark_durable(&mut self) {
         self.projects.select_mut(|_| true).for_each(|(_, state)| state.project.mark_durable());
-        self.writing_bytes = 0;
-        self.is_stuck = false;
-        self.saving_from = None;
+        self.checkpoint.writing_bytes = 0;
+        self.checkpoint.is_stuck = false;
+        self.checkpoint.saving_from = None;
         // Only one checkpoint is in progress at a time.
-        self.durable = self.serial;
+        self.checkpoint.durable = self.checkpoint.serial;
     }
 
     /// Uses a written table of external ids, whatever the outcome of its checkpoint.

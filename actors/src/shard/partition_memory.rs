@@ -38,10 +38,10 @@ impl Partition {
     /// Memory that a stuck partition keeps until its checkpoint can be written: all changes since
     /// the one before.
     pub(crate) fn stuck_bytes(&mut self) -> usize {
-        if !self.is_stuck {
+        if !self.checkpoint.is_stuck {
             return 0;
         }
         let ids = self.index.as_ref().map_or(0, ExternalIds::unwritten) * ID_BYTES;
-        self.bytes().unsaved + self.writing_bytes + ids
+        self.bytes().unsaved + self.checkpoint.writing_bytes + ids
     }
 }

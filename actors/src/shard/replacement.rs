@@ -29,12 +29,12 @@ impl Shard {
     /// checkpoint that will have it.
     pub(crate) fn save_soon(&mut self, project: ProjectId) -> Result<u64, Fault> {
         self.want_checkpoints();
-        self.read(project, |partition| Ok(partition.serial + u64::from(partition.unsaved_from.is_some())))
+        self.read(project, |partition| Ok(partition.checkpoint.serial + u64::from(partition.checkpoint.unsaved_from.is_some())))
     }
 
     /// Whether a checkpoint of a project's partition is durable.
     pub(crate) fn is_durable(&mut self, project: ProjectId, serial: u64) -> Result<bool, Fault> {
-        self.read(project, |partition| Ok(partition.durable >= serial))
+        self.read(project, |partition| Ok(partition.checkpoint.durable >= serial))
     }
 
     /// Holds a project, so that its state can be replaced. It takes no events and answers nothing
@@ -89,7 +89,7 @@ impl Partition {
     /// Begins to replace the state of a project, unless another project's is being replaced.
     /// Returns whether it is being replaced now.
     fn begin_replacement(&mut self, project: ProjectId) -> Result<bool, Fault> {
-        let serial = self.serial + 1;
+        let serial = self.checkpoint.serial + 1;
         Ok(self.replacement.get_or_insert(Replacement { project, serial }).project == project)
     }
 
@@ -97,24 +97,24 @@ impl Partition {
     /// once the whole state is saved.
     fn held(&mut self, project: ProjectId) -> Result<(Position, Option<PartitionId>), Fault> {
         let last = self.last(project)?;
-        let is_saved = self.replacement.is_some_and(|replacement| self.durable >= replacement.serial);
+        let is_saved = self.replacement.is_some_and(|replacement| self.checkpoint.durable >= replacement.serial);
         if !is_saved {
             // A checkpoint is due although no event came.
-            self.unsaved_from.get_or_insert(Position::MAX);
+            self.checkpoint.note_change();
         }
         Ok((last, is_saved.then(|| self.stored_as())))
     }
 
     /// Whether a project is held and waits for the checkpoint with its state to begin.
     fn awaits_checkpoint(&self) -> bool {
-        self.replacement.is_some_and(|replacement| self.serial < replacement.serial)
+        self.replacement.is_some_and(|replacement| self.checkpoint.serial < replacement.serial)
     }
 
     /// Drops the state in memory of a project whose state was replaced. Returns `None` if it was
     /// not being replaced.
     fn end_replacement(&mut self, project: ProjectId) -> Option<Result<(), Fault>> {
         let replacement = self.replacement.take_if(|replacement| replacement.project == project)?;
-        if self.durable < replacement.serial {
+        if self.checkpoint.durable < replacement.serial {
             // The state in memory is the only one.
             return Some(Ok(()));
         }
@@ -125,7 +125,7 @@ impl Partition {
             let now = saved.unwrap_or_default().external_ids;
             if now != before {
                 self.external_ids = self.external_ids.saturating_sub(before) + now;
-                self.unsaved_from.get_or_insert(Position::MAX);
+                self.checkpoint.note_change();
             }
         }))
     }

@@ -4,9 +4,9 @@ use headcount_actors::ErasedSearch;
 
 use super::*;
 
-const ADDRESS: &str = "zanzibar@acme.example";
+pub(super) const ADDRESS: &str = "zanzibar@acme.example";
 
-fn identify(user: &str, email: &str) -> NewEvent {
+pub(super) fn identify(user: &str, email: &str) -> NewEvent {
     NewEvent::new("identify").user(user).metadata(&serde_json::json!({ "email": email })).unwrap()
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
 mod addresses;
+mod at_once;
 mod attempts;
 mod bases;
 #[path = "../support/copies.rs"]

@@ -243,7 +243,6 @@ pub(crate) fn common(dir: &Path, log: &Arc<SharedLog>) -> Result<Common, OpenErr
         owners: Arc::new(Owners::unknown()),
         log: Arc::<SharedLog>::clone(log),
         commit: Box::new(move |sink| Ok(Arc::new(SharedCommit { log: shared, sink }) as Arc<dyn Commit<Ticket>>)),
-        local_log: None,
         files: Arc::new(NoFiles),
         control: Registry::local_log(dir)?,
         stores: Arc::new(MemberStores(Arc::new(NoDocuments))),

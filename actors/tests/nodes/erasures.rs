@@ -33,11 +33,7 @@ async fn an_organization_does_not_wait_for_the_owner_of_another_ones_projects() 
     let of_other = erased(&rig.a, other.organization_id, "nobody").await;
     assert!(matches!(of_other, Err(ErasureError::Unknown)), "{of_other:?}");
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
-    // Another erasure of the same organization waits for some time, and is refused then.
-    let began = Stopwatch::now();
-    let refused = erased(&rig.a, organization, "nobody").await;
-    assert!(matches!(refused, Err(ErasureError::Unavailable(_))), "{refused:?}");
-    assert!(began.elapsed() < Duration::from_secs(60) && !halted.is_finished());
+    assert!(!halted.is_finished());
     *rig.wire.trouble.lock().unwrap() = None;
     let ended = halted.await.unwrap();
     assert!(matches!(ended, Err(ErasureError::Unavailable(_))), "{ended:?}");
@@ -47,18 +43,18 @@ async fn an_organization_does_not_wait_for_the_owner_of_another_ones_projects() 
 /// The other node never learns of the erasure, as the two have separate control data. Each attempt
 /// is given up after its ids are suppressed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn attempts_that_are_given_up_are_refused_for_some_time_and_record_little() {
+async fn attempts_that_are_given_up_leave_two_records_and_suppress_nobody() {
     let rig = Rig::new(&History::from_seed(1, NOW_MS, Size { events: 1, questions: 0 })).await;
     for project in &rig.projects {
         rig.send(*project, r#"{"name": "e", "user_id": "ada"}"#).await;
     }
     let before = rig.a.registry().applied().unwrap();
-    for _ in 0..15 {
+    for attempts in 1..=4 {
         let refused = erased(&rig.a, rig.organization, "ada").await;
         assert!(matches!(refused, Err(ErasureError::Unavailable(_))), "{refused:?}");
+        assert_eq!(rig.a.registry().applied().unwrap() - before, 2 * attempts);
+        assert!(rig.a.registry().erasures().iter().all(|erasure| erasure.is_done && erasure.ids() == 0));
     }
-    let records = rig.a.registry().applied().unwrap() - before;
-    assert!((2..=12).contains(&records), "{records} records of attempts that were given up");
     // Other people can be erased.
     let began = rig.wire.requests.lock().unwrap().len();
     let unknown = erased(&rig.a, rig.organization, "nobody").await;

@@ -92,7 +92,6 @@ impl MemberLog {
             owners: Arc::clone(&self.owners),
             log: Arc::<StreamLog>::clone(&self.log),
             commit: Box::new(start),
-            local_log: None,
             files: self.files.clone().map_or_else(|| Arc::new(NoFiles) as _, |files| files as Arc<dyn SharedArchive>),
             control: Box::new(control),
             stores: Arc::new(stores),

@@ -10,6 +10,8 @@ use headcount_api::management::{self, role};
 use headcount_api::openapi::schemas;
 use headcount_control::{ApiToken, MemberId, NewToken, RateLimit, RateLimitPatch, Registry, Role, Scope, TokenId, TokenPatch};
 use headcount_domain::{Instant, OrganizationId, ProjectId};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
 json_body! {
     /// A token to be made.
@@ -86,38 +88,24 @@ answer! {
 }
 
 /// A token that was just made.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
 pub(crate) struct NewTokenAnswer {
-    /// The secret. It is shown here once, and kept nowhere.
     token: String,
-    /// Its id, which is not secret.
-    token_id: String,
-    /// Its name.
-    name: String,
-    /// The role in the organization.
-    #[schema(schema_with = schemas::role)]
-    role: Role,
-    /// What it may be used for.
-    #[schema(schema_with = schemas::scopes)]
-    scopes: Vec<Scope>,
-    /// The one project that it is for; null: all.
-    #[schema(required)]
-    project_id: Option<String>,
-    /// When it was made.
-    created_at: Timestamp,
-    /// From when on it is refused; null: never.
-    #[schema(required)]
-    expires_at: Option<Timestamp>,
-    /// The member who holds it; null: none.
-    #[schema(required)]
-    member_id: Option<String>,
-    /// How many requests a second may be sent with it: 0, no limit.
-    #[schema(maximum = 1_000_000)]
-    rate_limit: u32,
-    /// How many may be sent at once after a pause: 0, no limit.
-    #[schema(maximum = 1_000_000)]
-    burst: u32,
+    #[serde(flatten)]
+    made: TokenAnswer,
 }
+
+own_schema!(NewTokenAnswer, {
+    let mut schema = TokenAnswer::schema();
+    if let RefOr::T(Schema::Object(object)) = &mut schema {
+        let secret = ObjectBuilder::new().schema_type(Type::String);
+        let secret = secret.description(Some("The secret. It is shown here once, and kept nowhere."));
+        object.description = Some("A token that was just made.".to_owned());
+        object.properties.insert("token".to_owned(), secret.into());
+        object.required.insert(0, "token".to_owned());
+    }
+    schema
+});
 
 /// The tokens of an organization.
 #[derive(Debug, Serialize, ToSchema)]
@@ -126,15 +114,6 @@ pub(crate) struct TokensAnswer {
     api_tokens: Vec<TokenAnswer>,
     /// Whether some are left out: never.
     truncated: bool,
-}
-
-impl NewTokenAnswer {
-    fn new(token: &ApiToken, secret: &str) -> Self {
-        let TokenAnswer { token_id, name, role, scopes, project_id, created_at, expires_at, member_id, rate_limit, burst } =
-            token.into();
-        let token = secret.to_owned();
-        Self { token, token_id, name, role, scopes, project_id, created_at, expires_at, member_id, rate_limit, burst }
-    }
 }
 
 fn scopes(fields: &Fields<'_>, name: &str) -> Result<Vec<Scope>> {
@@ -212,7 +191,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
         registry.create_token(organization, new, by)
     });
     let (token, secret) = made.await?;
-    Ok(management::created(&NewTokenAnswer::new(&token, secret.expose())))
+    Ok(management::created(&NewTokenAnswer { token: secret.expose().to_owned(), made: (&token).into() }))
 }
 
 /// The id in the path, of a token that the caller may manage. Only owners manage tokens of owners.

@@ -12,6 +12,7 @@ mod artifacts;
 mod backed_up;
 mod changes;
 mod cli;
+mod erasure_turns;
 mod export_jobs;
 mod export_state;
 mod exporting;

@@ -10,6 +10,7 @@ use headcount_common::ControlError;
 use headcount_control::Erasure;
 use headcount_domain::OrganizationId;
 
+use super::erasure_turns::ErasureTurns;
 use super::recovery::AtStart;
 use super::request::KIND;
 use super::requests::PrivacyRequests;
@@ -36,6 +37,7 @@ pub struct Privacy {
     pub(crate) subjects: Arc<dyn Subjects>,
     pub(crate) settings: PrivacySettings,
     pub(crate) requests: Arc<PrivacyRequests>,
+    pub(crate) turns: ErasureTurns,
     pub(crate) thread: OnceLock<JoinHandle<()>>,
 }
 
@@ -57,7 +59,8 @@ impl Privacy {
         let is_of = |organization| requests.is_home(organization);
         let known = AtStart { now: parts.known_now(), erasures: &erasures, is_of: &is_of, has_project: &has_project };
         requests.recover(&known).map_err(unopened)?;
-        Ok(Self { parts, subjects, settings, requests: Arc::new(requests), thread: OnceLock::new() })
+        let (requests, turns) = (Arc::new(requests), ErasureTurns::default());
+        Ok(Self { parts, subjects, settings, requests, turns, thread: OnceLock::new() })
     }
 
     /// The erasures of an organization that have one of these ids or addresses, also those that

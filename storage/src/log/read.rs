@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use serde::{Deserialize, Serialize};
 
 use super::error::LogError;
+use super::hold::LogHold;
 use super::reader::LogReader;
 use super::{Position, Record};
 
@@ -67,6 +68,12 @@ pub trait ReadLog: Debug + Send + Sync {
     /// [`LogError`]: records before the failure have been visited.
     fn read(&self, wanted: &WantedAfter<'_>, visit: &mut RecordVisitor<'_>) -> Result<(), LogError>;
 
+    /// Keeps the events after a position from being removed. Returns `None` if the log has no files
+    /// on this machine.
+    fn hold_after(&self, _position: Position) -> Option<LogHold> {
+        None
+    }
+
     /// Checks every file of the log. Returns `false` if the log has no files on this machine:
     /// reading its events is the only check.
     ///
@@ -97,6 +104,10 @@ impl ReadLog for LogReader {
 
     fn read(&self, wanted: &WantedAfter<'_>, visit: &mut RecordVisitor<'_>) -> Result<(), LogError> {
         Self::read(self, wanted, visit)
+    }
+
+    fn hold_after(&self, position: Position) -> Option<LogHold> {
+        Some(Self::hold_after(self, position))
     }
 
     fn check_files(&self) -> Result<bool, LogError> {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
-use syn::{ImplItem, Item, Visibility};
+use syn::{FnArg, ImplItem, Item, Signature, TraitItem, Visibility};
 
 use crate::imports::{CRATES, defined};
 use crate::source::Source;
@@ -70,6 +70,38 @@ pub fn public_methods(source: &Source, of: &str) -> Vec<String> {
         _ => None,
     });
     methods.collect()
+}
+
+/// The structs with more than `most` fields that functions take as parameters, each with the number
+/// of its fields.
+#[must_use]
+pub fn large_parameters(sources: &[Source], most: usize) -> BTreeMap<String, usize> {
+    let ours = |source: &&Source| CRATES.iter().any(|one| source.name.starts_with(one.src)) && !source.is_test();
+    let items: Vec<Item> = sources.iter().filter(ours).flat_map(Source::items).collect();
+    let mut taken = BTreeMap::new();
+    for input in items.iter().flat_map(signatures).flat_map(|signature| &signature.inputs) {
+        if let FnArg::Typed(parameter) = input {
+            count(parameter.ty.to_token_stream(), &mut taken);
+        }
+    }
+    let structs = items.iter().filter_map(|item| if let Item::Struct(item) = item { Some(item) } else { None });
+    let large = structs.map(|item| (item.ident.to_string(), item.fields.len())).filter(|(_, fields)| *fields > most);
+    large.filter(|(name, _)| taken.contains_key(name)).collect()
+}
+
+fn signatures(item: &Item) -> Vec<&Signature> {
+    match item {
+        Item::Fn(function) => vec![&function.sig],
+        Item::Impl(block) => {
+            block.items.iter().filter_map(|item| if let ImplItem::Fn(method) = item { Some(&method.sig) } else { None }).collect()
+        }
+        Item::Trait(defined) => defined
+            .items
+            .iter()
+            .filter_map(|item| if let TraitItem::Fn(method) = item { Some(&method.sig) } else { None })
+            .collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// Whether an item only gives others a second way to a name.

@@ -26,6 +26,12 @@ const MAX_DEFAULT_LINES: usize = 83_700;
 /// The most public methods of `Engine` (ADR 32). Its parts have the others.
 const MAX_ENGINE_METHODS: usize = 30;
 
+/// The most fields of a struct that a function takes as a parameter.
+const MAX_PARAMETER_FIELDS: usize = 15;
+
+/// Values that have more: settings, and what events, projects and figures of a process consist of.
+const LARGE_VALUES: &[&str] = &["Details", "Draft", "EngineConfig", "Project", "Settings", "Vitals"];
+
 /// Files that are longer, each with its reason.
 const LONG_FILES: &[&str] = &[];
 
@@ -240,6 +246,12 @@ fn the_engine_has_few_public_methods() {
     let found: Vec<_> = sources.flat_map(|source| names::public_methods(source, "Engine")).collect();
     assert!(found.len() <= MAX_ENGINE_METHODS, "Engine has {} public methods:\n{}", found.len(), found.join("\n"));
     assert!(found.iter().any(|name| name == "open"), "none is found");
+}
+
+#[test]
+fn structs_that_functions_take_have_few_fields() {
+    let large = names::large_parameters(&tree(), MAX_PARAMETER_FIELDS);
+    assert_eq!(large.keys().map(String::as_str).collect::<Vec<_>>(), LARGE_VALUES, "{large:?}");
 }
 
 /// What is dead is removed.

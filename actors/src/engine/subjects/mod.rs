@@ -45,7 +45,7 @@ impl WeakEngine {
 
 impl Subjects for WeakEngine {
     fn erase(&self, whom: Whom<'_>, by: &MadeFor) -> Result<BegunErasure, ErasureError> {
-        self.for_erasure()?.erase_for(whom.0, whom.1, Some(by))
+        self.for_erasure()?.begin_erasure(whom.0, whom.1, Some(by))
     }
 
     fn opt_in(&self, whom: Whom<'_>, by: &MadeFor) -> Result<Vec<Erasure>, ErasureError> {

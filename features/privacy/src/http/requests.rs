@@ -13,6 +13,7 @@ use headcount_domain::{Instant, ProjectId, Timezone, UnknownName};
 use serde_json::{Value, json};
 use utoipa::openapi::schema::Object;
 
+use crate::erasure_turns::PATIENCE;
 use crate::export_state::PrivacyFailure;
 use crate::privacy::Privacy;
 use crate::request::{
@@ -291,7 +292,17 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
     let (kind, subject) = (body.kind, body.subject()?);
     let privacy = at_home(&state, &caller)?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
-    let made = blocking::run(move || privacy.make(organization, kind, subject, author)).await??;
+    let busy = || ApiError::overloaded("too many erasures are under way; nothing was changed");
+    let turn = match kind {
+        PrivacyRequestKind::Erasure => Some(privacy.turns.take(organization, PATIENCE).await.ok_or_else(busy)?),
+        PrivacyRequestKind::Export | PrivacyRequestKind::OptIn => None,
+    };
+    let made = blocking::run(move || {
+        // Also if the client does not wait for the answer.
+        let _turn = turn;
+        privacy.make(organization, kind, subject, author)
+    });
+    let made = made.await??;
     Ok(management::created(&PrivacyRequestAnswer::from((&*made, state.engine.clock().now()))))
 }
 

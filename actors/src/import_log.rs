@@ -1,10 +1,11 @@
-//! The log on this machine's disk, and the part of it that imports need.
+//! The part of the log that imports need.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use headcount_domain::Position;
 use headcount_storage::files;
-use headcount_storage::log::{LogHold, LogReader};
+use headcount_storage::log::{LogHold, ReadLog};
 use parking_lot::Mutex;
 use serde::Deserialize;
 
@@ -12,22 +13,23 @@ use serde::Deserialize;
 const JOURNALS: &str = "imports";
 
 /// Reads the log, and keeps the part with marks that import journals lack.
-pub(crate) struct LocalLog {
-    pub(crate) reader: LogReader,
+#[derive(Debug)]
+pub(crate) struct ImportLog {
+    pub(crate) log: Arc<dyn ReadLog>,
     kept: Mutex<Option<LogHold>>,
 }
 
-impl LocalLog {
+impl ImportLog {
     /// Keeps the marks that the journals of killed imports lack. Nothing may be removed from the
     /// log before this call.
-    pub(crate) fn new(reader: LogReader, data_dir: &Path) -> Self {
-        let kept = lacking_after(&data_dir.join(JOURNALS)).map(|position| reader.hold_after(position));
-        Self { reader, kept: Mutex::new(kept) }
+    pub(crate) fn new(log: Arc<dyn ReadLog>, data_dir: &Path) -> Self {
+        let kept = lacking_after(&data_dir.join(JOURNALS)).and_then(|position| log.hold_after(position));
+        Self { log, kept: Mutex::new(kept) }
     }
 
     /// Keeps the events after `position`, replacing the former position; `None` keeps nothing.
     pub(crate) fn keep_after(&self, position: Option<Position>) {
-        let hold = position.map(|position| self.reader.hold_after(position));
+        let hold = position.and_then(|position| self.log.hold_after(position));
         // The former hold is dropped after the new one exists.
         let _former = std::mem::replace(&mut *self.kept.lock(), hold);
     }
