@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use headcount_domain::intake::warning::{Warning, WarningCode};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 /// The counts of repairs. Files have them by code; unknown codes are ignored.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "BTreeMap<String, u64>", into = "BTreeMap<String, u64>")]
 pub struct RepairCounts([u64; WarningCode::ALL.len()]);
 
 impl RepairCounts {
@@ -32,21 +33,18 @@ impl RepairCounts {
     }
 }
 
-impl Serialize for RepairCounts {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.by_code().serialize(serializer)
+impl From<RepairCounts> for BTreeMap<String, u64> {
+    fn from(counts: RepairCounts) -> Self {
+        counts.by_code().into_iter().map(|(code, count)| (code.to_owned(), count)).collect()
     }
 }
 
-impl<'de> Deserialize<'de> for RepairCounts {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+impl From<BTreeMap<String, u64>> for RepairCounts {
+    fn from(by_code: BTreeMap<String, u64>) -> Self {
         let mut counts = Self::default();
-        for (code, count) in BTreeMap::<String, u64>::deserialize(deserializer)? {
-            if let Ok(code) = code.parse::<WarningCode>() {
-                counts.0[code as usize] += count;
-            }
-        }
-        Ok(counts)
+        let known = by_code.into_iter().filter_map(|(code, count)| Some((code.parse::<WarningCode>().ok()?, count)));
+        known.for_each(|(code, count)| counts.0[code as usize] += count);
+        counts
     }
 }
 

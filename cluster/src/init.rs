@@ -41,7 +41,7 @@ const LEFT: [&str; 5] = ["LOCK", "FORMAT", "keys", "control", "credentials.json"
 const LEFT_IN_CONTROL: [&str; 1] = ["audit"];
 /// Streams of documents, and of data that belongs to them. Nodes create these streams, so the
 /// streams of an earlier cluster would count as those of the new cluster.
-const DOCUMENTS: [&str; 4] = ["HC_DOC_PROFILES", "HC_DOC_PRIVACY", "HC_DOC_WEBHOOKS", "KV_hc_hooks"];
+const DOCUMENTS: [&str; 5] = ["HC_DOC_PROFILES", "HC_DOC_PRIVACY", "HC_DOC_WEBHOOKS", "KV_hc_hooks", "KV_hc_intake"];
 
 /// The cluster to create.
 #[derive(Debug, Clone)]

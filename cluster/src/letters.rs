@@ -91,17 +91,6 @@ impl LetterLists {
         Ok(positions)
     }
 
-    async fn add(&self, partition: u16, positions: &BTreeSet<u64>) -> Result<(), SharedLettersError> {
-        let add = |list: &mut LetterList| {
-            list.positions.extend(positions);
-            match list.positions.len() {
-                count if count > MAX_LETTERS => Err(SharedLettersError::TooMany { partition, count }),
-                _ => Ok(()),
-            }
-        };
-        self.change(partition, add).await
-    }
-
     async fn change(
         &self,
         partition: u16,
@@ -123,6 +112,13 @@ impl LetterLists {
 
 impl SharedLetters for LetterLists {
     fn set_aside(&self, partition: u16, positions: &BTreeSet<u64>) -> Result<(), SharedLettersError> {
-        self.runtime.block_on(self.add(partition, positions))
+        let add = |list: &mut LetterList| {
+            list.positions.extend(positions);
+            match list.positions.len() {
+                count if count > MAX_LETTERS => Err(SharedLettersError::TooMany { partition, count }),
+                _ => Ok(()),
+            }
+        };
+        self.runtime.block_on(self.change(partition, add))
     }
 }

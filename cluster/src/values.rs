@@ -1,6 +1,6 @@
 //! Small values of a cluster, which nodes change by compare-and-set: those that belong to
-//! documents, such as what was sent, and the sign-in codes. Each bucket is created when it is first
-//! asked.
+//! documents, such as what was sent, the counts of dropped events, and the sign-in codes. Each
+//! bucket is created when it is first asked.
 
 use std::time::Duration;
 
@@ -13,14 +13,18 @@ use tokio::runtime::Handle;
 use crate::cells::{KvCells, Unanswered};
 use crate::connection::Connection;
 
-const OF_DOCUMENTS: &str = "hc_hooks";
+/// The bucket of values that belong to documents, of which only one kind has some, and the most
+/// bytes of a value, which travels with each step.
+pub(crate) const OF_DOCUMENTS: (&str, usize) = ("hc_hooks", MAX_BYTES);
+/// The bucket of the counts of dropped events. A value has room for some 5,000 projects of a
+/// partition, in a message of a broker that takes no more than 1 MB.
+pub(crate) const COUNTS: (&str, usize) = ("hc_intake", 512 << 10);
 /// Its keys are hashes of codes. A code that was used is empty until its key vanishes, so that no
 /// other node accepts it.
 const CODES: &str = "hc_codes";
 /// Room for some 50,000 codes. When it is full, no more codes are made until earlier ones have
 /// expired.
 const MAX_BYTES_OF_CODES: i64 = 16 << 20;
-/// The most bytes of a value, which travels with each step.
 const MAX_BYTES: usize = 200 << 10;
 
 /// See the module.
@@ -28,6 +32,7 @@ const MAX_BYTES: usize = 200 << 10;
 pub(crate) struct BrokerValues {
     runtime: Handle,
     cells: KvCells,
+    max_bytes: usize,
 }
 
 impl From<Unanswered> for DocumentsError {
@@ -37,10 +42,10 @@ impl From<Unanswered> for DocumentsError {
 }
 
 impl BrokerValues {
-    /// The values that belong to documents. Only one kind has some.
-    pub(crate) fn of_documents(runtime: &Handle, connection: &Connection, replicas: usize) -> Self {
-        let bucket = Config { bucket: OF_DOCUMENTS.to_owned(), ..Config::default() };
-        Self { runtime: runtime.clone(), cells: KvCells::created(connection, replicas, bucket) }
+    /// The values of a bucket on the disks of the brokers: [`OF_DOCUMENTS`] or [`COUNTS`].
+    pub(crate) fn new((runtime, connection, replicas): (&Handle, &Connection, usize), of: (&str, usize)) -> Self {
+        let bucket = Config { bucket: of.0.to_owned(), ..Config::default() };
+        Self { runtime: runtime.clone(), cells: KvCells::created(connection, replicas, bucket), max_bytes: of.1 }
     }
 
     /// The sign-in codes, in the memory of the brokers.
@@ -52,7 +57,7 @@ impl BrokerValues {
             storage: StorageType::Memory,
             ..Config::default()
         };
-        Self { runtime: runtime.clone(), cells: KvCells::created(connection, replicas, bucket) }
+        Self { runtime: runtime.clone(), cells: KvCells::created(connection, replicas, bucket), max_bytes: MAX_BYTES }
     }
 }
 
@@ -80,7 +85,11 @@ impl SharedValues for BrokerValues {
         Ok(self.runtime.block_on(self.cells.purge(key, None))?)
     }
 
+    fn keys(&self, prefix: &str) -> Result<Vec<String>, DocumentsError> {
+        Ok(self.runtime.block_on(self.cells.keys(prefix))?)
+    }
+
     fn max_bytes(&self) -> usize {
-        MAX_BYTES
+        self.max_bytes
     }
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::documents::Documents;
 use crate::values::SharedValues;
 
-/// The kinds of documents that features have. A backup has all of them.
-pub const DOCUMENT_KINDS: [&str; 3] = ["webhooks", "privacy", "profiles"];
+/// The kinds of documents and values of a data directory. A backup has all of them.
+pub const DOCUMENT_KINDS: [&str; 4] = ["webhooks", "privacy", "profiles", "intake"];
 
 /// Opens the stores of documents and values, by kind.
 pub trait DocumentStores: Debug + Send + Sync {

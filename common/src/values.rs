@@ -26,6 +26,13 @@ pub trait SharedValues: Debug + Send + Sync {
     /// Returns a [`DocumentsError`].
     fn remove(&self, key: &str) -> Result<(), DocumentsError>;
 
+    /// Returns the keys that begin with `prefix`, without it: nothing, or a text that ends with a
+    /// dot.
+    ///
+    /// # Errors
+    /// Returns a [`DocumentsError`].
+    fn keys(&self, prefix: &str) -> Result<Vec<String>, DocumentsError>;
+
     /// The maximum size of a value in bytes.
     fn max_bytes(&self) -> usize;
 }

@@ -183,6 +183,10 @@ mod tests {
             self.0.remove(key)
         }
 
+        fn keys(&self, prefix: &str) -> Result<Vec<String>, DocumentsError> {
+            self.0.keys(prefix)
+        }
+
         fn max_bytes(&self) -> usize {
             self.0.max_bytes()
         }

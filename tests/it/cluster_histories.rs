@@ -2,8 +2,8 @@
 //! random one, while nodes are killed, stopped, halted and started again, so that their partitions
 //! move. Compared with the naive model to the last cell.
 //!
-//! `GET …/intake` is asked for what was recorded: the rest of it the present owner of a project
-//! does not know. Nodes that keep files, and erasures, are in `cluster_erased_histories.rs`.
+//! `GET …/intake` is asked for what was recorded: killed nodes take their last counts of other
+//! events with them. Nodes that keep files, and erasures, are in `cluster_erased_histories.rs`.
 //!
 //! `HEADCOUNT_TRIALS` says how many histories, `HEADCOUNT_FIRST_SEED` from which seed on.
 

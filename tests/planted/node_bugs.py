@@ -19,6 +19,9 @@ HANDOVER_BUGS = [
     ("what is found in a partition that moved counts", "if !(range.is_held)() {", "if false {"),
     ("a partition that no report has is verified", "report.not_verified.entry(*partition).or_insert_with(|| UnverifiedPartition { node, reason });", "let _ = (node, reason);"),
     ("an erasure waits for a partition that has moved", "if is_over() || !left.iter().all(|(partition, _)| self.owners().is_here(*partition)) {", "if is_over() {"),
+    ("an addition to counts without an answer is made twice", "if !stored.has(addition) {", "if true {"),
+    ("a former owner says that the next one has written its counts", "(mark.epoch, mark.writer) == (epoch, self.writer)", "mark.epoch >= epoch"),
+    ("counts that a killed owner did not write are not missed", "mark.at.filter(|_| mark.writer != self.writer)", "mark.at.filter(|_| mark.writer == 0)"),
     ("a machine of several makes salts of its own", "if !self.makes_salts {", "if false {"),
 ]
 

@@ -119,7 +119,7 @@ def try_handover(tree, name=""):
     """Has engines take partitions over from each other, in one process."""
     passed, output = run_tests(tree, "-p", "headcount-actors", "--test", "handover")
     if passed and name:
-        passed, output = run_tests(tree, "-p", "headcount-actors", "-p", "headcount-common", "--lib", "--", "owners::", "secrets::", "verifying::")
+        passed, output = run_tests(tree, "-p", "headcount-actors", "-p", "headcount-common", "--lib", "--", "owners::", "secrets::", "verifying::", "intake_counts::")
     return passed, output
 
 

@@ -13,7 +13,7 @@ use headcount_storage::log::LogFile;
 
 use super::error::BackupFailure;
 use super::staging::Staging;
-use crate::intake_counts::{INTAKE_DIR, IntakeCounts};
+use crate::intake_counts::MARK;
 
 const ARCHIVE_DIR: &str = "archive";
 /// The number of attempts to read a project's list while its files are being merged.
@@ -97,19 +97,12 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Takes the counts of dropped events, as they were last written.
-    pub(super) fn take_intake(&mut self) -> Result<(), BackupFailure> {
-        let dir = self.data_dir.join(INTAKE_DIR);
-        for name in IntakeCounts::names(&dir).map_err(BackupFailure::io("list", &dir))? {
-            self.take(&format!("{INTAKE_DIR}/{name}"), None, None)?;
-        }
-        Ok(())
-    }
-
-    /// Takes the documents of a feature, with their values.
+    /// Takes the documents and values of a kind, as they were last written, without the mark of a
+    /// process.
     pub(super) fn take_documents(&mut self, kind: &str) -> Result<(), BackupFailure> {
         let dir = kind_dir(self.data_dir, kind);
-        for name in item_names(&dir).map_err(BackupFailure::io("list", &dir))? {
+        let names = item_names(&dir).map_err(BackupFailure::io("list", &dir))?;
+        for name in names.iter().filter(|name| name.strip_suffix(".json") != Some(MARK)) {
             self.take(&self.name_of(&dir.join(name)), None, None)?;
         }
         Ok(())

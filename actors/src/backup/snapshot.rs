@@ -85,7 +85,6 @@ fn collect(collector: &mut Collector<'_>, log: Option<&LogHold>, registry: &Regi
     collector.take(CLOCK_FILE, None, None)?;
     collector.copy("dead-letters.ndjson")?;
     collector.copy_imports()?;
-    collector.take_intake()?;
     DOCUMENT_KINDS.iter().try_for_each(|kind| collector.take_documents(kind))?;
     collector.take_archive()?;
     let position = match log {

@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 
 use super::handle::Engine;
 use super::running::RunningEngine;
+use crate::intake_counts::logged;
 
 /// How long closing may take, without [`JOIN_TIMEOUT`].
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(7);
@@ -36,7 +37,7 @@ impl Engine {
         }
         let engine = self.clone();
         let close_intake = move || {
-            engine.ingest.close_counts();
+            logged(engine.ingest.counts.close());
             engine.keep_time();
             engine.features().iter().for_each(|feature| feature.save());
         };
@@ -78,8 +79,8 @@ impl Drop for RunningEngine {
         // brokers here.
         if self.ingest.questions.logged.has_files() {
             self.ingest.features.all().iter().for_each(|feature| feature.save());
+            logged(self.ingest.counts.close());
         }
-        self.ingest.close_counts();
         threads.stop();
     }
 }

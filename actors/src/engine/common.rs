@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
-use headcount_common::local::LocalStores;
+use headcount_common::local::{LocalStores, LocalValues, kind_dir};
 use headcount_common::secrets::{KEYS_DIR, Secrets};
 use headcount_common::{ControlLog, DocumentStores, Owners, SharedArchive, SharedLetters, SharedValues};
 use headcount_control::Registry;
@@ -14,6 +14,7 @@ use headcount_storage::log::{Commit, GroupCommit, Log, Outcome, ReadLog};
 
 use super::config::{EngineConfig, OpenError, directory};
 use crate::ingest::Ticket;
+use crate::intake_counts::INTAKE;
 
 /// Receives the outcomes of submissions to the log.
 pub type LogSink = Box<dyn Fn(Vec<Outcome<Ticket>>) + Send + Sync>;
@@ -38,6 +39,8 @@ pub struct Common {
     pub stores: Arc<dyn DocumentStores>,
     /// Keeps sign-in codes.
     pub codes: Arc<dyn SharedValues>,
+    /// Keeps the counts of dropped events.
+    pub counts: Arc<dyn SharedValues>,
     /// Stores the dead letters for all nodes.
     pub letters: Option<Arc<dyn SharedLetters>>,
 }
@@ -84,6 +87,7 @@ impl Common {
             control,
             stores: Arc::new(LocalStores::new(dir)),
             codes: Registry::codes_in_memory(),
+            counts: Arc::new(LocalValues::of_partitions(&kind_dir(dir, INTAKE)).map_err(directory)?),
             letters: None,
         })
     }

@@ -66,7 +66,7 @@ impl Engine {
         let engine = Self { inner: Arc::new(start(config, opened, geo)?) };
         engine.start_known_time();
         engine.ingest.start_retention();
-        engine.ingest.start_counting();
+        engine.start_counting();
         engine.start_features()?;
         Ok(engine)
     }

@@ -1,12 +1,13 @@
-//! The known time, as of which data may be removed, and the jobs that depend on it: see
-//! `clock_guard.rs`.
+//! The known time, as of which data may be removed, and the regular jobs: see `clock_guard.rs`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use headcount_domain::Day;
 
 use super::handle::Engine;
 use crate::clock_guard::{ClockState, ConfirmClockError};
+use crate::intake_counts::{FLUSH_EVERY, logged};
 use crate::parts::EngineParts;
 
 /// The time between two checks of the clock.
@@ -66,15 +67,26 @@ impl Engine {
         Ok(())
     }
 
-    /// Checks the clock now and at every interval, while the engine exists.
+    /// Checks the clock now and at every interval.
     pub(super) fn start_known_time(&self) {
         self.note_time();
-        let (parts, interval) = (EngineParts::clone(self), INTERVAL.min(self.ingest.retention_interval));
+        let parts = EngineParts::clone(self);
+        self.repeat(INTERVAL.min(self.ingest.retention_interval), move || parts.note_time());
+    }
+
+    /// Writes the counts of dropped events regularly.
+    pub(super) fn start_counting(&self) {
+        let (parts, counts) = (EngineParts::clone(self), Arc::clone(&self.ingest.counts));
+        self.repeat(FLUSH_EVERY, move || logged(counts.flush(parts.clock().now(), parts.known_now())));
+    }
+
+    /// Does blocking work at every interval, while the engine exists.
+    fn repeat(&self, interval: Duration, work: impl Fn() + Clone + Send + 'static) {
+        let parts = EngineParts::clone(self);
         self.ingest.arbiter.spawn(async move {
             loop {
                 tokio::time::sleep(interval).await;
-                let noted = parts.clone();
-                if parts.is_closing() || tokio::task::spawn_blocking(move || noted.note_time()).await.is_err() {
+                if parts.is_closing() || tokio::task::spawn_blocking(work.clone()).await.is_err() {
                     return;
                 }
             }

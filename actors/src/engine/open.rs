@@ -26,7 +26,7 @@ use crate::erasures::Erasures;
 use crate::fault;
 use crate::history::{History, HistoryPiece, LoggedEvents, PartitionArchives, Past, SealedEvents, Wanted};
 use crate::import_log::ImportLog;
-use crate::intake_counts::{INTAKE_DIR, IntakeCounts};
+use crate::intake_counts::IntakeCounts;
 use crate::local_remains::LocalRemains;
 use crate::memory_budget::MemoryShares;
 use crate::recompute::remove_scratch;
@@ -39,7 +39,7 @@ use crate::verifier::{DamageNote, Unchecked, Verifier, before_serving};
 /// node of a cluster begins without partitions.
 pub(crate) fn open(config: &EngineConfig, common: Common) -> Result<Opened, OpenError> {
     let dir = config.data_dir.clone();
-    let Common { installation, owners, log, commit, files, control, stores, codes, letters } = common;
+    let Common { installation, owners, log, commit, files, control, stores, codes, counts, letters } = common;
     let Installation { lock, format, answers, secrets } = installation;
     remove_left_over(&dir).map_err(directory)?;
     remove_scratch(&dir).map_err(directory)?;
@@ -52,8 +52,11 @@ pub(crate) fn open(config: &EngineConfig, common: Common) -> Result<Opened, Open
     }
     let clock_guard = ClockGuard::open(&dir, Arc::clone(&config.clock), || last_received(&logged))
         .map_err(|error| OpenError::Directory(format!("what is known of the clock can't be read: {error}")))?;
-    let intake = IntakeCounts::open(&dir.join(INTAKE_DIR), config.clock.now(), clock_guard.now())
-        .map_err(|error| OpenError::Directory(format!("the counts of dropped events can't be opened: {error}")))?;
+    let intake = IntakeCounts::new(counts, is_shared).map_err(directory)?;
+    if !is_shared {
+        let taken = intake.take(0, 1, config.clock.now(), clock_guard.now());
+        taken.map_err(|error| OpenError::Directory(format!("the counts of dropped events can't be opened: {error}")))?;
+    }
     let dead = Arc::new(open_letters(&dir, letters)?);
     let deleted = Arc::new(open_deleted(&dir, &registry, is_shared)?);
     let erasures = Arc::new(Erasures::open(secrets.hasher().clone(), &registry, &deleted.with_erased()));

@@ -89,7 +89,7 @@ impl Engine {
 
 /// Makes a node verify its partitions, and waits for the result.
 async fn verify_there(node: &Node, quick: bool, is_stopped: &(dyn Fn() -> bool + Sync)) -> Result<NodeReport, String> {
-    let run = random().map_err(|error| error.to_string())?;
+    let run = getrandom::u64().map_err(|error| error.to_string())?;
     let ask = |step| {
         let question = VerifyQuestion { run, quick, step };
         async move { node.ask::<_, VerifyProgress>(VERIFY, Vec::new(), &question, ANSWER_TIMEOUT).await }
@@ -115,12 +115,6 @@ async fn verify_there(node: &Node, quick: bool, is_stopped: &(dyn Fn() -> bool +
         tracing::debug!(%error, "a node does not know yet that a verification is over");
     }
     found
-}
-
-fn random() -> Result<u64, getrandom::Error> {
-    let mut bytes = [0; 8];
-    getrandom::fill(&mut bytes)?;
-    Ok(u64::from_le_bytes(bytes))
 }
 
 /// The results of the nodes, by their addresses. A machine without others has none.

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use headcount_domain::ProjectId;
 use headcount_domain::queries::{Intake, IntakeQuery};
-use headcount_domain::{Fault, ProjectId};
 
 use super::{BatchReceipt, Ingest, Receipt, Status};
-use crate::intake_counts::{DropCounts, FLUSH_EVERY, RepairCounts};
+use crate::intake_counts::{DropCounts, RepairCounts};
 use crate::shard::AskError;
 
 /// The events that arrived at a project on the days of a window.
@@ -16,7 +16,8 @@ pub struct ProjectIntake {
     pub recorded: Intake,
     /// The events that were not recorded.
     pub dropped: DropCounts,
-    /// Whether the events that were not recorded may lack up to 10 s before a crash.
+    /// Whether the events that were not recorded may lack up to 10 s before a crash, or those of a
+    /// project for which there was no room.
     pub is_approximate: bool,
 }
 
@@ -28,14 +29,11 @@ impl Ingest {
     pub async fn intake(&self, project: ProjectId, query: IntakeQuery) -> Result<ProjectIntake, AskError> {
         let recorded = self.questions.ask(project, query).await?;
         let counts = Arc::clone(&self.counts);
-        let read = move || counts.of(project, query.window, query.timezone);
-        let (dropped, is_approximate) = match tokio::task::spawn_blocking(read).await {
-            Ok(read) => read.map_err(|error| {
-                tracing::error!(%error, "the counts of dropped events can't be read");
-                AskError::Lost(Fault::io(format!("the counts of dropped events can't be read: {error}")))
-            })?,
-            Err(_) => return Err(AskError::NoAnswer),
-        };
+        let read = tokio::task::spawn_blocking(move || counts.of(project, query.window, query.timezone)).await;
+        let (dropped, is_approximate) = read.map_err(|_| AskError::NoAnswer)?.map_err(|error| {
+            tracing::error!(%error, "the counts of dropped events can't be read");
+            AskError::NoAnswer
+        })?;
         Ok(ProjectIntake { recorded, dropped, is_approximate })
     }
 
@@ -68,35 +66,6 @@ impl Ingest {
         }
         if let Some(config) = self.questions.registry.policy(project) {
             self.counts.add(project, config.policy.timezone.day_of(self.questions.clock().now()), counts);
-        }
-    }
-
-    /// Writes the counts regularly, while the engine exists.
-    pub(crate) fn start_counting(self: &Arc<Self>) {
-        let ingest = Arc::downgrade(self);
-        self.arbiter.spawn(async move {
-            loop {
-                tokio::time::sleep(FLUSH_EVERY).await;
-                let Some(ingest) = ingest.upgrade() else { return };
-                if ingest.admission.is_closing() {
-                    return;
-                }
-                let flush = move || {
-                    if let Err(error) = ingest.counts.flush(ingest.questions.clock().now()) {
-                        tracing::warn!(%error, "the counts of dropped events could not be written: will try again");
-                    }
-                };
-                if tokio::task::spawn_blocking(flush).await.is_err() {
-                    return;
-                }
-            }
-        });
-    }
-
-    /// Writes the last counts.
-    pub(crate) fn close_counts(&self) {
-        if let Err(error) = self.counts.close(self.questions.clock().now()) {
-            tracing::warn!(%error, "the last counts of dropped events could not be written");
         }
     }
 }

@@ -11,6 +11,7 @@ use headcount_actors::{EngineConfig, NodesBackupError};
 use headcount_common::partition_of;
 use headcount_storage::backup::{Backup, BackupFolder};
 
+use crate::counts::duplicates;
 use crate::member::{BASE_MS, CommonLetters, Node, SharedLog, origin, window};
 use crate::support;
 
@@ -34,6 +35,9 @@ async fn one_engine_goes_on_from_what_several_have_recorded() {
     for user in 30..50 {
         assert_eq!(second.order(project, user).await, Status::Recorded);
     }
+    // Written every ten seconds.
+    second.give(partition).await;
+    second.take(partition).await;
     let expected = (second.users(project).await.unwrap(), second.revenue(project).await);
     let (engine, dir) = (second.engine.clone(), place.path().join("backup"));
     let write = move || {
@@ -49,6 +53,7 @@ async fn one_engine_goes_on_from_what_several_have_recorded() {
     let (one, of_one) = support::open(config);
     let users = one.ask(of_one, UniqueUsersQuery { window: window() }).await.unwrap().total;
     assert_eq!((of_one, users, one.vitals().dead_letters), (project, expected.0, 0));
+    assert_eq!(duplicates(&one, project, 1).await, (1, false));
     let again = |user: u64| {
         let order = NewEvent::new("order").user(format!("u{user}")).external_id(format!("o{user}")).at_ms(BASE_MS);
         order.value("2").unwrap()

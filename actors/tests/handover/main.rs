@@ -17,6 +17,7 @@ use headcount_storage::boot_time::boot_time;
 mod backup;
 #[path = "../support/copies.rs"]
 mod copies;
+mod counts;
 mod erasures;
 mod exports;
 mod letters;

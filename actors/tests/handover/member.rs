@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use headcount_actors::domain::ids::ProjectId;
@@ -15,6 +15,7 @@ use headcount_actors::domain::queries::{RevenueMetricsQuery, UniqueUsersQuery};
 use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::ingest::{NewEvent, Status, Ticket};
 use headcount_actors::{Adoption, AskError, Common, CopiedState, Engine, EngineConfig, Installation, LogSink, OpenError};
+use headcount_common::local::MemoryValues;
 use headcount_common::secrets::{KEYS_DIR, Secrets};
 use headcount_common::{
     ControlError, DocumentChange, DocumentStores, DocumentVisitor, Documents, DocumentsError, NoFiles, Owners, SharedLetters,
@@ -52,6 +53,10 @@ pub(crate) struct SharedLog {
     pub(crate) marked_from: Mutex<Option<Position>>,
     /// Records submitted without an answer, while this list exists: they are not read yet.
     pub(crate) unanswered: Mutex<Option<Vec<(u16, Recorded)>>>,
+    /// The counts of dropped events.
+    pub(crate) counts: OnceLock<Arc<MemoryValues>>,
+    /// The epoch of the last owner of any partition.
+    pub(crate) epoch: AtomicU64,
 }
 
 impl SharedLog {
@@ -247,6 +252,7 @@ pub(crate) fn common(dir: &Path, log: &Arc<SharedLog>) -> Result<Common, OpenErr
         control: Registry::local_log(dir)?,
         stores: Arc::new(MemberStores(Arc::new(NoDocuments))),
         codes: Registry::codes_in_memory(),
+        counts: Arc::<MemoryValues>::clone(log.counts.get_or_init(|| Arc::new(MemoryValues::new(Duration::MAX)))),
         letters: Some(Arc::<CommonLetters>::default()),
     })
 }
@@ -321,6 +327,8 @@ impl Node {
     }
 
     pub(crate) async fn take_copy(&self, partition: u16, until: Position, copied: Option<CopiedState>) {
+        let epoch = 1 + self.log.epoch.fetch_add(1, Ordering::SeqCst);
+        self.engine.partitions.take_counts(partition, epoch).await;
         let set_aside = self.letters.positions.lock().get(&partition).cloned().unwrap_or_default();
         self.engine.partitions.adopt(partition, (until, set_aside), copied).await.unwrap();
         assert_eq!(self.adopted(partition).await, Adoption::Done);
@@ -359,6 +367,7 @@ impl Node {
 
     pub(crate) async fn give(&self, partition: u16) {
         self.owners.give_up(partition);
+        self.engine.partitions.give_counts(partition).await;
         self.engine.partitions.release(partition).await.unwrap();
     }
 

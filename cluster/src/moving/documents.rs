@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 use super::error::MoveError;
 use crate::connection::Connection;
 use crate::documents::DocumentStream;
-use crate::values::BrokerValues;
+use crate::values::{BrokerValues, OF_DOCUMENTS};
 
 /// Writes all documents. `positions` has the new positions of events. Returns the number of
 /// documents.
@@ -18,7 +18,7 @@ pub(super) fn record(
     positions: &PositionMap,
     (runtime, connection, replicas): (&Handle, &Connection, usize),
 ) -> Result<usize, MoveError> {
-    let cursors = BrokerValues::of_documents(runtime, connection, replicas);
+    let cursors = BrokerValues::new((runtime, connection, replicas), OF_DOCUMENTS);
     let mut count = 0;
     for (kind, documents) in source.documents(positions, cursors.max_bytes())? {
         // Written first. Without them, all notifications would be sent again.

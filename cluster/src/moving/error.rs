@@ -38,7 +38,7 @@ pub enum MoveError {
     Archive(#[from] SharedArchiveError),
     /// An earlier attempt moved other data.
     #[error(
-        "an earlier attempt moved something else into these brokers: go on with the same backup, or delete the streams (`nats stream rm HC_CTL`, EV_000 to EV_063, KV_hc, KV_hc_hooks, and those that begin with HC_DOC_)"
+        "an earlier attempt moved something else into these brokers: go on with the same backup, or delete the streams (`nats stream rm HC_CTL`, EV_000 to EV_063, KV_hc, KV_hc_hooks, KV_hc_intake, and those that begin with HC_DOC_)"
     )]
     OtherSource,
     /// A stream has events that this attempt would not have written.

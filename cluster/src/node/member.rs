@@ -22,7 +22,7 @@ use crate::identity::node_id;
 use crate::letters::LetterLists;
 use crate::log::{AuditTiming, StreamCommit, StreamLog};
 use crate::record::ClusterRecord;
-use crate::values::BrokerValues;
+use crate::values::{BrokerValues, COUNTS, OF_DOCUMENTS};
 
 /// The parts of an engine in a cluster.
 #[derive(Debug, Clone)]
@@ -82,6 +82,7 @@ impl MemberLog {
         let secrets = Secrets::open_shared(&data_dir.join(KEYS_DIR))?;
         let stores = ClusterStores { runtime: runtime.clone(), connection: connection.clone(), replicas: record.replicas };
         let codes = Arc::new(BrokerValues::of_codes(runtime, connection, record.replicas));
+        let counts = Arc::new(BrokerValues::new((runtime, connection, record.replicas), COUNTS));
         let (runtime, commit, audit) = (runtime.clone(), Arc::clone(&self.commit), self.audit);
         let start = move |sink: LogSink| {
             let commit = commit.get_or_init(|| Arc::new(StreamCommit::start(&runtime, sink).audited(audit)));
@@ -96,6 +97,7 @@ impl MemberLog {
             control: Box::new(control),
             stores: Arc::new(stores),
             codes,
+            counts,
             letters: Some(Arc::<LetterLists>::clone(&self.letters)),
         })
     }
@@ -119,6 +121,6 @@ impl DocumentStores for ClusterStores {
     }
 
     fn values(&self, _: &'static str) -> io::Result<Arc<dyn SharedValues>> {
-        Ok(Arc::new(BrokerValues::of_documents(&self.runtime, &self.connection, self.replicas)))
+        Ok(Arc::new(BrokerValues::new((&self.runtime, &self.connection, self.replicas), OF_DOCUMENTS)))
     }
 }

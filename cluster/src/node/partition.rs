@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use headcount_actors::{Adoption, RemainsError};
 use tokio::sync::{OwnedSemaphorePermit, watch};
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
 use super::own_state;
 use super::shared::Shared;
@@ -252,6 +252,9 @@ impl PartitionTask {
         let lost = shared.commit.lost(partition);
         shared.commit.release(partition, PATIENCE).await;
         shared.log.release(partition);
+        if !matches!(end, End::Lost) {
+            let _ = timeout(PATIENCE, shared.engine.partitions.give_counts(partition)).await;
+        }
         // This node records no more events, so another node may begin.
         let reason = match end {
             End::Stopped(reason) => Some(reason.clone()),
@@ -302,6 +305,7 @@ async fn take_over(shared: &Shared, partition: u16, (epoch, resumed): (u64, u64)
     let letters = async { Ok::<_, NodeError>(shared.letters.take_over(partition, epoch).await?) };
     let (writer, (), letters) =
         tokio::try_join!(begin_epoch(shared, partition, (epoch, resumed)), take_state_over(shared, partition, epoch), letters)?;
+    shared.engine.partitions.take_counts(partition, epoch).await;
     let (until, reader) = (writer.last_position(), writer.reader());
     let letters = shared.letters.keep_until(partition, until, letters).await?;
     shared.log.adopt(partition, reader.clone(), resumed);

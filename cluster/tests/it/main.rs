@@ -10,6 +10,7 @@ mod check;
 mod codes;
 mod commit;
 mod control;
+mod counts;
 mod deletion;
 mod erasure;
 mod faults;

@@ -48,6 +48,10 @@ impl SharedValues for MemoryValues {
         Ok(())
     }
 
+    fn keys(&self, prefix: &str) -> Result<Vec<String>, DocumentsError> {
+        Ok(self.values.lock().keys().filter_map(|key| key.strip_prefix(prefix)).map(str::to_owned).collect())
+    }
+
     fn max_bytes(&self) -> usize {
         usize::MAX
     }

@@ -13,11 +13,14 @@ use crate::values::SharedValues;
 
 /// The maximum size of a value in bytes. A value is written as a whole, at most once a second.
 const MAX_BYTES: usize = 1 << 20;
+/// The maximum size of a value of all partitions. It is written at most every ten seconds.
+const MAX_BYTES_OF_PARTITIONS: usize = 16 << 20;
 
-/// Values that belong to the documents of a directory. Each value has a file beside its document.
+/// Values in a directory. A value that belongs to a document has a file beside it.
 #[derive(Debug)]
 pub struct LocalValues {
     files: Files,
+    max_bytes: usize,
     /// The revisions of the values written since the start. All other values have revision 1.
     revisions: Mutex<BTreeMap<String, u64>>,
 }
@@ -37,20 +40,32 @@ impl LocalValues {
                 remove_file(&path)?;
             }
         }
-        Ok(Self { files, revisions: Mutex::default() })
+        Ok(Self { files, max_bytes: MAX_BYTES, revisions: Mutex::default() })
     }
+
+    /// Opens values of all partitions, which belong to no documents.
+    ///
+    /// # Errors
+    /// The directory can't be read or written.
+    pub fn of_partitions(dir: &Path) -> io::Result<Self> {
+        // With this suffix, each value is the document that it belongs to.
+        Ok(Self { max_bytes: MAX_BYTES_OF_PARTITIONS, ..Self::open(dir, ".json")? })
+    }
+}
+
+fn unavailable(error: io::Error) -> DocumentsError {
+    DocumentsError::Unavailable(error.to_string())
 }
 
 impl SharedValues for LocalValues {
     fn read(&self, key: &str) -> Result<Option<(Vec<u8>, u64)>, DocumentsError> {
         let revisions = self.revisions.lock();
-        let value = self.files.read(key).map_err(|error| DocumentsError::Unavailable(error.to_string()))?;
+        let value = self.files.read(key).map_err(unavailable)?;
         Ok(value.filter(|value| !value.is_empty()).map(|value| (value, revisions.get(key).copied().unwrap_or(1))))
     }
 
     fn write(&self, key: &str, value: &[u8], revision: u64) -> Result<u64, DocumentsError> {
         let mut revisions = self.revisions.lock();
-        let unavailable = |error: io::Error| DocumentsError::Unavailable(error.to_string());
         let current = match revisions.get(key) {
             Some(revision) => *revision,
             None => u64::from(self.files.read(key).map_err(unavailable)?.is_some()),
@@ -69,14 +84,17 @@ impl SharedValues for LocalValues {
 
     fn remove(&self, key: &str) -> Result<(), DocumentsError> {
         let mut revisions = self.revisions.lock();
-        self.files.put(key, None).map_err(|(Unwritten::Unchanged(error) | Unwritten::Unknown(error))| {
-            DocumentsError::Unavailable(error.to_string())
-        })?;
+        self.files.put(key, None).map_err(|(Unwritten::Unchanged(error) | Unwritten::Unknown(error))| unavailable(error))?;
         revisions.remove(key);
         Ok(())
     }
 
+    fn keys(&self, prefix: &str) -> Result<Vec<String>, DocumentsError> {
+        let files = self.files.list("").map_err(unavailable)?;
+        Ok(files.iter().filter_map(|(key, _)| key.strip_prefix(prefix)).map(str::to_owned).collect())
+    }
+
     fn max_bytes(&self) -> usize {
-        MAX_BYTES
+        self.max_bytes
     }
 }

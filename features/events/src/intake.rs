@@ -31,7 +31,7 @@ answer! {
         /// The latest receipt of a recorded event, of all time; null if there is none.
         #[schema(required)]
         last_event_at: Option<Timestamp> = intake.recorded.last.map(Into::into),
-        /// Whether the server ended without warning in these days: then all counts but `recorded` and `without_consent` may lack up to 10 seconds.
+        /// Whether counts other than `recorded` and `without_consent` may be too low: a server died on one of these days and took up to 10 seconds of counts with it, or a day had no room for more projects.
         approximate: bool = intake.is_approximate,
     }
 }

@@ -1,5 +1,10 @@
 //! Writes a backup of a cluster.
 
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use headcount_common::local::{LocalValues, kind_dir};
 use headcount_common::nodes::AskNodeError;
 use headcount_control::{Erasure, Registry};
 use headcount_domain::{Position, ProjectId};
@@ -13,6 +18,7 @@ use crate::backup::NewLog;
 use crate::engine::subjects::ask_patiently;
 use crate::event_codec::{self, LogRecord};
 use crate::feature::BackedUpControl;
+use crate::intake_counts::{INTAKE, IntakeCounts};
 use crate::position_map::PositionMap;
 use crate::shard::AskError;
 
@@ -54,9 +60,16 @@ impl NodesBackup {
         // After the control data, which features may have to agree with.
         let written = self.documents.iter().try_for_each(|documents| documents.write(dir, &control, &positions));
         written.map_err(NodesBackupError::io("write the documents of features to", dir))?;
+        self.write_counts(dir).map_err(NodesBackupError::io("write the counts of dropped events to", dir))?;
         drop(Registry::create_from(dir, &self.control_records(&later, last, &copied.until)?)?);
         self.directory.pass_on(self.engine.data_dir(), last, &mut writer)?;
         Ok(writer.finish()?)
+    }
+
+    /// Writes the counts of dropped events of all partitions, as their owners last wrote them.
+    fn write_counts(&self, dir: &Path) -> io::Result<()> {
+        let values = LocalValues::of_partitions(&kind_dir(dir, INTAKE))?;
+        self.engine.ingest.counts.copy_to(&IntakeCounts::new(Arc::new(values), false)?).map_err(io::Error::other)
     }
 
     /// Writes the log. Returns its last position, and the new positions for documents.

@@ -12,6 +12,7 @@ use headcount_domain::{Fault, Position};
 use super::Partitions;
 use crate::fault;
 use crate::history::SealedEvents;
+use crate::intake_counts::logged;
 use crate::living_files::LivingFiles;
 use crate::saved_state::CopiedState;
 use crate::shard::AskError;
@@ -84,6 +85,21 @@ impl Partitions {
         // be.
         self.unknown.found_out(partition);
         Ok(self.ask_about(partition, move |shard| shard.adopt(partition, until, copied)).await?)
+    }
+
+    /// Lets the counts of dropped events follow a partition to this machine, its owner of `epoch`,
+    /// before it serves the partition. Failures are logged, and retried every ten seconds.
+    pub async fn take_counts(&self, partition: u16, epoch: u64) {
+        let (counts, now) = (Arc::clone(&self.ingest.counts), self.ingest.questions.clock().now());
+        let known = self.ingest.clock_guard.now();
+        let _ = tokio::task::spawn_blocking(move || logged(counts.take(partition, epoch, now, known))).await;
+    }
+
+    /// Writes the last counts of dropped events of a partition, before another machine may take it.
+    /// After a failure, the next owner says that counts may be missing.
+    pub async fn give_counts(&self, partition: u16) {
+        let counts = Arc::clone(&self.ingest.counts);
+        let _ = tokio::task::spawn_blocking(move || logged(counts.give(partition))).await;
     }
 
     /// Resumes the work of features on a partition that was taken over. Raises the floors of its
