@@ -270,7 +270,7 @@ fn frozen_and_live(asked: &Asked<'_>, project: &str, divided: &Divided<'_, '_>) 
 }
 
 pub(super) fn report(asked: &Asked<'_>, project: &str, mut params: Params) -> Result<Json, Wrong> {
-    let is_plain = !["event_name", "filters", "segment", "people", "goal"].into_iter().any(|name| params.has(name));
+    let is_plain = params.choose_all();
     let is_of_whole_days = is_plain && !params.is_text("interval", "hour");
     let window = if is_of_whole_days { params.window(asked)? } else { params.event_window(asked, project)? };
     let interval = match params.has("interval") {

@@ -34,6 +34,13 @@ impl Params {
         self.0.get(name).is_some_and(|value| *value != Json::Null)
     }
 
+    /// Whether nothing that was not read yet chooses events.
+    pub(super) fn choose_all(&self) -> bool {
+        let of_segment = |name| self.0.get("segment").is_some_and(|segment| !segment.field(name).items().is_empty());
+        let is_chosen = ["event_name", "filters", "people", "goal"].into_iter().any(|name| self.has(name));
+        !is_chosen && !of_segment("filters") && !of_segment("people")
+    }
+
     /// Whether a parameter that was not read yet is this text.
     pub(super) fn is_text(&self, name: &str, text: &str) -> bool {
         self.0.get(name).and_then(Json::text) == Some(text)

@@ -10,7 +10,7 @@ use chrono::NaiveDate;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn count(asked: &Asked<'_>, project: &str, mut params: Params) -> Result<Json, Wrong> {
-    let is_plain = !["event_name", "filters", "segment", "people"].into_iter().any(|name| params.has(name));
+    let is_plain = params.choose_all();
     let window = if is_plain { params.window(asked)? } else { params.event_window(asked, project)? };
     let chosen = Chosen::of(&mut params)?;
     params.done()?;
