@@ -13,7 +13,8 @@ use headcount_domain::{Instant, ProjectId};
 use tokio::sync::watch;
 
 use super::secret::SecretHash;
-use super::state::{SessionEntry, State, Tenant, Touched};
+use super::state::{State, Tenant};
+use super::touched::{SessionEntry, Touched};
 use super::{
     ActorKind, ApiToken, Authority, BrowserSession, Limiter, OwnQuotas, Project, RateLimit, Share, ShareHolder, ShareId,
 };

@@ -10,8 +10,8 @@
 //! - `journal` keeps both on disk, as the control log and `snapshot`s.
 //! - `audit` derives the entries of the audit log and keeps them.
 //! - `cache` serves lookups, and `limiter` counts the events of a key.
-//! - `organizations`, `projects`, `members`, `tokens`, `shares`, `definitions`, `browser_sessions` and `audit_log`
-//!   are the operations, one file each.
+//! - `organizations`, `projects`, `members`, `tokens`, `shares`, `definitions`, `browser_sessions`
+//!   and `audit_log` are the operations, one file each.
 //!
 //! # Invariants
 //! - A change is on disk before any reader sees it. Every request that begins after its answer sees
@@ -44,6 +44,7 @@ mod builds;
 mod cache;
 mod change_limit;
 mod contents;
+mod definition;
 mod definitions;
 mod documents;
 mod erasures;
@@ -68,6 +69,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod touched;
 mod validate;
 mod website;
 
@@ -89,7 +91,8 @@ pub use backed_up::{BackedUpLog, ControlMoment};
 pub use browser_session::{BrowserSession, MAX_SESSIONS, MAX_SESSIONS_OF_TOKEN, SESSION_SECONDS};
 pub use build_run::{BuildError, BuildOutcome, BuildRun, MAX_BUILD_RUNS, NewBuild};
 pub use cache::{Principal, ProjectConfig, PublicKey, TokenHolder};
-pub use definitions::{BadDefinitionId, Definition, DefinitionId, DefinitionPatch, MAX_DEFINITION_BYTES, MAX_DEFINITIONS};
+pub use definition::{BadDefinitionId, Definition, DefinitionId, DefinitionPatch, MAX_DEFINITION_BYTES};
+pub use definitions::MAX_DEFINITIONS;
 pub use documents::{PlannedChange, check_room};
 pub use erasures::MadeFor;
 pub use error::{AuthError, RegistryError, Result, SignInError};

@@ -7,6 +7,7 @@ use headcount_domain::{OrganizationId, ProjectId};
 
 use super::record::{ActionsPayment, ControlRecord, StoredSession, StoredShare, StoredToken};
 use super::secret::SecretHash;
+use super::touched::{SessionEntry, Touched};
 use super::{
     ActionEntry, ApiToken, BrowserSession, BuildRun, BuildRunId, Definition, DefinitionId, Erasure, MAX_ACTION_ENTRIES,
     MAX_BUILD_RUNS, MAX_SESSIONS, MAX_SESSIONS_OF_TOKEN, Member, MemberId, Organization, Project, SessionId, Share, ShareId,
@@ -42,41 +43,6 @@ pub(super) struct Tenant {
     pub(super) definitions: BTreeMap<DefinitionId, Arc<Definition>>,
     /// The sessions of existing tokens.
     pub(super) sessions: BTreeMap<SessionId, (Arc<BrowserSession>, SecretHash)>,
-}
-
-/// The parts of the state that a record changed, so that derived data can follow.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Touched {
-    /// A new organization, and possibly a root token.
-    NewOrganization(OrganizationId, Option<SecretHash>),
-    /// The organization's own fields.
-    Organization(OrganizationId),
-    /// A project, and the public keys that were removed from it.
-    Project(OrganizationId, ProjectId, Vec<String>),
-    /// New or changed tokens, as [`Tenant::effective`] shows them.
-    Tokens(Vec<(Arc<ApiToken>, SecretHash)>),
-    /// A new share.
-    Share(Arc<Share>, SecretHash),
-    /// A new session, and the sessions that ended for it.
-    Session(SessionEntry, Vec<SecretHash>),
-    /// Revoked tokens with their sessions, a revoked share, or an ended session.
-    RemovedSecrets(Vec<SecretHash>),
-    /// A deleted project, and the secrets that ended with it.
-    RemovedProject(Arc<Project>, Vec<SecretHash>),
-    /// The list of deletions. Nothing is derived from it.
-    Deletions,
-    /// The list of erasures. Nothing is derived from it here.
-    Erasures,
-    /// Nothing.
-    Nothing,
-}
-
-/// A session, with the hashes of its secret and of its token's secret.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct SessionEntry {
-    pub(super) session: Arc<BrowserSession>,
-    pub(super) hash: SecretHash,
-    pub(super) token: SecretHash,
 }
 
 /// The reason why a record contradicts the records before it.
@@ -214,16 +180,21 @@ impl State {
                 Some(self.tenants.get_mut(&run.organization)?.put_build(run, payment))
             }
             ControlRecord::DocumentChanging { .. } => Some(Touched::Nothing),
-            ControlRecord::DefinitionPut(definition) => {
-                let tenant = self.tenants.get_mut(&definition.organization)?;
-                tenant.definitions.insert(definition.id.clone(), Arc::new(definition));
-                Some(Touched::Nothing)
-            }
-            ControlRecord::DefinitionRemoved { organization, definition } => {
-                self.tenants.get_mut(&organization)?.definitions.remove(&definition);
-                Some(Touched::Nothing)
+            record @ (ControlRecord::DefinitionPut(_) | ControlRecord::DefinitionRemoved { .. }) => {
+                self.apply_to_definitions(record)
             }
         }
+    }
+
+    /// Applies records about definitions, for [`Self::apply`].
+    fn apply_to_definitions(&mut self, record: ControlRecord) -> Option<Touched> {
+        let definitions = &mut self.tenants.get_mut(&record.organization())?.definitions;
+        match record {
+            ControlRecord::DefinitionPut(definition) => drop(definitions.insert(definition.id.clone(), Arc::new(definition))),
+            ControlRecord::DefinitionRemoved { definition, .. } => drop(definitions.remove(&definition)),
+            _ => return None,
+        }
+        Some(Touched::Nothing)
     }
 
     /// Checks records about shares and sessions, for [`Self::check`].
@@ -400,8 +371,8 @@ impl Tenant {
         stored
     }
 
-    /// Removes a project, its tokens, its shares and its definitions. Returns the project, and the hashes of the
-    /// secrets that ended.
+    /// Removes a project with its tokens, shares and definitions. Returns the project, and the
+    /// hashes of the secrets that ended.
     fn delete_project(&mut self, id: ProjectId) -> Option<(Arc<Project>, Vec<SecretHash>)> {
         let project = self.projects.remove(&id)?;
         // A floor may have been recorded, too.

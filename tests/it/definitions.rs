@@ -121,8 +121,8 @@ fn members_read_definitions_and_admins_change_them() {
     assert_refused("a member", &refused, 403, "insufficient_role", None);
 }
 
-/// Every question with a segment is the question with the filters of the segment, and has another tag
-/// after the segment changed.
+/// Every question with a segment is the question with the filters of the segment, and has another
+/// tag after the segment changed.
 #[test]
 fn a_segment_is_its_filters() {
     let tenant = Tenant::new();
@@ -173,7 +173,7 @@ fn a_segment_is_its_filters() {
     assert_refused("a field of sessions", &refused, 400, "invalid_parameter", Some("segment.filters[0].field"));
 }
 
-/// A goal's conversions are the events of the report with its filters, and its converters their users.
+/// A goal's conversions are the chosen events that fit it, and its converters their users.
 #[test]
 fn goals_are_counted_and_their_tag_follows_them() {
     let tenant = Tenant::new();

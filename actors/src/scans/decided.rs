@@ -11,9 +11,9 @@ use headcount_domain::intake::fields::{Decider, Entry};
 use headcount_domain::{PartSet, Predicate, RecordKey, Window};
 
 use super::events::Scan;
-use super::people::People;
 use super::session_buffer::SessionBuffer;
 use super::sessions::{InSession, SessionPlace, Sessions};
+use super::visits::find_people;
 
 /// The event itself matches, apart from its session.
 const MATCHES: u8 = 1;
@@ -56,7 +56,7 @@ pub(super) fn visit_matching(
     sort_bytes: usize,
     visit: &mut MatchVisitor<'_>,
 ) -> Result<()> {
-    let mut people = People::find(scan, predicate.people(), [Some(window), None], sort_bytes)?;
+    let mut people = find_people(scan, predicate.people(), [Some(window), None], sort_bytes)?;
     let mut visit = |identity: RecordKey, carried: &[u8]| {
         let is_wanted = people.as_mut().map_or(Ok(true), |people| Ok::<_, io::Error>(people.windows_of(identity)? > 0))?;
         if is_wanted { visit(identity, carried) } else { Ok(()) }

@@ -9,9 +9,8 @@ use headcount_archive::schema::{METADATA, METADATA_PREFIX};
 use headcount_archive::{ArchiveError, TextColumn};
 use headcount_domain::figures::CountedMoney;
 use headcount_domain::intake::fields::{BuiltIn, EventText, Field, MetadataPath, Scalar, SessionField};
-use headcount_domain::{Amount, Currency, Day, Position, Predicate, Window};
+use headcount_domain::{Amount, Currency, Day, Position, Window};
 
-use super::part_columns::PartColumns;
 use crate::history::SealedColumns;
 
 /// The column of a text of events.
@@ -226,26 +225,6 @@ impl<'p> SealedGroup<'p> {
         }
         let days = self.columns.reader.read_days()?;
         rows.retain(|row| window.contains(days[row]));
-        Ok(())
-    }
-
-    /// Keeps the events for which the predicate can hold, whatever their sessions are.
-    pub(super) fn retain_matching(&self, rows: &mut Rows, predicate: &Predicate) -> Result<(), ArchiveError> {
-        if let Some(name) = predicate.event_name().filter(|_| !rows.is_empty()) {
-            let names = self.property(&Field::BuiltIn(BuiltIn::Name))?;
-            rows.retain(names.tests(|value| *value == Scalar::Text(Cow::Borrowed(name))));
-        }
-        for filter in predicate.required_of_event() {
-            if !rows.is_empty() {
-                let values = self.property(filter.field())?;
-                rows.retain(values.tests(|value| filter.holds(value)));
-            }
-        }
-        if predicate.has_alternatives() && !rows.is_empty() {
-            let columns = PartColumns::read(self, predicate.parts().filter(|(_, part)| part.decider.is_none()))?;
-            let mut parts = columns.of_rows();
-            rows.retain(|row| predicate.may_hold(parts(row)));
-        }
         Ok(())
     }
 

@@ -1,5 +1,5 @@
-//! Segments and goals that questions name. Readers of shares may name them too, whatever fields they
-//! have: they choose none of these fields.
+//! Segments and goals that questions name. Readers of shares may name them too, whatever fields
+//! these have: the readers choose none of the fields.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn predicate_of(goal: &Definition) -> Result<Predicate> {
 
 /// What chooses the events of a question, besides their name.
 #[derive(Debug, Default)]
-pub struct Choice {
+pub struct EventChoice {
     /// The filters.
     pub filters: Vec<Clause>,
     /// The id of a segment.
@@ -54,8 +54,8 @@ impl<B> ProjectQuestion<'_, B> {
     ///
     /// # Errors
     /// 404 without such a segment or goal; 400 if the question doesn't know a field of the segment.
-    pub fn predicate(&mut self, event_name: Option<&str>, choice: Choice, new: NewFilter) -> Result<Option<Predicate>> {
-        let Choice { mut filters, segment, mut people } = choice;
+    pub fn predicate(&mut self, event_name: Option<&str>, choice: EventChoice, new: NewFilter) -> Result<Option<Predicate>> {
+        let EventChoice { mut filters, segment, mut people } = choice;
         if let Some(id) = segment {
             let segment = self.definition(&id, DefinitionKind::Segment)?;
             filters.extend(filters_of(&segment, new).map_err(|error| error.within("segment"))?);

@@ -66,13 +66,8 @@ pub(crate) fn changes_of(state: &State, record: &ControlRecord) -> Vec<Audited> 
             let member = tenant.members.get(id).map(|member| of_member(AuditAction::MemberRemoved, Some(member), None));
             member.into_iter().chain(revoked(tenant, |token| token.member.as_ref() == Some(id))).collect()
         }
-        (ControlRecord::DefinitionPut(changed), Some(tenant)) => {
-            let current = tenant.definitions.get(&changed.id);
-            vec![of_definition(current.map(|current| &**current), Some(changed))]
-        }
-        (ControlRecord::DefinitionRemoved { definition, .. }, Some(tenant)) => {
-            tenant.definitions.get(definition).map(|current| of_definition(Some(current), None)).into_iter().collect()
-        }
+        (ControlRecord::DefinitionPut(changed), Some(tenant)) => of_definitions(tenant, &changed.id, Some(changed)),
+        (ControlRecord::DefinitionRemoved { definition, .. }, Some(tenant)) => of_definitions(tenant, definition, None),
         // Internal records of the program, changes that must not be named, and changes that fail
         // the check of records.
         (
@@ -107,6 +102,12 @@ fn audited(action: AuditAction, (kind, id): (TargetType, String), before: Option
 /// Returns a value as JSON. Encoding never fails here; null stands for a failure.
 fn value(value: impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
+}
+
+/// Returns the change of a definition to its new value, if it is not gone already.
+fn of_definitions(tenant: &Tenant, id: &DefinitionId, after: Option<&Definition>) -> Vec<Audited> {
+    let before = tenant.definitions.get(id).map(|before| &**before);
+    if before.or(after).is_some() { vec![of_definition(before, after)] } else { Vec::new() }
 }
 
 fn of_definition(before: Option<&Definition>, after: Option<&Definition>) -> Audited {

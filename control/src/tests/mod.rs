@@ -120,6 +120,19 @@ pub(super) fn changes() -> Vec<fn(&Registry)> {
             r.create_token(first_organization(r), of_project, NOW).unwrap();
         },
         |r| drop(r.pin_calendar(&r.policy(newest_project(r).id).unwrap()).unwrap()),
+    ];
+    others
+        .into_iter()
+        .chain(changes_of_definitions())
+        .chain(changes_of_members())
+        .chain(changes_of_builds())
+        .chain(changes_of_browsers())
+        .collect()
+}
+
+/// Changes of the definitions of a project, which is deleted in the end.
+fn changes_of_definitions() -> Vec<fn(&Registry)> {
+    vec![
         |r| {
             let (organization, project) = (first_organization(r), newest_project(r).id);
             let fields = [("event_name".to_owned(), r#""order""#.to_owned())].into();
@@ -138,8 +151,7 @@ pub(super) fn changes() -> Vec<fn(&Registry)> {
         },
         |r| r.delete_project(first_organization(r), newest_project(r).id, NOW).unwrap(),
         |r| r.finish_deletion(r.deletions()[0]).unwrap(),
-    ];
-    others.into_iter().chain(changes_of_members()).chain(changes_of_builds()).chain(changes_of_browsers()).collect()
+    ]
 }
 
 /// Starts a run for a new profile.

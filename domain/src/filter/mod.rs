@@ -21,8 +21,8 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 
 pub use path_pattern::{MAX_PATTERN_BYTES, PathPattern};
-pub use people::{MAX_AT_LEAST, MAX_PEOPLE, MAX_WITHIN_DAYS, PeopleCondition, Within};
-pub use predicate::{Clause, MAX_CONDITIONS, MAX_LISTS, Part, PartSet, Predicate};
+pub use people::{MAX_AT_LEAST, MAX_PEOPLE, MAX_WITHIN_DAYS, Within};
+pub use predicate::{Clause, MAX_CONDITIONS, MAX_LISTS, PartSet, PeopleCondition, Predicate, PredicatePart};
 use serde_json::value::RawValue;
 
 use crate::intake::event::Event;
@@ -92,7 +92,7 @@ pub struct Filter {
 enum Condition {
     AnyOf(HashSet<Scalar<'static>>),
     /// The operand, converted by [`lower_case`], and where the property has it.
-    Contains(Place, String),
+    Contains(TextPlace, String),
     Fits(PathPattern),
     Compares(Comparison, Number),
     Set,
@@ -100,7 +100,7 @@ enum Condition {
 
 /// Where a text has a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum TextPlace {
     Anywhere,
     Start,
     End,
@@ -185,9 +185,9 @@ impl Condition {
         }
         let value = value.ok_or_else(|| Invalid::missing("value"))?;
         match operator {
-            Operator::Contains | Operator::NotContains => read_part(Place::Anywhere, value),
-            Operator::StartsWith => read_part(Place::Start, value),
-            Operator::EndsWith => read_part(Place::End, value),
+            Operator::Contains | Operator::NotContains => read_part(TextPlace::Anywhere, value),
+            Operator::StartsWith => read_part(TextPlace::Start, value),
+            Operator::EndsWith => read_part(TextPlace::End, value),
             Operator::Matches => read_pattern(value),
             Operator::Gt => read_comparison(Comparison::Greater, value),
             Operator::Gte => read_comparison(Comparison::GreaterOrEqual, value),
@@ -226,17 +226,17 @@ fn wrong_value(operator: Operator, expected: &str, given: &str) -> Invalid {
     Invalid::parameter("value", format!("`value` of `{}` must be {expected}, not {given}", operator.as_str()))
 }
 
-impl Place {
+impl TextPlace {
     fn has(self, text: &str, part: &str) -> bool {
         match self {
-            Place::Anywhere => text.contains(part),
-            Place::Start => text.starts_with(part),
-            Place::End => text.ends_with(part),
+            TextPlace::Anywhere => text.contains(part),
+            TextPlace::Start => text.starts_with(part),
+            TextPlace::End => text.ends_with(part),
         }
     }
 }
 
-fn read_part(place: Place, json: &str) -> Result<Condition, &'static str> {
+fn read_part(place: TextPlace, json: &str) -> Result<Condition, &'static str> {
     match Scalar::parse(json) {
         Some(Scalar::Text(text)) if !text.is_empty() => Ok(Condition::Contains(place, lower_case(&text))),
         _ => Err("a string that is not empty"),

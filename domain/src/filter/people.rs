@@ -1,6 +1,5 @@
 //! Conditions on the people of events: what else they did.
 
-use super::Predicate;
 use crate::time::Window;
 
 /// The maximum number of conditions on people.
@@ -9,19 +8,6 @@ pub const MAX_PEOPLE: usize = 5;
 pub const MAX_AT_LEAST: u32 = 1_000;
 /// The maximum number of days of a condition.
 pub const MAX_WITHIN_DAYS: u16 = 365;
-
-/// A condition on an identity: it has at least so many events that fit, or fewer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PeopleCondition {
-    /// The events that fit.
-    pub predicate: Predicate,
-    /// How many of them are enough.
-    pub at_least: u32,
-    /// Whether the identity must have fewer.
-    pub is_negated: bool,
-    /// The days of the events.
-    pub within: Within,
-}
 
 /// The days whose events a condition counts. Events that the project no longer keeps count nowhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,13 +32,6 @@ impl Within {
     }
 }
 
-impl PeopleCondition {
-    /// Whether the condition holds for an identity with so many events that fit.
-    pub fn holds(&self, count: u32) -> bool {
-        (count >= self.at_least) != self.is_negated
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,13 +49,5 @@ mod tests {
             let Window { start, end } = within.days(window);
             assert_eq!((start.0, end.0), expected, "{within:?}");
         }
-    }
-
-    #[test]
-    fn fewer_is_the_opposite_of_enough() {
-        let condition =
-            |is_negated| PeopleCondition { predicate: Predicate::default(), at_least: 2, is_negated, within: Within::Ever };
-        assert_eq!([0, 1, 2, 3].map(|count| condition(false).holds(count)), [false, false, true, true]);
-        assert_eq!([0, 1, 2, 3].map(|count| condition(true).holds(count)), [true, true, false, false]);
     }
 }

@@ -1,12 +1,12 @@
 //! An event name, and clauses that must all hold.
 //!
 //! A clause may have conditions on the event and on its session, and a session's properties are
-//! decided by different events of it. So a predicate is divided into [`Part`]s, each of which one
-//! event decides, and a scan carries one bit for each part from the event that decides it.
+//! decided by different events of it. So a predicate is divided into [`PredicatePart`]s, each of
+//! which one event decides, and a scan carries one bit for each part from the event that decides it.
 
 use std::ops::{BitAnd, BitOr};
 
-use super::people::{MAX_PEOPLE, PeopleCondition};
+use super::people::{MAX_PEOPLE, Within};
 use super::{Filter, MAX_FILTERS};
 use crate::intake::event::Event;
 use crate::intake::fields::{Decider, Entry};
@@ -14,7 +14,7 @@ use crate::intake::submission::{Invalid, MAX_NAME_CHARS};
 use crate::time::Window;
 use crate::versions::Depends;
 
-/// The maximum number of filters of a predicate: those of a question, of its segment and of its goal.
+/// The maximum number of filters of a predicate: of a question, of its segment and of its goal.
 pub const MAX_CONDITIONS: usize = 3 * MAX_FILTERS;
 /// The maximum number of lists of alternatives.
 pub const MAX_LISTS: usize = 10;
@@ -58,7 +58,7 @@ impl From<Filter> for Clause {
 
 /// Filters that must all hold, of properties that the same event of a session decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct PredicatePart {
     /// The event of the session that decides the properties; `None`: each event has its own.
     pub decider: Option<Decider>,
     /// The filters.
@@ -109,7 +109,7 @@ impl BitAnd for PartSet {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Predicate {
     event_name: Option<Box<str>>,
-    parts: Vec<Part>,
+    parts: Vec<PredicatePart>,
     /// The parts that must hold.
     required: PartSet,
     /// The parts of alternatives: all of at least one of each.
@@ -154,7 +154,8 @@ impl Predicate {
     /// no such predicate.
     ///
     /// # Errors
-    /// [`Invalid`] if there are more than [`MAX_PEOPLE`] for a question and as many for its segment.
+    /// [`Invalid`] if there are more than [`MAX_PEOPLE`] for a question and as many for its
+    /// segment.
     pub fn with_people(mut self, conditions: Vec<PeopleCondition>) -> Result<Predicate, Invalid> {
         self.people.extend(conditions);
         if self.people.len() > 2 * MAX_PEOPLE {
@@ -170,7 +171,7 @@ impl Predicate {
             let decider = filter.field().decider();
             match self.parts[first..].iter_mut().find(|part| part.decider == decider) {
                 Some(part) => part.filters.push(filter),
-                None => self.parts.push(Part { decider, filters: vec![filter] }),
+                None => self.parts.push(PredicatePart { decider, filters: vec![filter] }),
             }
         }
         (first..self.parts.len()).fold(PartSet::default(), |parts, number| parts | PartSet::bit(number))
@@ -213,7 +214,7 @@ impl Predicate {
     }
 
     /// The parts, each with its bit.
-    pub fn parts(&self) -> impl Iterator<Item = (PartSet, &Part)> {
+    pub fn parts(&self) -> impl Iterator<Item = (PartSet, &PredicatePart)> {
         self.parts.iter().enumerate().map(|(number, part)| (PartSet::bit(number), part))
     }
 
@@ -252,8 +253,8 @@ impl Predicate {
         self.people.is_empty() && self.holds(self.parts_in(None).replaced(self.mask(None), by_itself))
     }
 
-    /// Whether the predicate can hold for an event with these parts of its own, whatever its session
-    /// is.
+    /// Whether the predicate can hold for an event with these parts of its own, whatever its
+    /// session is.
     pub fn may_hold(&self, by_itself: PartSet) -> bool {
         self.holds(by_itself | self.parts_if(|part| part.decider.is_some()))
     }
@@ -263,8 +264,8 @@ impl Predicate {
         self.holds(session | self.mask(None))
     }
 
-    /// Returns the parts of the event that hold, and the parts of the session that hold if the event
-    /// decides them.
+    /// Returns the parts of the event that hold, and the parts of the session that hold if the
+    /// event decides them.
     pub fn parts_of(&self, event: &Event) -> PartSet {
         self.parts_if(|part| match part.decider {
             None => part.filters.iter().all(|filter| filter.matches(event, None)),
@@ -287,7 +288,27 @@ impl Predicate {
         self.event_name.as_ref().is_none_or(|name| **name == *event.name)
     }
 
-    fn parts_if(&self, holds: impl Fn(&Part) -> bool) -> PartSet {
+    fn parts_if(&self, holds: impl Fn(&PredicatePart) -> bool) -> PartSet {
         self.parts().filter(|(_, part)| holds(part)).fold(PartSet::default(), |parts, (bit, _)| parts | bit)
+    }
+}
+
+/// A condition on an identity: it has at least so many events that fit, or fewer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeopleCondition {
+    /// The events that fit.
+    pub predicate: Predicate,
+    /// How many of them are enough.
+    pub at_least: u32,
+    /// Whether the identity must have fewer.
+    pub is_negated: bool,
+    /// The days of the events.
+    pub within: Within,
+}
+
+impl PeopleCondition {
+    /// Whether the condition holds for an identity with so many events that fit.
+    pub fn holds(&self, count: u32) -> bool {
+        (count >= self.at_least) != self.is_negated
     }
 }

@@ -314,6 +314,14 @@ fn fields_of_the_session_are_its_entrys() {
     }
 }
 
+#[test]
+fn fewer_is_the_opposite_of_enough() {
+    let condition =
+        |is_negated| PeopleCondition { predicate: Predicate::default(), at_least: 2, is_negated, within: Within::Ever };
+    assert_eq!([0, 1, 2, 3].map(|count| condition(false).holds(count)), [false, false, true, true]);
+    assert_eq!([0, 1, 2, 3].map(|count| condition(true).holds(count)), [true, true, false, false]);
+}
+
 /// Any JSON, most of it small.
 fn json() -> impl Strategy<Value = serde_json::Value> {
     use serde_json::Value;

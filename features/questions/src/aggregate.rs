@@ -1,7 +1,7 @@
 //! `POST /projects/{project_id}/analytics/aggregate`
 
 use headcount_api::endpoint::*;
-use headcount_api::extract::definitions::Choice;
+use headcount_api::extract::definitions::EventChoice;
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::people::{self, PeopleShape, SentCondition, named_by_people};
 use headcount_api::extract::share_rules::named_by_filters;
@@ -199,7 +199,7 @@ pub(crate) async fn aggregate(ApiCall { state, request, payload }: ApiCall, aske
     let asked = &mut question.parameters;
     let by = read_group(asked.group_by, asked.metadata_field.take())?;
     let grouping = Grouping::new(by, asked.sum_metadata_field.take())?;
-    let choice = Choice {
+    let choice = EventChoice {
         filters: std::mem::take(&mut asked.filters),
         segment: asked.segment.take(),
         people: std::mem::take(&mut asked.people),

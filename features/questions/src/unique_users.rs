@@ -1,7 +1,7 @@
 //! `POST /projects/{project_id}/analytics/count-unique-users-per-day`
 
 use headcount_api::endpoint::*;
-use headcount_api::extract::definitions::Choice;
+use headcount_api::extract::definitions::EventChoice;
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::people::{self, PeopleShape, SentCondition, named_by_people};
 use headcount_api::extract::share_rules::named_by_filters;
@@ -74,7 +74,7 @@ pub(crate) async fn count_unique_users_per_day(
 ) -> Result<HttpResponse> {
     let mut question = ProjectQuestion::<UniqueUsersQuestion>::read_body(&state, &request, payload, asker).await?;
     let asked = &mut question.parameters;
-    let choice = Choice {
+    let choice = EventChoice {
         filters: std::mem::take(&mut asked.filters),
         segment: asked.segment.take(),
         people: std::mem::take(&mut asked.people),

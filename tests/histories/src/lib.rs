@@ -9,6 +9,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test support: a panic is a failed test")]
 
 mod above;
+mod chosen;
 mod coverage;
 mod generate;
 mod history;

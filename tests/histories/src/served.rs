@@ -58,8 +58,8 @@ impl<S: headcount_model::Subject> Served<S> {
         Json::from(id)
     }
 
-    /// Replaces the definitions in the body of a question by their ids. A project has all goals that
-    /// questions name, in their order.
+    /// Replaces the definitions in the body of a question by their ids. A project has all goals
+    /// that questions name, in their order.
     fn with_ids(&mut self, project: &str, body: &Json) -> Json {
         let Json::Object(fields) = body else { return body.clone() };
         let mut fields = fields.clone();

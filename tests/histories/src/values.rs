@@ -51,7 +51,7 @@ pub(crate) const GOALS: [&str; 7] = [
 pub(crate) const BUYERS: &str = r#"{"name": "Buyers", "people": [{"did": {"event_name": "order"}, "within": "ever"},
         {"did_not": {"filters": [{"field": "path", "operator": "ends_with", "value": "/a"}]}, "at_least": 2, "within": {"days": 9}}]}"#;
 
-/// Segments, in the form of `POST …/segments`. Questions about single events know their fields, too.
+/// Segments, in the form of `POST …/segments`. Questions about single events know their fields.
 pub(crate) const SEGMENTS: [&str; 3] = [
     r#"{"name": "All", "filters": []}"#,
     r#"{"name": "Pro", "filters": [{"field": "metadata.plan", "operator": "is", "value": "pro"}]}"#,

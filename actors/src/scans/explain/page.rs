@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::super::error::{Result, check};
 use super::super::events::Scan;
 use super::super::shared::Scans;
-use super::super::visits::{GoalSet, VisitQuestion, VisitWindow, WantedDetails, visit};
+use super::super::visits::{GoalSet, VisitQuestion, VisitWindow, WantedDetails, visit_chosen};
 use super::attribution::AttributedEvents;
 use super::counted::CountedEvents;
 use super::found::{FoundEvent, FoundEvents, FoundList};
@@ -123,12 +123,12 @@ fn find(scan: &Scan<'_>, question: &ExplainQuestion, sort_bytes: usize) -> Resul
     match attributed {
         Some(attributed) => {
             let mut events = AttributedEvents::new(scan, attributed, found, sort_bytes / SHARE_OF_ATTRIBUTION)?;
-            visit(scan, &asked, sort_bytes, &mut events)?;
+            visit_chosen(scan, &asked, sort_bytes, &mut events)?;
             events.finish()
         }
         None => {
             let mut events = CountedEvents::new(*figure, found);
-            visit(scan, &asked, sort_bytes, &mut events)?;
+            visit_chosen(scan, &asked, sort_bytes, &mut events)?;
             Ok(events.finish())
         }
     }

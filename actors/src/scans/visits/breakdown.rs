@@ -9,8 +9,9 @@ use headcount_domain::queries::Unconverted;
 use super::super::events::Scan;
 use super::carried::Carried;
 use super::events::{VisitQuestion, VisitWindow, values_of};
-use super::fold::{CountedOwner, CountedSession, VisitCounts, visit};
-use super::goals::GoalSet;
+use super::fold::{CountedOwner, CountedSession, VisitCounts};
+use super::goal_set::GoalSet;
+use super::people::visit_chosen;
 use super::report::{add_event, add_unconverted};
 use super::rows::RowTable;
 
@@ -26,7 +27,7 @@ pub(in super::super) fn breakdown(scan: &Scan<'_>, question: &BreakdownQuestion,
     };
     let rows = RowTable::new(scan.scratch(), sort_bytes);
     let mut counts = RowCounts { rows, unconverted: Unconverted::new() };
-    visit(scan, &asked, sort_bytes, &mut counts)?;
+    visit_chosen(scan, &asked, sort_bytes, &mut counts)?;
     let mut ranked = RankedRows::new(*order_by, *limit, windows.previous.is_some());
     counts.rows.finish(scan.cancelled, &mut |key, figures, previous| {
         if search.selects(key) {

@@ -20,7 +20,7 @@ use super::super::session_events::is_source;
 use super::super::sessions::Sessions;
 use super::carried::Carried;
 use super::detail::{DetailColumns, WantedDetails};
-use super::goals::{GoalColumns, GoalSet};
+use super::goal_set::{GoalColumns, GoalSet};
 
 /// What is asked of each event and its session.
 pub(in super::super) struct VisitQuestion<'q> {

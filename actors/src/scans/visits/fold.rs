@@ -12,7 +12,7 @@ use super::super::people::{HeldWindows, People};
 use super::super::session_buffer::SessionBuffer;
 use super::super::sessions::{InSession, SessionPlace, Sessions};
 use super::carried::Carried;
-use super::events::{VisitQuestion, VisitWindow, add_events, write_value};
+use super::events::{VisitQuestion, add_events, write_value};
 
 /// The identity of an event that is counted.
 #[derive(Debug, Clone, Copy)]
@@ -54,10 +54,11 @@ pub(in super::super) trait VisitCounts {
     fn session(&mut self, session: &CountedSession, holds: [bool; 2], key: &[u8]) -> io::Result<()>;
 }
 
-/// Counts what `question` asks for, in sorts of `sort_bytes`.
+/// Counts what `question` asks for, of `people` or of all, in sorts of `sort_bytes`.
 pub(in super::super) fn visit(
     scan: &Scan<'_>,
     question: &VisitQuestion<'_>,
+    people: Option<People>,
     sort_bytes: usize,
     counts: &mut dyn VisitCounts,
 ) -> Result<()> {
@@ -71,8 +72,6 @@ pub(in super::super) fn visit(
         let key = if is_of_session { &null_key } else { event.key };
         if question.chooses_of_nobody(&event) { counts.event(CountedOwner::default(), &event, key) } else { Ok(()) }
     })?;
-    let days = question.windows.each_ref().map(|window| window.as_ref().map(VisitWindow::days));
-    let people = People::find(scan, question.predicate.people(), days, sort_bytes)?;
     let buffer = SessionBuffer::new(scan.scratch(), sort_bytes);
     let mut open = SessionFold::new(question, counts, (buffer, people));
     sessions.visit(scan, &mut |event| open.add(&event))?;

@@ -11,8 +11,9 @@ use headcount_domain::{Amount, Window};
 use super::super::events::Scan;
 use super::carried::Carried;
 use super::events::{VisitQuestion, VisitWindow};
-use super::fold::{CountedOwner, CountedSession, VisitCounts, visit};
-use super::goals::GoalSet;
+use super::fold::{CountedOwner, CountedSession, VisitCounts};
+use super::goal_set::GoalSet;
+use super::people::visit_chosen;
 
 /// Answers a [`ReportQuestion`], in sorts of `sort_bytes` each.
 pub(in super::super) fn report(scan: &Scan<'_>, question: &ReportQuestion, sort_bytes: usize) -> Result<Report> {
@@ -29,7 +30,7 @@ pub(in super::super) fn report(scan: &Scan<'_>, question: &ReportQuestion, sort_
         windows: asked.windows.each_ref().map(|buckets| CountedSeries::new(buckets.as_ref().map_or(0, VisitWindow::buckets))),
         unconverted: Unconverted::new(),
     };
-    visit(scan, &asked, sort_bytes, &mut counts)?;
+    visit_chosen(scan, &asked, sort_bytes, &mut counts)?;
     let SeriesCounts { windows: [current, previous], unconverted } = counts;
     Ok(Report { current: current.series, previous: windows.previous.map(|_| previous.series), unconverted })
 }

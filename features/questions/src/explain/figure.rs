@@ -5,7 +5,7 @@ use std::hash::Hasher as _;
 use headcount_actors::ExplainError;
 use headcount_api::client_end::while_client_waits;
 use headcount_api::endpoint::*;
-use headcount_api::extract::definitions::Choice;
+use headcount_api::extract::definitions::EventChoice;
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::people::{self, PeopleShape, SentCondition};
 use headcount_control::Definition;
@@ -228,7 +228,7 @@ pub(crate) async fn explain(ApiCall { state, request, payload }: ApiCall, caller
     }
     let has_money = question.subject.check_money().is_ok();
     let asked = &mut question.parameters;
-    let choice = Choice {
+    let choice = EventChoice {
         filters: std::mem::take(&mut asked.filters.value),
         segment: asked.segment.take(),
         people: std::mem::take(&mut asked.people.value),

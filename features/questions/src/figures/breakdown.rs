@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use headcount_api::endpoint::*;
-use headcount_api::extract::definitions::Choice;
+use headcount_api::extract::definitions::EventChoice;
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::people::{self, PeopleShape, SentCondition, named_by_people};
 use headcount_api::extract::share_rules::named_by_filters;
@@ -242,7 +242,7 @@ pub(crate) async fn breakdown(ApiCall { state, request, payload }: ApiCall, aske
     }
     let has_money = question.subject.check_money().is_ok();
     let asked = &mut question.parameters;
-    let choice = Choice {
+    let choice = EventChoice {
         filters: std::mem::take(&mut asked.filters),
         segment: asked.segment.take(),
         people: std::mem::take(&mut asked.people),

@@ -1,7 +1,7 @@
 //! Events of other browsers, with client hints: true ones, contradictory ones, and what is none.
 
+use crate::chosen::object;
 use crate::history::{History, Step};
-use crate::questions::object;
 use crate::rng::Rng;
 use headcount_model::{Json, Question};
 

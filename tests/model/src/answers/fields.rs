@@ -195,7 +195,7 @@ impl Filter {
     }
 }
 
-/// Whether a text fits a pattern: the first character of the pattern, and all that it can stand for.
+/// Whether a text fits a pattern: the first character of the pattern, and all that it stands for.
 fn fits(pattern: &str, text: &str) -> bool {
     let Some(first) = pattern.chars().next() else { return text.is_empty() };
     if first != '*' {
