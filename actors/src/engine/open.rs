@@ -49,6 +49,10 @@ pub(crate) fn open(config: &EngineConfig, common: Common) -> Result<Opened, Open
     if !is_shared {
         registry.give_erasures_up()?;
     }
+    #[cfg(feature = "cluster")]
+    if is_shared {
+        super::outdated_copies::remove_outdated_copies(&dir, &registry)?;
+    }
     let clock_guard = ClockGuard::open(&dir, Arc::clone(&config.clock), || last_received(&logged))
         .map_err(|error| OpenError::Directory(format!("what is known of the clock can't be read: {error}")))?;
     let intake = IntakeCounts::open(&dir.join(INTAKE_DIR), config.clock.now(), clock_guard.now())

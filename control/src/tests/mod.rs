@@ -4,6 +4,8 @@ mod audit;
 mod authors;
 mod behaviour;
 mod browsers;
+#[cfg(feature = "cluster")]
+mod compacted;
 mod damage;
 mod durability;
 mod formats;
@@ -12,6 +14,7 @@ mod moved;
 mod races;
 mod secrecy;
 mod shared;
+mod shared_log;
 
 use std::collections::BTreeSet;
 use std::fs;
