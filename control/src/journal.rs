@@ -83,6 +83,13 @@ impl Journal {
         let (snapshot_at, mut state) = match newest_snapshot(dir, &*log) {
             #[cfg(feature = "cluster")]
             Err(ControlError::SnapshotLost { .. }) if receive(dir, &*log)? => newest_snapshot(dir, &*log)?,
+            #[cfg(feature = "cluster")]
+            Ok((_, state)) if has_lost_audit_logs(dir, &*log, &state) => {
+                // Without them, an interrupted attempt is repeated.
+                snapshot::list(dir)?.into_iter().try_for_each(|position| snapshot::remove(dir, position))?;
+                receive(dir, &*log)?;
+                newest_snapshot(dir, &*log)?
+            }
             found => found?,
         };
         let snapshot_bytes = if snapshot_at == 0 { 0 } else { snapshot::bytes(dir, snapshot_at)? };
@@ -264,6 +271,13 @@ fn newest_snapshot(dir: &Path, log: &dyn ControlLog) -> Result<(u64, State), Con
     }
     set_aside(dir, &damaged)?;
     Ok((0, State::default()))
+}
+
+/// Whether audit logs are gone, and the log no longer has all of their entries.
+#[cfg(feature = "cluster")]
+fn has_lost_audit_logs(dir: &Path, log: &dyn ControlLog, state: &State) -> bool {
+    let is_gone = |organization: &OrganizationId| !dir.join("audit").join(organization.to_string()).exists();
+    log.is_shared() && log.first_position() > 1 && state.tenants.keys().any(is_gone)
 }
 
 /// Writes the newest shared snapshot of a log into `dir`, if there is one: its first piece is a

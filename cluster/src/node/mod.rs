@@ -128,9 +128,7 @@ impl Node {
         let salts = Salts::new(&connection, record.replicas, engine.clone());
         salts.begin(nodes.names().count() > 1).await;
         let (changed, live) = watch::channel(Live { nodes, since: Instant::now() });
-        let (by, on, of) = (runtime.clone(), connection.clone(), engine.clone());
-        let compacting_stopped = rest_stopped.clone();
-        let compacting = runtime.spawn_blocking(move || compact(&by, (&on, record.replicas), of.registry(), compacting_stopped));
+        let compacting = compact(connection.clone(), record.replicas, engine.clone(), rest_stopped.clone());
         let (turns, moves) = (Semaphore::new(TURNS), Arc::new(Semaphore::new(MOVES)));
         let hints = Arc::new(Hints::new());
         let hearing = Arc::clone(&hints).run(connection.clone(), rest_stopped.clone());
@@ -153,7 +151,7 @@ impl Node {
         });
         let (announcing, following) = (runtime.spawn(announcing.run(changed)), runtime.spawn(follower.run()));
         let salts = runtime.spawn(salts.run(rest_stopped));
-        let rest = vec![announcing, following, salts, runtime.spawn(hearing), compacting];
+        let rest = vec![announcing, following, salts, runtime.spawn(hearing), runtime.spawn(compacting)];
         let spawn = |partition| {
             let task = PartitionTask { partition, shared: Arc::clone(&shared), stop: stopped.clone() };
             runtime.spawn(task.run())

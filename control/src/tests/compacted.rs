@@ -77,14 +77,11 @@ fn a_start_from_a_shared_snapshot_can_be_cut_off_anywhere() {
     compact(&one);
     let pieces = one.log.pieces.lock().clone();
     assert!(pieces.len() > 4, "{}", pieces.len());
-    let mut dir = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     for (unread, piece) in pieces.iter().enumerate() {
         one.log.pieces.lock()[unread].clear();
-        let kept = tempfile::tempdir().unwrap();
-        copy_dir(dir.path(), kept.path());
-        assert!(Writer::open_in(dir, one.log.of_another()).is_err());
+        assert!(Journal::open_on(dir.path(), Box::new(one.log.of_another()), small()).is_err());
         one.log.pieces.lock()[unread].clone_from(piece);
-        dir = kept;
     }
     let machine = Writer::open_in(dir, one.log.of_another()).unwrap();
     assert_eq!((machine.everything(), audited(&machine)), (one.everything(), audited(&one)));
@@ -121,4 +118,22 @@ fn an_audit_log_that_was_not_written_comes_from_a_shared_snapshot() {
     fs::rename(&aside, &audit).unwrap();
     let other = Writer::open_in(dir, log.of_another()).unwrap();
     assert_eq!((other.everything(), audited(&other)), (one.everything(), audited(&one)));
+}
+
+#[test]
+fn audit_logs_that_are_gone_come_from_a_shared_snapshot() {
+    let one = changed();
+    compact(&one);
+    let wanted = (one.everything(), audited(&one));
+    let pieces = one.log.pieces.lock().clone();
+    let Writer { dir, log, registry } = one;
+    drop(registry);
+    fs::remove_dir_all(dir.path().join("audit")).unwrap();
+    for (unread, piece) in pieces.iter().enumerate() {
+        log.pieces.lock()[unread].clear();
+        assert!(Journal::open_on(dir.path(), Box::new(log.of_another()), small()).is_err());
+        log.pieces.lock()[unread].clone_from(piece);
+    }
+    let one = Writer::open_in(dir, log.of_another()).unwrap();
+    assert_eq!((one.everything(), audited(&one)), wanted);
 }
