@@ -133,11 +133,12 @@ impl Compaction {
         };
         let position = registry.write_shared_snapshot(&mut |piece| {
             bytes += piece.len() as u64 + 1;
-            part.extend(piece);
-            part.push(PIECE_END);
-            while part.len() >= PART_BYTES {
-                let rest = part.split_off(PART_BYTES);
-                send(&std::mem::replace(&mut part, rest))?;
+            for some in piece.chunks(PART_BYTES).chain([&[PIECE_END][..]]) {
+                part.extend(some);
+                if part.len() >= PART_BYTES {
+                    let rest = part.split_off(PART_BYTES);
+                    send(&std::mem::replace(&mut part, rest))?;
+                }
             }
             Ok(())
         })?;

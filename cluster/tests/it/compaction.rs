@@ -29,18 +29,19 @@ const KEY: &str = "control_snapshots";
 /// A control log without nodes.
 struct Log {
     _brokers: Brokers,
+    replicas: usize,
     connection: Connection,
     context: Context,
 }
 
 impl Log {
-    async fn start() -> Option<Self> {
-        let brokers = Brokers::start(1).await?;
+    async fn start(replicas: usize) -> Option<Self> {
+        let brokers = Brokers::start(replicas).await?;
         let (connection, client) = (brokers.connect().await, async_nats::connect(brokers.addresses()).await.unwrap());
         let context = async_nats::jetstream::new(client);
-        StreamName::control().create(&connection, 1, -1).await.unwrap();
-        context.create_key_value(Config { bucket: "hc".to_owned(), ..Config::default() }).await.unwrap();
-        Some(Self { _brokers: brokers, connection, context })
+        StreamName::control().create(&connection, replicas, -1).await.unwrap();
+        context.create_key_value(Config { bucket: "hc".to_owned(), num_replicas: replicas, ..Config::default() }).await.unwrap();
+        Some(Self { _brokers: brokers, replicas, connection, context })
     }
 
     fn open(&self, dir: &Path) -> Result<Registry, RegistryError> {
@@ -62,7 +63,7 @@ impl Log {
     }
 
     fn compaction_at(&self, pace: CompactionPace) -> Compaction {
-        Compaction::open(&Handle::current(), (&self.connection, 1), pace).unwrap()
+        Compaction::open(&Handle::current(), (&self.connection, self.replicas), pace).unwrap()
     }
 
     /// Shares a snapshot after enough changes.
@@ -149,7 +150,7 @@ fn everything(registry: &Registry) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_start_from_a_shared_snapshot_and_the_records_after_it() {
-    let Some(log) = Log::start().await else { return };
+    let Some(log) = Log::start(3).await else { return };
     block_in_place(|| {
         let (_dir, one) = log.new_node();
         make_large(&one);
@@ -180,7 +181,7 @@ async fn nodes_start_from_a_shared_snapshot_and_the_records_after_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_dies_while_it_shares_a_snapshot_hides_and_loses_nothing() {
-    let Some(log) = Log::start().await else { return };
+    let Some(log) = Log::start(1).await else { return };
     block_in_place(|| {
         let (_dir, one) = log.new_node();
         make_large(&one);
@@ -211,7 +212,7 @@ async fn a_node_that_dies_while_it_shares_a_snapshot_hides_and_loses_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_nodes_one_shares_a_snapshot() {
-    let Some(log) = Log::start().await else { return };
+    let Some(log) = Log::start(1).await else { return };
     block_in_place(|| {
         let (_dir, one) = log.new_node();
         make_large(&one);
@@ -257,7 +258,7 @@ async fn of_two_nodes_one_shares_a_snapshot() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_damaged_snapshot_is_not_used() {
-    let Some(log) = Log::start().await else { return };
+    let Some(log) = Log::start(1).await else { return };
     block_in_place(|| {
         let (_dir, one) = log.new_node();
         make_large(&one);
