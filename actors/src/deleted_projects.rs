@@ -80,7 +80,7 @@ impl DeletedProjects {
     /// Returns a [`RegistryError`].
     pub(crate) fn follow(&self, registry: &Registry) -> Result<bool, RegistryError> {
         let _one_after_the_other = self.following.lock();
-        let has_new = match self.remains.behind(registry) {
+        let has_new = match self.remains.behind(registry, registry.applied()?) {
             None => false,
             Some((after, applied)) => self.remains.note(applied, registry.removed_after(after)?)?,
         };

@@ -22,6 +22,9 @@ use serde::{Deserialize, Serialize};
 const FILE_NAME: &str = "deletions.json";
 /// The version of the file.
 const VERSION: u8 = 1;
+/// The number of records after which the file is written even without deletions and erasures: fewer
+/// than a cluster keeps.
+const NOTED_EVERY: u64 = 256;
 
 /// The file of a data directory.
 #[derive(Debug, Default)]
@@ -62,14 +65,27 @@ impl LocalRemains {
     /// # Errors
     /// Returns a [`RegistryError`].
     pub(crate) fn open(dir: &Path, registry: &Registry) -> Result<Self, RegistryError> {
-        let path = dir.join(FILE_NAME);
-        let bytes = files::read_if_there(&path).map_err(|error| failed("read", &path, error))?;
-        let noted: NotedRemovals = bytes.and_then(|bytes| checked_json::decode(VERSION, &bytes)).unwrap_or_default();
+        let (path, noted) = read(dir)?;
         let seen = Mutex::new(applied(registry));
         let removed = registry.removed_after(noted.until)?;
         let remains = Self { path, noted: Mutex::new(noted), writing: Mutex::default(), seen };
         remains.add_removed(removed)?;
         Ok(remains)
+    }
+
+    /// Begins the file of a data directory after a record, unless it has all deletions and erasures
+    /// up to there. `remove` first removes all data from the directory.
+    ///
+    /// # Errors
+    /// Returns a [`RegistryError`].
+    #[cfg(feature = "cluster")]
+    pub(crate) fn begin_after(dir: &Path, until: u64, remove: impl FnOnce() -> io::Result<()>) -> Result<(), RegistryError> {
+        let (path, noted) = read(dir)?;
+        if noted.until >= until {
+            return Ok(());
+        }
+        let begun = remove().and_then(|()| write(&path, &NotedRemovals { until, ..NotedRemovals::default() }));
+        begun.map_err(|error| failed("begin", &path, error))
     }
 
     /// Notes only the deletions and erasures that have not ended, on the machine that owned every
@@ -89,10 +105,11 @@ impl LocalRemains {
     }
 
     /// Returns the record after which to read deletions and erasures for [`Self::note`], and the
-    /// registry's counts from before. Returns `None` if all are noted.
-    pub(crate) fn behind(&self, registry: &Registry) -> Option<(u64, AppliedRemovals)> {
-        let applied = applied(registry);
-        (applied != *self.seen.lock()).then(|| (self.noted.lock().until, applied))
+    /// registry's counts from before. Returns `None` if all are noted, and few records have come
+    /// since, up to `last`.
+    pub(crate) fn behind(&self, registry: &Registry, last: u64) -> Option<(u64, AppliedRemovals)> {
+        let (applied, until) = (applied(registry), self.noted.lock().until);
+        (applied != *self.seen.lock() || last >= until + NOTED_EVERY).then_some((until, applied))
     }
 
     /// Notes deletions and erasures, durably. Returns whether there are deletions.
@@ -122,7 +139,7 @@ impl LocalRemains {
         let _one = self.writing.lock();
         let changed = change(&self.noted.lock());
         if let Some(noted) = changed {
-            files::write_atomically(&self.path, &checked_json::encode(VERSION, &noted)?, PRIVATE_FILE)?;
+            write(&self.path, &noted)?;
             *self.noted.lock() = noted;
         }
         Ok(())
@@ -195,6 +212,17 @@ impl LocalRemains {
     }
 }
 
+/// Reads the file of a data directory, and returns its path, too.
+fn read(dir: &Path) -> Result<(PathBuf, NotedRemovals), RegistryError> {
+    let path = dir.join(FILE_NAME);
+    let bytes = files::read_if_there(&path).map_err(|error| failed("read", &path, error))?;
+    Ok((path, bytes.and_then(|bytes| checked_json::decode(VERSION, &bytes)).unwrap_or_default()))
+}
+
+fn write(path: &Path, noted: &NotedRemovals) -> io::Result<()> {
+    files::write_atomically(path, &checked_json::encode(VERSION, noted)?, PRIVATE_FILE)
+}
+
 fn applied(registry: &Registry) -> AppliedRemovals {
     AppliedRemovals { deletions: registry.deletions_applied(), erasures: registry.erasures_applied() }
 }
@@ -229,7 +257,7 @@ mod tests {
     const NOW: Instant = Instant(1_700_000_000_000);
 
     fn note(remains: &LocalRemains, registry: &Registry) -> bool {
-        let Some((after, applied)) = remains.behind(registry) else { return false };
+        let Some((after, applied)) = remains.behind(registry, registry.applied().unwrap()) else { return false };
         remains.note(applied, registry.removed_after(after).unwrap()).unwrap()
     }
 
@@ -296,6 +324,27 @@ mod tests {
         remains.note_under_way(&registry).unwrap();
         assert_eq!(remains.erased(), BTreeSet::from([under_way]));
         assert_eq!(remaining(&LocalRemains::open(dir.path(), &registry).unwrap()), [under_way], "it is durable");
+    }
+
+    /// A node removes its copies if the control log has lost records that the file does not cover.
+    #[cfg(feature = "cluster")]
+    #[test]
+    fn the_file_goes_on_without_deletions() {
+        let dir = tempfile::tempdir().unwrap();
+        let registry = Registry::open(dir.path()).unwrap();
+        let organization = registry.initialize(NOW).unwrap().organization_id;
+        let remains = LocalRemains::open(dir.path(), &registry).unwrap();
+        let until = registry.applied().unwrap();
+        assert!(remains.behind(&registry, until + NOTED_EVERY - 1).is_none());
+        let new = || NewProject { name: "p".to_owned(), ..NewProject::default() };
+        (0..NOTED_EVERY).for_each(|_| drop(registry.create_project(organization, new(), NOW).unwrap()));
+        let until = until + NOTED_EVERY;
+        assert!(!note(&remains, &registry));
+        LocalRemains::begin_after(dir.path(), until, || panic!("it covers all records")).unwrap();
+        let failed = || LocalRemains::begin_after(dir.path(), until + 1, || Err(io::ErrorKind::Other.into()));
+        assert!(failed().is_err() && failed().is_err(), "it is repeated until it succeeds");
+        LocalRemains::begin_after(dir.path(), until + 1, || Ok(())).unwrap();
+        LocalRemains::begin_after(dir.path(), until + 1, || panic!("it is done")).unwrap();
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! A control record is a message with a single entry, which holds a random number and the record.
 //! The number distinguishes equal records of two nodes. The sequence of the message is the position
 //! of the record. The epoch is always 0, because the log has no owner: nodes compete for each
-//! position.
+//! position. Records that two shared [snapshots](crate::snapshots) cover are removed. The last one
+//! of them stays: its chain is needed to verify the next record.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -18,15 +19,19 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
+use crate::cells::KvCells;
 use crate::connection::Connection;
-use crate::log::{Appender, Content, Entry, LogEnd, LogError, Message, MessageError};
-use crate::record::ClusterRecord;
+use crate::log::{Appender, Content, Entry, Link, LogEnd, LogError, LogReader, Message, MessageError};
+use crate::record::{BUCKET, ClusterRecord};
+use crate::snapshots::{SharedSnapshot, SharedSnapshots};
 use crate::stream::StreamName;
 
 /// How long brokers may take to answer one request.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long brokers may take to record a change: the time to elect a new leader, and some more.
 const APPEND_TIMEOUT: Duration = Duration::from_secs(20);
+/// Ends a piece of a shared snapshot.
+pub(crate) const PIECE_END: u8 = b'\n';
 /// The size of the random number before a record.
 const NONCE: usize = 8;
 
@@ -50,17 +55,26 @@ impl ControlStream {
     /// # Errors
     /// Returns [`ControlError::Log`].
     pub fn open(runtime: &Handle, connection: &Connection) -> Result<Self, ControlError> {
-        let name = StreamName::control();
-        let appender = answer(runtime, Appender::open(connection, &name))?;
+        Self::open_as(runtime, connection, &StreamName::control())
+    }
+
+    /// Opens the log of records in another stream.
+    pub(crate) fn open_as(runtime: &Handle, connection: &Connection, name: &StreamName) -> Result<Self, ControlError> {
+        let appender = answer(runtime, Appender::open(connection, name))?;
         Ok(Self { runtime: runtime.clone(), appender, end: Mutex::default() })
     }
 
-    fn answer<T>(&self, asked: impl Future<Output = Result<T, LogError>>) -> Result<T, ControlError> {
+    /// The stream.
+    pub(crate) fn reader(&self) -> &LogReader {
+        &self.appender.reader
+    }
+
+    pub(crate) fn answer<T>(&self, asked: impl Future<Output = Result<T, LogError>>) -> Result<T, ControlError> {
         answer(&self.runtime, asked)
     }
 
     /// Returns the end of the log at a position.
-    fn end_at(&self, position: u64) -> Result<LogEnd, ControlError> {
+    pub(crate) fn end_at(&self, position: u64) -> Result<LogEnd, ControlError> {
         let end = *self.end.lock();
         if position == 0 {
             return Ok(LogEnd::default());
@@ -69,6 +83,49 @@ impl ControlStream {
             return Ok(end);
         }
         self.answer(self.appender.reader.end_at(position))
+    }
+
+    /// Checks that the stream has a message.
+    fn confirm(&self, link: Link) -> Result<(), ControlError> {
+        match self.answer(self.appender.reader.confirm_link(link))? {
+            true => Ok(()),
+            false => Err(failed(LogError::unavailable("a snapshot was replaced meanwhile"))),
+        }
+    }
+
+    /// Passes the parts of a shared snapshot in this stream to `take`. The last part must be the
+    /// one that was written.
+    pub(crate) fn read_parts(
+        &self,
+        snapshot: &SharedSnapshot,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), ControlError>,
+    ) -> Result<(), ControlError> {
+        self.confirm(snapshot.end)?;
+        let (mut taken, mut last) = (Ok(()), 0);
+        self.read_after(snapshot.first - 1, &mut |sequence, part| {
+            (taken, last) = (take(part), sequence);
+            if taken.is_ok() && last < snapshot.end.sequence { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        taken?;
+        if last == snapshot.end.sequence { Ok(()) } else { Err(failed(LogError::unavailable("an answer is out of date"))) }
+    }
+
+    /// Passes the pieces of a shared snapshot to `take`, whose parts are divided anyhow.
+    fn read_pieces(
+        &self,
+        snapshot: &SharedSnapshot,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), ControlError>,
+    ) -> Result<(), ControlError> {
+        let mut piece = Vec::new();
+        self.read_parts(snapshot, &mut |part| {
+            for some in part.split_inclusive(|byte| *byte == PIECE_END) {
+                piece.extend(some);
+                if piece.pop_if(|last| *last == PIECE_END).is_some() {
+                    take(&std::mem::take(&mut piece))?;
+                }
+            }
+            Ok(())
+        })
     }
 
     fn note(&self, read: LogEnd) {
@@ -85,7 +142,10 @@ impl ControlStream {
 
 impl ControlLog for ControlStream {
     fn first_position(&self) -> u64 {
-        self.appender.reader.known_bounds().0
+        match self.appender.reader.known_bounds().0 {
+            1 => 1,
+            last_removed => last_removed + 1,
+        }
     }
 
     fn last_position(&self) -> u64 {
@@ -94,6 +154,33 @@ impl ControlLog for ControlStream {
 
     fn record_version(&self) -> u32 {
         self.appender.written().control
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn read_shared_snapshot(&self, take: &mut dyn FnMut(&[u8]) -> Result<(), ControlError>) -> Result<(), ControlError> {
+        let (runtime, connection) = (&self.runtime, &self.appender.connection);
+        let (shared, _) = SharedSnapshots::read(runtime, &KvCells::existing(connection, BUCKET))?;
+        let mut damaged = Ok(());
+        for snapshot in shared.kept {
+            // A snapshot of another control log must not be used.
+            self.confirm(snapshot.control)?;
+            let parts = Self::open_as(runtime, connection, &StreamName::snapshots())?;
+            // All parts are checked before the first one is used.
+            match parts.read_parts(&snapshot, &mut |_| Ok(())) {
+                Ok(()) => {
+                    tracing::info!(record = snapshot.control.sequence, "the control data begin with a shared snapshot");
+                    return parts.read_pieces(&snapshot, take);
+                }
+                Err(error) => {
+                    tracing::error!(record = snapshot.control.sequence, %error, "a shared snapshot can't be read");
+                    damaged = Err(error);
+                }
+            }
+        }
+        damaged
     }
 
     fn refresh(&mut self) -> Result<(), ControlError> {
@@ -142,7 +229,7 @@ impl ControlLog for ControlStream {
         }
     }
 
-    /// Keeps all records, because any node may still have to read them.
+    /// Keeps all records. [`Compaction`](crate::compaction::Compaction) removes them.
     fn remove_before(&mut self, _: u64) -> Result<(), ControlError> {
         Ok(())
     }
@@ -153,7 +240,7 @@ impl ControlLog for ControlStream {
 }
 
 /// Waits for an answer, but not forever.
-fn answer<T>(runtime: &Handle, asked: impl Future<Output = Result<T, LogError>>) -> Result<T, ControlError> {
+pub(crate) fn answer<T>(runtime: &Handle, asked: impl Future<Output = Result<T, LogError>>) -> Result<T, ControlError> {
     let answered = runtime.block_on(async { timeout(ANSWER_TIMEOUT, asked).await });
     answered.map_err(LogError::unavailable).flatten().map_err(failed)
 }

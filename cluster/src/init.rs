@@ -39,9 +39,10 @@ const MOVING_KEY: &str = "moving";
 /// belong to an installation.
 const LEFT: [&str; 5] = ["LOCK", "FORMAT", "keys", "control", "credentials.json"];
 const LEFT_IN_CONTROL: [&str; 1] = ["audit"];
-/// Streams of documents, and of data that belongs to them. Nodes create these streams, so the
-/// streams of an earlier cluster would count as those of the new cluster.
-const DOCUMENTS: [&str; 5] = ["HC_DOC_PROFILES", "HC_DOC_PRIVACY", "HC_DOC_WEBHOOKS", "KV_hc_hooks", "KV_hc_intake"];
+/// Streams of documents, of data that belongs to them, and of snapshots. Nodes create these
+/// streams, so the streams of an earlier cluster would count as those of the new cluster.
+const DOCUMENTS: [&str; 6] =
+    ["HC_DOC_PROFILES", "HC_DOC_PRIVACY", "HC_DOC_WEBHOOKS", "KV_hc_hooks", "KV_hc_intake", "HC_CTL_SNAP"];
 
 /// The cluster to create.
 #[derive(Debug, Clone)]
@@ -265,7 +266,7 @@ async fn prepare(
         }
     };
     stream::iter((0..PARTITIONS).map(make)).buffer_unordered(AT_ONCE).try_collect::<()>().await?;
-    let control_records = StreamName::control().make_whole(connection, *replicas).await?;
+    let control_records = StreamName::control().make(connection, *replicas, -1).await?;
     Leases::create(connection, BUCKET, *replicas, Timing::default()).await.map_err(InitError::Bucket)?;
     AgreedLevels::begin(connection).await?;
     let incarnation = match (Format::is_in(data_dir), control_records) {

@@ -4,7 +4,8 @@
 //! - [`log`]: the events of a partition, as a stream of the brokers. Only its owner writes: each
 //!   message names the message before it, and the brokers refuse it anywhere else.
 //! - [`lease`]: the owner of each partition.
-//! - [`control`]: organizations, projects and tokens, as a stream that all nodes write.
+//! - [`control`]: organizations, projects and tokens, as a stream that all nodes write, and
+//!   [`compaction`] keeps short.
 //! - [`init`] creates a cluster, and [`moving`] moves an installation into it.
 //! - [`status`] shows a cluster, [`drain`] makes a node hand its partitions over, and [`restored`]
 //!   marks a cluster as restored from copies.
@@ -16,6 +17,7 @@
 
 pub mod bench;
 pub mod check;
+pub mod compaction;
 pub mod control;
 pub mod drain;
 pub mod files;
@@ -40,6 +42,7 @@ mod identity;
 mod letters;
 mod levels;
 mod record;
+mod snapshots;
 mod stream;
 mod trial;
 mod values;

@@ -23,7 +23,7 @@ pub struct Status {
     pub cluster: ClusterRecord,
     /// The levels that the nodes have agreed on.
     pub levels: AgreedLevels,
-    /// The number of control records.
+    /// The number of control records that are kept.
     pub control_records: u64,
     /// All partitions, in order.
     pub partitions: Vec<PartitionStatus>,

@@ -66,6 +66,11 @@ impl StreamName {
         Self { stream: "HC_CTL".to_owned(), subject: "hc.ctl".to_owned() }
     }
 
+    /// Returns the name of the stream of shared snapshots of the control data.
+    pub fn snapshots() -> Self {
+        Self { stream: "HC_CTL_SNAP".to_owned(), subject: "hc.snap".to_owned() }
+    }
+
     /// Creates the stream of a partition's log, as [`Self::create`] does, unless it exists with the
     /// same settings. Returns the sequence of its last message, or 0 if it never had one.
     pub(crate) async fn make(&self, connection: &Connection, replicas: usize, max_bytes: i64) -> Result<u64, StreamError> {
@@ -82,9 +87,14 @@ impl StreamName {
         stream.purge().sequence(first).await.map(drop).map_err(|error| failed(error.to_string()))
     }
 
-    /// Like [`Self::make`], for the stream of the control log, whose messages can't be removed.
-    pub(crate) async fn make_whole(&self, connection: &Connection, replicas: usize) -> Result<u64, StreamError> {
-        self.make_as(connection, Config { deny_purge: true, ..self.config(replicas, -1) }).await
+    /// Creates the stream of shared snapshots, whose messages can be deleted one by one, unless it
+    /// exists.
+    ///
+    /// # Errors
+    /// The error of the brokers.
+    pub(crate) async fn make_deletable(&self, connection: &Connection, replicas: usize) -> Result<(), String> {
+        let config = Config { deny_delete: false, ..self.config(replicas, -1) };
+        connection.context.get_or_create_stream(config).await.map(drop).map_err(|error| error.to_string())
     }
 
     /// Waits until enough brokers are there.

@@ -78,6 +78,17 @@ pub enum ControlError {
         /// The position after the last record that the snapshot covers.
         snapshot: u64,
     },
+    /// Other machines have removed records that this machine has not applied.
+    #[error(
+        "the control log begins at record {log_begins}, and this machine has applied the records up to {applied}: \
+         restart it, so that it starts from a shared snapshot"
+    )]
+    Compacted {
+        /// The first record in the log.
+        log_begins: u64,
+        /// The last record that this machine has applied.
+        applied: u64,
+    },
     /// Another record changed the state after this record was checked.
     #[error("the control log's next record is {next}, not {expected}: the change was made to an outdated state")]
     Conflict {

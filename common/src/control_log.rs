@@ -38,6 +38,20 @@ pub trait ControlLog: std::fmt::Debug + Send {
         latest_record_version()
     }
 
+    /// Whether other machines write to the log, and remove records from it.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// Passes the pieces of the newest intact snapshot that machines have shared to `take`, if
+    /// there is one.
+    ///
+    /// # Errors
+    /// Returns a [`ControlError`], and the errors of `take`.
+    fn read_shared_snapshot(&self, _take: &mut dyn FnMut(&[u8]) -> Result<(), ControlError>) -> Result<(), ControlError> {
+        Ok(())
+    }
+
     /// Finds out which records other writers have appended, and updates [`Self::last_position`].
     ///
     /// # Errors
@@ -56,14 +70,14 @@ pub trait ControlLog: std::fmt::Debug + Send {
     fn append_at(&mut self, expected: u64, record: &[u8]) -> Result<(), ControlError>;
 
     /// Passes the records after `position` to `visit` in order, each with its position, at least up
-    /// to [`Self::last_position`].
+    /// to [`Self::last_position`]. A shared log has the next record, or returns an error.
     ///
     /// # Errors
     /// Returns [`ControlError::Log`] if they can't be read, or differ from the recorded ones.
     fn read_after(&self, position: u64, visit: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>) -> Result<(), ControlError>;
 
-    /// Removes records before `position` where that is cheap, in whole segments. A log with several
-    /// writers keeps all records that any of them may need.
+    /// Removes records before `position` where that is cheap, in whole segments. A shared log keeps
+    /// them, because other machines may need them.
     ///
     /// # Errors
     /// Returns [`ControlError::Log`] if they can't be removed.

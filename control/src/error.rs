@@ -45,7 +45,7 @@ pub enum RegistryError {
         /// The balance, and the requested amount.
         message: String,
     },
-    /// The organization has made too many changes, in a cluster that keeps all of them forever.
+    /// The organization has made too many changes, in a cluster, where each costs every node.
     #[error("the organization has made too many changes")]
     TooManyChanges {
         /// The time until the next change is allowed.

@@ -80,7 +80,18 @@ impl Journal {
     /// `log` leads to.
     pub(super) fn open_on(dir: &Path, log: Box<dyn ControlLog>, options: JournalOptions) -> Result<(Self, State), ControlError> {
         create_dir(dir)?;
-        let (snapshot_at, mut state) = newest_snapshot(dir, &*log)?;
+        let (snapshot_at, mut state) = match newest_snapshot(dir, &*log) {
+            #[cfg(feature = "cluster")]
+            Err(ControlError::SnapshotLost { .. }) if receive(dir, &*log)? => newest_snapshot(dir, &*log)?,
+            #[cfg(feature = "cluster")]
+            Ok((_, state)) if has_lost_audit_logs(dir, &*log, &state) => {
+                // Without them, an interrupted attempt is repeated.
+                snapshot::list(dir)?.into_iter().try_for_each(|position| snapshot::remove(dir, position))?;
+                receive(dir, &*log)?;
+                newest_snapshot(dir, &*log)?
+            }
+            found => found?,
+        };
         let snapshot_bytes = if snapshot_at == 0 { 0 } else { snapshot::bytes(dir, snapshot_at)? };
         let applied = replay(&*log, snapshot_at, &mut state)?;
         let trail = Trail::open(&dir.join("audit"), &*log, applied)?;
@@ -97,6 +108,9 @@ impl Journal {
         let (before, known) = (*applied, log.last_position());
         if known <= before {
             return Ok(0);
+        }
+        if log.first_position() > before + 1 {
+            return Err(ControlError::Compacted { log_begins: log.first_position(), applied: before });
         }
         let mut failure = None;
         log.read_after(before, &mut |position, payload| {
@@ -171,9 +185,15 @@ impl Journal {
         self.trail.page(organization, query, now, (&*self.log, self.applied))
     }
 
-    /// The position of the oldest record that the log has.
-    pub(super) fn first_position(&self) -> u64 {
-        self.log.first_position()
+    /// The log.
+    pub(super) fn log(&self) -> &dyn ControlLog {
+        &*self.log
+    }
+
+    /// Returns an organization's part of a shared snapshot, from the control records up to `until`.
+    #[cfg(feature = "cluster")]
+    pub(super) fn audit_pieces(&mut self, organization: OrganizationId, until: u64) -> Result<Vec<Vec<u8>>, ControlError> {
+        self.trail.pieces(organization, until, (&*self.log, self.applied))
     }
 
     /// Position of the next record.
@@ -186,7 +206,11 @@ impl Journal {
     /// logged and retried after the next record, since the log has all records.
     pub(super) fn roll(&mut self, state: &State) {
         let distance = self.options.snapshot_every.max(self.snapshot_bytes / self.options.snapshot_bytes_per_record);
+        // Others may remove the records that an audit log here lacks. Then this machine must start
+        // from a snapshot that it shares with them, which has their entries.
+        let is_whole = !self.log.is_shared() || self.trail.needs_from().is_none();
         if self.applied - self.snapshot_at >= distance
+            && is_whole
             && let Err(error) = self.try_roll(state)
         {
             tracing::warn!(%error, "could not write a snapshot of the control data: will try again");
@@ -206,7 +230,8 @@ impl Journal {
 
     fn try_roll(&mut self, state: &State) -> Result<(), ControlError> {
         let position = self.applied;
-        self.snapshot_bytes = snapshot::write(&self.dir, position, self.log.record_version(), state)?;
+        let bytes = snapshot::encode(position, self.log.record_version(), state)?;
+        self.snapshot_bytes = snapshot::write(&self.dir, position, &bytes)?;
         self.snapshot_at = position;
         let positions = snapshot::list(&self.dir)?;
         let Some(oldest_kept) = positions.get(KEPT_SNAPSHOTS - 1) else { return Ok(()) };
@@ -246,6 +271,31 @@ fn newest_snapshot(dir: &Path, log: &dyn ControlLog) -> Result<(u64, State), Con
     }
     set_aside(dir, &damaged)?;
     Ok((0, State::default()))
+}
+
+/// Whether audit logs are gone, and the log no longer has all of their entries.
+#[cfg(feature = "cluster")]
+fn has_lost_audit_logs(dir: &Path, log: &dyn ControlLog, state: &State) -> bool {
+    let is_gone = |organization: &OrganizationId| !dir.join("audit").join(organization.to_string()).exists();
+    log.is_shared() && log.first_position() > 1 && state.tenants.keys().any(is_gone)
+}
+
+/// Writes the newest shared snapshot of a log into `dir`, if there is one: its first piece is a
+/// snapshot file, and the others have entries of audit logs. The file is written last, so that an
+/// interrupted attempt is repeated.
+#[cfg(feature = "cluster")]
+fn receive(dir: &Path, log: &dyn ControlLog) -> Result<bool, ControlError> {
+    let (trail, mut received) = (Trail::at(&dir.join("audit"))?, None);
+    let damaged = || ControlError::BadRecord { position: 0, message: "the shared snapshot is damaged".to_owned() };
+    log.read_shared_snapshot(&mut |piece| {
+        if received.is_some() {
+            return trail.receive(piece);
+        }
+        let (position, _) = snapshot::decode(dir, piece)?.ok_or_else(damaged)?;
+        received = Some((position, piece.to_vec()));
+        Ok(())
+    })?;
+    received.map_or(Ok(false), |(position, bytes)| snapshot::write(dir, position, &bytes).map(|_| true))
 }
 
 fn set_aside(dir: &Path, damaged: &[u64]) -> Result<(), ControlError> {

@@ -7,7 +7,8 @@
 //!
 //! # Code map
 //! - `record` is a change in the control log, and `state` the result of all changes.
-//! - `journal` keeps both on disk, as the control log and `snapshot`s.
+//! - `journal` keeps both on disk, as the control log and `snapshot`s. `shared_snapshot` passes
+//!   snapshots on to other machines of a cluster.
 //! - `audit` derives the entries of the audit log and keeps them.
 //! - `cache` serves lookups, and `limiter` counts the events of a key.
 //! - `organizations`, `projects`, `members`, `tokens`, `shares`, `definitions`, `browser_sessions`
@@ -62,6 +63,8 @@ mod projects;
 mod record;
 mod secret;
 mod share;
+#[cfg(feature = "cluster")]
+mod shared_snapshot;
 mod shares;
 mod sign_in_codes;
 mod snapshot;
@@ -185,8 +188,8 @@ impl Registry {
     }
 
     /// Opens the control data in `log`. [`CONTROL_DIR`] of `data_dir` has snapshots and audit logs,
-    /// which are written again if they are lost. The caller holds the lock of the directory, and
-    /// has checked that they were made from this log.
+    /// which are written again if the directory is lost. The caller holds the lock of the
+    /// directory, and has checked that they were made from this log.
     ///
     /// # Errors
     /// Returns [`RegistryError::Storage`], as [`Registry::open`].

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use headcount_common::ControlError;
 use headcount_domain::{Currency, Instant, OrganizationId, ProjectId};
 
 use super::organizations::{currency_fixed, unused_project_id};
@@ -141,16 +142,21 @@ impl Registry {
         self.deletions_applied.load(Ordering::Acquire)
     }
 
-    /// Returns the data that the applied records after a position remove. Only the log of one
-    /// machine loses records: then these are the removals that the machine has not ended.
+    /// Returns the data that the applied records after a position remove. If the log of one machine
+    /// has lost records, these are the removals that the machine has not ended.
     ///
     /// # Errors
-    /// Returns [`RegistryError::Storage`].
+    /// Returns [`RegistryError::Storage`]: [`ControlError::Compacted`] if a log
+    /// of several machines has lost records.
     pub fn removed_after(&self, position: u64) -> Result<RemovedAfter> {
         let change = self.begin_change()?;
         let until = change.journal.next_position() - 1;
-        if position + 1 < change.journal.first_position() {
-            return Ok(RemovedAfter::under_way(&change.state(), until));
+        let log_begins = change.journal.log().first_position();
+        if position + 1 < log_begins {
+            return match change.journal.log().is_shared() {
+                true => Err(ControlError::Compacted { log_begins, applied: position }.into()),
+                false => Ok(RemovedAfter::under_way(&change.state(), until)),
+            };
         }
         let (mut deleted, mut erased, mut at) = (Vec::new(), Vec::new(), position);
         change.journal.read_again(position, &mut |record| {

@@ -65,14 +65,18 @@ pub(super) fn bytes(dir: &Path, position: u64) -> Result<u64, ControlError> {
     File::open(&path).and_then(|file| file.len()).map_err(|error| ControlError::io("inspect", &path, error))
 }
 
-/// Writes the snapshot at `position` in a version of records, durably. Returns its size in bytes.
-pub(super) fn write(dir: &Path, position: u64, version: u32, state: &State) -> Result<u64, ControlError> {
+/// Encodes the snapshot at `position` in a version of records.
+pub(super) fn encode(position: u64, version: u32, state: &State) -> Result<Vec<u8>, ControlError> {
     let state = to_raw_value(&state.contents()).map_err(ControlError::Unencodable)?;
     let mut envelope = SnapshotEnvelope { checksum: String::new(), position, version, state };
     envelope.checksum = envelope.expected_checksum();
-    let bytes = serde_json::to_vec(&envelope).map_err(ControlError::Unencodable)?;
+    serde_json::to_vec(&envelope).map_err(ControlError::Unencodable)
+}
+
+/// Writes the snapshot at `position`, durably. Returns its size in bytes.
+pub(super) fn write(dir: &Path, position: u64, bytes: &[u8]) -> Result<u64, ControlError> {
     let path = path(dir, position);
-    write_atomically(&path, &bytes, PRIVATE_FILE).map_err(|error| ControlError::io("write", &path, error))?;
+    write_atomically(&path, bytes, PRIVATE_FILE).map_err(|error| ControlError::io("write", &path, error))?;
     Ok(bytes.len() as u64)
 }
 
@@ -80,18 +84,23 @@ pub(super) fn write(dir: &Path, position: u64, version: u32, state: &State) -> R
 pub(super) fn load(dir: &Path, position: u64) -> Result<Option<State>, ControlError> {
     let path = path(dir, position);
     let bytes = fs::read(&path).map_err(|error| ControlError::io("read", &path, error))?;
-    let Ok(envelope) = serde_json::from_slice::<SnapshotEnvelope>(&bytes) else { return Ok(None) };
-    if envelope.checksum != envelope.expected_checksum() || envelope.position != position {
+    Ok(decode(dir, &bytes)?.filter(|(found, _)| *found == position).map(|(_, state)| state))
+}
+
+/// Decodes a snapshot for `dir`. Returns it with its position; `None` if it is damaged.
+pub(super) fn decode(dir: &Path, bytes: &[u8]) -> Result<Option<(u64, State)>, ControlError> {
+    let Ok(envelope) = serde_json::from_slice::<SnapshotEnvelope>(bytes) else { return Ok(None) };
+    if envelope.checksum != envelope.expected_checksum() {
         return Ok(None);
     }
-    let (found, supported) = (envelope.version, latest_record_version());
+    let (position, found, supported) = (envelope.position, envelope.version, latest_record_version());
     if !(1..=supported).contains(&found) {
-        return Err(ControlError::UnsupportedSnapshot { path, found, supported });
+        return Err(ControlError::UnsupportedSnapshot { path: path(dir, position), found, supported });
     }
     // The file is intact but its contents are invalid, and an older snapshot would not help.
     let bad = |message: String| ControlError::BadRecord { position, message: format!("snapshot: {message}") };
     let contents = serde_json::from_str(envelope.state.get()).map_err(|error| bad(error.to_string()))?;
-    State::from_contents(contents).map(Some).map_err(|misfit| bad(misfit.to_owned()))
+    State::from_contents(contents).map(|state| Some((position, state))).map_err(|misfit| bad(misfit.to_owned()))
 }
 
 /// Renames a damaged snapshot, so that it no longer counts as one but remains available for

@@ -21,12 +21,18 @@ BUGS = [
     ("a record follows one that is lost", "self.answer(self.appender.reader.confirm(end))?;", ""),
     ("a control log has owners", "(Content::Events(entries), 0) => match &entries[..] {", "(Content::Epoch, _) => Some(&[]),\n        (Content::Events(entries), 0) => match &entries[..] {"),
     ("what others recorded is not asked for", "self.answer(self.appender.reader.ask_bounds()).map(drop)", "Ok(())"),
+    # Shared snapshots of the control data.
+    ("records leave that one snapshot alone covers", "shared.kept.get(KEPT - 1)", "shared.kept.first()"),
+    ("a snapshot is listed that was not read back", "self.parts.read_parts(&snapshot, &mut |_| Ok(()))?;", ""),
+    ("a snapshot with another end is used", "self.confirm(snapshot.end)?;", ""),
+    ("a snapshot of another control log is used", "self.confirm(snapshot.control)?;", ""),
+    ("a dead writer is never replaced", "since.elapsed() < self.pace.patience", "since.elapsed() < Duration::MAX"),
+    ("what a dead writer left stays", "for sequence in written + 1..tail {", "for sequence in tail..tail {"),
     # Making a cluster.
     ("a cluster is made twice", "cells.change(KEY, bytes.clone(), 0).await", "cells.put(KEY, bytes.clone()).await.map(Some)"),
     ("messages of nobody become those of a cluster", "_ => Err(InitError::Left(name.stream)),", "_ if partition > PARTITIONS => Err(InitError::Left(name.stream)),\n            _ => Ok(()),"),
     ("a node has a key of its own", "if hash_key_digest(data_dir)?.is_none_or(|digest| digest != record.hash_key_digest) {", "if hash_key_digest(data_dir)?.is_none() {"),
     ("an installation becomes a node", "check_left(&options.data_dir, &LEFT)?;", ""),
-    ("the control log can be purged", "deny_purge: true, ", ""),
     # The check of brokers.
     ("brokers need not sync", "Some(false) => problems.push(Problem::NotSynced(name())),", "Some(false) => {}"),
     # Files.

@@ -23,6 +23,8 @@ mod marks;
 #[cfg(feature = "cluster")]
 mod nodes_backup;
 mod open;
+#[cfg(feature = "cluster")]
+mod outdated_copies;
 mod partitions;
 mod readiness;
 mod reindexing;

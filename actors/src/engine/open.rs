@@ -50,6 +50,10 @@ pub(crate) fn open(config: &EngineConfig, common: Common) -> Result<Opened, Open
     if !is_shared {
         registry.give_erasures_up()?;
     }
+    #[cfg(feature = "cluster")]
+    if is_shared {
+        super::outdated_copies::remove_outdated_copies(&dir, &registry)?;
+    }
     let clock_guard = ClockGuard::open(&dir, Arc::clone(&config.clock), || last_received(&logged))
         .map_err(|error| OpenError::Directory(format!("what is known of the clock can't be read: {error}")))?;
     let intake = IntakeCounts::new(counts, is_shared).map_err(directory)?;

@@ -37,7 +37,7 @@ const STREAM_IS_FULL: &str = "maximum bytes exceeded";
 /// Appends messages to a stream, each directly after a message that was read.
 #[derive(Debug)]
 pub(crate) struct Appender {
-    connection: Connection,
+    pub(crate) connection: Connection,
     pub(crate) reader: LogReader,
     subject: String,
     pub(super) figures: Arc<AppendFigures>,

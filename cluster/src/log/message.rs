@@ -6,6 +6,7 @@
 //! length, then LZ4: for each entry its number of events (u32), the length of its payload (u32),
 //! and the payload.
 
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::levels::Levels;
@@ -61,7 +62,7 @@ pub struct Message {
 }
 
 /// A digest of a message and of all messages before it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chain(pub u128);
 
 /// The fields of a message's header. They can't be verified without the message before.

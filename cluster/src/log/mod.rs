@@ -32,6 +32,7 @@ pub use reader::LogReader;
 pub use writer::LogWriter;
 
 use headcount_storage::log::{LogMark, RemoteFailure};
+use serde::{Deserialize, Serialize};
 
 /// The end of a log as far as it was read: the last message, with a digest of all messages before
 /// it.
@@ -46,7 +47,7 @@ pub struct LogEnd {
 }
 
 /// A message, with a digest of all messages before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Link {
     pub(crate) sequence: u64,
     pub(crate) chain: Chain,

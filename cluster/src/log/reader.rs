@@ -142,12 +142,26 @@ impl LogReader {
     /// # Errors
     /// Returns [`LogError::Unavailable`].
     pub(crate) async fn remove_before(&self, until: Position) -> Result<(), LogError> {
-        let kept = position::sequence_of(until).saturating_sub(1);
+        self.keep_from(position::sequence_of(until).saturating_sub(1)).await
+    }
+
+    /// Removes the messages before the one with the sequence `kept`.
+    ///
+    /// # Errors
+    /// Returns [`LogError::Unavailable`].
+    pub(crate) async fn keep_from(&self, kept: u64) -> Result<(), LogError> {
         if kept > self.known_bounds().0 {
             self.stream.purge().sequence(kept).await.map_err(LogError::unavailable)?;
             self.bounds.first.fetch_max(kept, Ordering::AcqRel);
         }
         Ok(())
+    }
+
+    /// Removes a message that no reader needs, unless it is gone.
+    pub(crate) async fn remove(&self, sequence: u64) {
+        if let Err(error) = self.stream.delete_message(sequence).await {
+            tracing::debug!(stream = &self.name, sequence, %error, "a message could not be removed");
+        }
     }
 
     /// Returns the name of the broker that leads the stream, if known.

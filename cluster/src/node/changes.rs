@@ -17,6 +17,7 @@ use std::time::Duration;
 use async_nats::{Client, Subject, Subscriber};
 use futures_util::StreamExt as _;
 use headcount_actors::Engine;
+use headcount_common::ControlError;
 use headcount_control::RegistryError;
 use headcount_storage::boot_time::boot_time;
 use tokio::sync::{Mutex, watch};
@@ -100,7 +101,7 @@ impl Follower {
             Ok::<_, RegistryError>(made)
         };
         let followed = tokio::task::spawn_blocking(follow).await.map_err(NodeError::unavailable)?;
-        if !followed.map_err(NodeError::unavailable)?.has(self.made) {
+        if !followed?.has(self.made) {
             return Err(NodeError::Unavailable("an answer about what nodes have made is out of date".to_owned()));
         }
         self.liveness.followed(began);
@@ -120,6 +121,10 @@ impl Follower {
             }
             match self.follow().await {
                 Ok(()) => self.reply().await,
+                Err(NodeError::Control(RegistryError::Storage(error @ ControlError::Compacted { .. }))) => {
+                    tracing::error!(%error, "this node stops, and answers nobody");
+                    return self.liveness.end();
+                }
                 Err(error) => tracing::debug!(%error, "the control log can't be read"),
             }
         }

@@ -3,6 +3,7 @@
 
 mod ailment;
 mod changes;
+mod compacting;
 mod figures;
 mod hints;
 mod liveness;
@@ -35,6 +36,7 @@ use crate::log::StreamCommit;
 use crate::record::BUCKET;
 use ailment::Ailment;
 use changes::{Follower, KINDS, Made, Propagating};
+use compacting::compact;
 use figures::NodeFigures;
 use hints::Hints;
 use liveness::Liveness;
@@ -126,6 +128,7 @@ impl Node {
         let salts = Salts::new(&connection, record.replicas, engine.clone());
         salts.begin(nodes.names().count() > 1).await;
         let (changed, live) = watch::channel(Live { nodes, since: Instant::now() });
+        let compacting = compact(connection.clone(), record.replicas, engine.clone(), rest_stopped.clone());
         let (turns, moves) = (Semaphore::new(TURNS), Arc::new(Semaphore::new(MOVES)));
         let hints = Arc::new(Hints::new());
         let hearing = Arc::clone(&hints).run(connection.clone(), rest_stopped.clone());
@@ -147,7 +150,8 @@ impl Node {
             hints,
         });
         let (announcing, following) = (runtime.spawn(announcing.run(changed)), runtime.spawn(follower.run()));
-        let rest = vec![announcing, following, runtime.spawn(salts.run(rest_stopped)), runtime.spawn(hearing)];
+        let salts = runtime.spawn(salts.run(rest_stopped));
+        let rest = vec![announcing, following, salts, runtime.spawn(hearing), runtime.spawn(compacting)];
         let spawn = |partition| {
             let task = PartitionTask { partition, shared: Arc::clone(&shared), stop: stopped.clone() };
             runtime.spawn(task.run())

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use headcount_actors::{AdoptError, RemainsError};
 use headcount_common::SharedLettersError;
+use headcount_control::RegistryError;
 use tokio::sync::watch;
 
 use crate::agreed::LevelsError;
@@ -72,6 +73,9 @@ pub enum NodeError {
     /// The node has an earlier version than the cluster.
     #[error(transparent)]
     Levels(Box<LevelsError>),
+    /// The changes of other nodes can't be read.
+    #[error(transparent)]
+    Control(#[from] RegistryError),
     /// The brokers don't answer.
     #[error("the brokers can't answer: {0}")]
     Unavailable(String),

@@ -70,12 +70,9 @@ async fn a_cluster_is_made_once() {
     assert!(found.partitions.iter().all(|partition| (partition.messages, &partition.node) == (0, &None)));
     // The streams have the settings that a cluster needs.
     let context = async_nats::jetstream::new(async_nats::connect(brokers.addresses()).await.unwrap());
-    for (name, deny_purge, max_bytes) in [("EV_000", false, 8 << 20), ("EV_063", false, 8 << 20), ("HC_CTL", true, -1)] {
+    for (name, max_bytes) in [("EV_000", 8 << 20), ("EV_063", 8 << 20), ("HC_CTL", -1)] {
         let config = context.get_stream(name).await.unwrap().cached_info().config.clone();
-        assert_eq!(
-            (config.num_replicas, config.deny_delete, config.deny_purge, config.max_bytes),
-            (3, true, deny_purge, max_bytes)
-        );
+        assert_eq!((config.num_replicas, config.deny_delete, config.deny_purge, config.max_bytes), (3, true, false, max_bytes));
     }
 }
 

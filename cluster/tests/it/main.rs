@@ -9,6 +9,7 @@ mod brokers;
 mod check;
 mod codes;
 mod commit;
+mod compaction;
 mod control;
 mod counts;
 mod deletion;

@@ -19,10 +19,24 @@ use headcount_storage::files::create_private_dir;
 use headcount_storage::log::LogFile;
 
 use super::file::AuditFile;
+#[cfg(feature = "cluster")]
+use super::file::StoredEntry;
 use crate::{AuditEntry, AuditPage, AuditQuery, record};
 
 /// The number of audit logs open at once while they catch up.
 const AT_ONCE: usize = 256;
+
+/// The number of entries in a piece, or a few more.
+#[cfg(feature = "cluster")]
+const PIECE_ENTRIES: usize = 64;
+
+/// Entries for another machine: of each control record all or none.
+#[cfg(feature = "cluster")]
+#[derive(serde::Serialize, serde::Deserialize)]
+struct AuditPiece {
+    organization: OrganizationId,
+    entries: Vec<StoredEntry>,
+}
 
 /// The audit logs.
 #[derive(Debug)]
@@ -39,11 +53,16 @@ impl Trail {
     /// Opens the audit logs in `dir`, and adds the missing entries of the control records up to
     /// `until`.
     pub(crate) fn open(dir: &Path, log: &dyn ControlLog, until: u64) -> Result<Self, ControlError> {
-        create_private_dir(dir).map_err(|error| ControlError::io("create", dir, error))?;
-        let mut trail = Self { dir: dir.to_path_buf(), behind: BTreeMap::new(), known: Instant::default() };
-        audited(log, (0, until), &mut |position, organization, _| trail.note(organization, position))?;
+        let mut trail = Self::at(dir)?;
+        audited(log, (log.first_position() - 1, until), &mut |position, organization, _| trail.note(organization, position))?;
         trail.make_up(log, until)?;
         Ok(trail)
+    }
+
+    /// Opens the audit logs in `dir` as they are.
+    pub(crate) fn at(dir: &Path) -> Result<Self, ControlError> {
+        create_private_dir(dir).map_err(|error| ControlError::io("create", dir, error))?;
+        Ok(Self { dir: dir.to_path_buf(), behind: BTreeMap::new(), known: Instant::default() })
     }
 
     /// Records that the audit log of an organization may lack the entries of the control record at
@@ -73,7 +92,8 @@ impl Trail {
         let added = if self.behind.contains_key(&organization) {
             self.catch_up_one(organization, log, position)
         } else {
-            let added = self.add(organization, position, entries);
+            let added =
+                self.file(organization).and_then(|mut file| add(&mut file, self.known, (organization, position), entries));
             if added.is_err() {
                 self.behind.insert(organization, position);
             }
@@ -102,6 +122,44 @@ impl Trail {
         self.file(organization)?.page(query, now)
     }
 
+    /// Returns the entries of an organization that its readers see, from the control records up to
+    /// `until`, in pieces for [`Self::receive`].
+    #[cfg(feature = "cluster")]
+    pub(crate) fn pieces(
+        &mut self,
+        organization: OrganizationId,
+        until: u64,
+        (log, applied): (&dyn ControlLog, u64),
+    ) -> Result<Vec<Vec<u8>>, ControlError> {
+        self.catch_up_one(organization, log, applied)?;
+        let mut entries = Vec::new();
+        self.file(organization)?.visit_back(&mut |stored| {
+            entries.extend(Some(stored).filter(|stored| stored.control <= until));
+            ControlFlow::Continue(())
+        })?;
+        entries.reverse();
+        let mut pieces: Vec<Vec<StoredEntry>> = vec![Vec::new()];
+        for of_record in entries.chunk_by(|one, next| one.control == next.control) {
+            match pieces.last_mut().filter(|piece| piece.len() < PIECE_ENTRIES) {
+                Some(piece) => piece.extend_from_slice(of_record),
+                None => pieces.push(of_record.to_vec()),
+            }
+        }
+        let encode = |entries| serde_json::to_vec(&AuditPiece { organization, entries });
+        pieces.into_iter().map(encode).collect::<Result<_, _>>().map_err(ControlError::Unencodable)
+    }
+
+    /// Adds the entries of a piece from another machine that the audit log lacks.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn receive(&self, piece: &[u8]) -> Result<(), ControlError> {
+        let bad = |error: serde_json::Error| ControlError::BadRecord { position: 0, message: format!("audit log: {error}") };
+        let AuditPiece { organization, mut entries } = serde_json::from_slice(piece).map_err(bad)?;
+        let mut file = self.file(organization)?;
+        let reflected = file.reflects()?;
+        entries.retain(|stored| stored.control > reflected);
+        if entries.is_empty() { Ok(()) } else { file.append_stored(&entries) }
+    }
+
     /// The files of all audit logs.
     pub(crate) fn files(&self) -> Result<Vec<LogFile>, ControlError> {
         let failed = |error| ControlError::io("list", &self.dir, error);
@@ -116,18 +174,6 @@ impl Trail {
         let dir = self.dir.join(organization.to_string());
         create_private_dir(&dir).map_err(|error| ControlError::io("create", &dir, error))?;
         AuditFile::open(&dir)
-    }
-
-    fn add(&self, organization: OrganizationId, position: u64, entries: &[AuditEntry]) -> Result<(), ControlError> {
-        let mut file = self.file(organization)?;
-        file.append(position, entries)?;
-        // The entries are stored, even if old ones can't be removed now.
-        if file.has_grown(entries.len())
-            && let Err(error) = file.expire(self.known)
-        {
-            tracing::warn!(%organization, %error, "could not remove old entries of the audit log: will try again");
-        }
-        Ok(())
     }
 
     /// Adds the entries of the control records up to `until` that an audit log lacks.
@@ -153,10 +199,11 @@ impl Trail {
             }
         }
         let Some(after) = open.values().map(|(_, after)| *after).min() else { return Ok(failed) };
+        let known = self.known;
         audited(log, (after, until), &mut |position, organization, entries| {
             let Some((file, after)) = open.get_mut(&organization) else { return };
             if position > *after
-                && let Err(error) = file.append(position, entries)
+                && let Err(error) = add(file, known, (organization, position), entries)
             {
                 open.remove(&organization);
                 failed.insert(organization, error);
@@ -165,6 +212,23 @@ impl Trail {
         self.behind.retain(|organization, _| !open.contains_key(organization));
         Ok(failed)
     }
+}
+
+/// Adds the entries of the control record at `position` to the audit log of an organization.
+fn add(
+    file: &mut AuditFile,
+    known: Instant,
+    (organization, position): (OrganizationId, u64),
+    entries: &[AuditEntry],
+) -> Result<(), ControlError> {
+    file.append(position, entries)?;
+    // The entries are stored, even if old ones can't be removed now.
+    if file.has_grown(entries.len())
+        && let Err(error) = file.expire(known)
+    {
+        tracing::warn!(%organization, %error, "could not remove old entries of the audit log: will try again");
+    }
+    Ok(())
 }
 
 /// Passes the audit entries of the control records between two positions to `visit`.

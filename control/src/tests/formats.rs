@@ -108,7 +108,8 @@ fn the_current_version_is_written_as_its_fixtures_are() {
         assert_eq!(String::from_utf8(encode(latest_record_version(), &record, &[]).unwrap()).unwrap(), line);
     }
     let dir = tempfile::tempdir().unwrap();
-    snapshot::write(dir.path(), POSITION, latest_record_version(), &replayed(RECORDS)).unwrap();
+    let bytes = snapshot::encode(POSITION, latest_record_version(), &replayed(RECORDS)).unwrap();
+    snapshot::write(dir.path(), POSITION, &bytes).unwrap();
     assert_eq!(fs::read_to_string(snapshot::path(dir.path(), POSITION)).unwrap(), SNAPSHOT.trim_end());
 }
 

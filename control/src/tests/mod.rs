@@ -4,6 +4,8 @@ mod audit;
 mod authors;
 mod behaviour;
 mod browsers;
+#[cfg(feature = "cluster")]
+mod compacted;
 mod damage;
 mod definitions;
 mod durability;
@@ -13,6 +15,7 @@ mod moved;
 mod races;
 mod secrecy;
 mod shared;
+mod shared_log;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,132 +1,15 @@
 //! Several registries that write to the same control log.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use headcount_common::ControlLog;
 use headcount_domain::RecordKey;
-use tempfile::TempDir;
 
+use super::shared_log::{SharedLog, Writer};
 use super::*;
 use crate::change_limit::ChangeLimit;
-
-type Meanwhile = Box<dyn Fn() + Send>;
-
-/// The handle of one writer to a log in memory. It knows the records of other writers only as far
-/// as it has met them.
-#[derive(Clone, Default)]
-struct SharedLog {
-    records: Arc<parking_lot::Mutex<Vec<Vec<u8>>>>,
-    known: Arc<AtomicU64>,
-    /// An action directly before the next append.
-    meanwhile: Arc<parking_lot::Mutex<Option<Meanwhile>>>,
-    conflicts: Arc<AtomicUsize>,
-    /// Whether each append is refused.
-    refuses: bool,
-    /// Whether appends are recorded without an answer.
-    is_silent: Arc<AtomicBool>,
-    /// The number of records read.
-    read: Arc<AtomicUsize>,
-}
-
-impl std::fmt::Debug for SharedLog {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SharedLog").field("known", &self.known).finish_non_exhaustive()
-    }
-}
-
-impl ControlLog for SharedLog {
-    fn first_position(&self) -> u64 {
-        1
-    }
-
-    fn last_position(&self) -> u64 {
-        self.known.load(Ordering::Relaxed)
-    }
-
-    fn refresh(&mut self) -> Result<(), ControlError> {
-        self.known.store(self.records.lock().len() as u64, Ordering::Relaxed);
-        Ok(())
-    }
-
-    fn append_at(&mut self, expected: u64, record: &[u8]) -> Result<(), ControlError> {
-        if let Some(meanwhile) = self.meanwhile.lock().take() {
-            meanwhile();
-        }
-        let mut records = self.records.lock();
-        let next = records.len() as u64 + 1;
-        if expected != next || self.refuses {
-            self.known.store(next - 1, Ordering::Relaxed);
-            self.conflicts.fetch_add(1, Ordering::Relaxed);
-            return Err(ControlError::Conflict { expected, next });
-        }
-        records.push(record.to_vec());
-        if self.is_silent.load(Ordering::Relaxed) {
-            return Err(ControlError::Undecided("no answer".into()));
-        }
-        self.known.store(next, Ordering::Relaxed);
-        Ok(())
-    }
-
-    fn read_after(&self, position: u64, visit: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>) -> Result<(), ControlError> {
-        let records = self.records.lock().clone();
-        for (at, record) in (1..).zip(&records).skip(usize::try_from(position).unwrap()) {
-            self.read.fetch_add(1, Ordering::Relaxed);
-            if visit(at, record).is_break() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    fn remove_before(&mut self, _: u64) -> Result<(), ControlError> {
-        Ok(())
-    }
-
-    fn files(&self) -> Result<Vec<LogFile>, ControlError> {
-        Ok(Vec::new())
-    }
-}
-
-/// A registry with a directory of its own.
-struct Writer {
-    dir: TempDir,
-    log: SharedLog,
-    registry: Registry,
-}
-
-impl Writer {
-    fn open(log: SharedLog) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let registry = Registry::of(Journal::open_on(dir.path(), Box::new(log.clone()), small()).unwrap()).unwrap();
-        Self { dir, log, registry }
-    }
-
-    /// Another writer to the same log.
-    fn another(&self) -> Arc<Self> {
-        Arc::new(Self::open(SharedLog { records: Arc::clone(&self.log.records), ..SharedLog::default() }))
-    }
-
-    /// Runs `act` on `other` directly before the next append.
-    fn meanwhile(&self, other: &Arc<Self>, act: impl Fn(&Registry) + Send + 'static) {
-        let other = Arc::clone(other);
-        *self.log.meanwhile.lock() = Some(Box::new(move || act(&other.registry)));
-    }
-
-    fn audited(&self, organization: OrganizationId) -> Vec<AuditEntry> {
-        let query = AuditQuery { limit: 100, starting_after: None, action: None, target_id: None };
-        self.registry.audit_log(organization, &query, NOW).unwrap().entries
-    }
-
-    /// Everything, once all records are applied.
-    fn everything(&self) -> (State, Listing) {
-        self.registry.catch_up().unwrap();
-        everything(&self.registry)
-    }
-}
 
 fn member(email: &str) -> NewMember {
     NewMember { email: email.into(), name: None, role: Role::Admin }
@@ -434,8 +317,7 @@ fn an_audit_log_that_was_not_written_gets_each_entry_once() {
     assert_eq!(one.audited(organization).len(), 3 + 4, "the organization with its project and token, and four tokens");
 }
 
-/// One pass suffices for any number of organizations. A shared log never removes records, so it may
-/// be long.
+/// One pass suffices for any number of organizations, since a shared log may be long.
 #[test]
 fn audit_logs_are_caught_up_in_one_pass() {
     const ORGANIZATIONS: usize = 20;
@@ -457,9 +339,7 @@ fn audit_logs_are_caught_up_in_one_pass() {
     // Existing entries are not added again at the next start.
     let Writer { dir, log, registry } = Arc::into_inner(other).unwrap();
     drop(registry);
-    let log = SharedLog { known: Arc::default(), read: Arc::default(), ..log };
-    let registry = Registry::of(Journal::open_on(dir.path(), Box::new(log.clone()), small()).unwrap()).unwrap();
-    let other = Writer { dir, log, registry };
+    let other = Writer::open_in(dir, log.of_another()).unwrap();
     other.registry.catch_up().unwrap();
     let read = other.log.read.load(Ordering::Relaxed);
     assert!(read <= 3 * records, "{read} records were read of {records} at the next start");
