@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        let many = vec![r#"{"did":{}}"#; MAX_PEOPLE + 1].join(",");
+        let many = [r#"{"did":{}}"#; MAX_PEOPLE + 1].join(",");
         for (json, code, param) in [
             ("{}", "invalid_parameter", "people"),
             (&*format!("[{many}]"), "invalid_parameter", "people"),
