@@ -362,7 +362,7 @@ fn upgrade_all(versions: &mut Versions, load: &Load) {
         load.compare(versions);
     }
     let finalized = versions.finalize().unwrap();
-    assert!(finalized.contains("the cluster has log 2, control 2, files 1, nodes 1, fold 2 from now on"), "{finalized}");
+    assert!(finalized.contains("the cluster now has log 2, control 2, files 1, nodes 1, fold 2"), "{finalized}");
     let again = versions.finalize().unwrap();
     assert!(again.contains("already"), "{again}");
     let shown = printed(&versions.run_next("status"));
