@@ -12,6 +12,8 @@ use super::{Author, DefinitionKind, PROJECT_NOT_FOUND, Registry, RegistryError, 
 
 /// The maximum number of definitions of one kind in a project.
 pub const MAX_DEFINITIONS: usize = 200;
+/// The maximum size of the JSON of all goals of a project, which one question reads.
+const MAX_BYTES_OF_GOALS: usize = 64 * 1024;
 /// The maximum size of the JSON of all definitions of an organization.
 pub(super) const MAX_BYTES_OF_ORGANIZATION: usize = 8 << 20;
 
@@ -134,6 +136,11 @@ impl Registry {
         if own > MAX_DEFINITION_BYTES {
             let message = format!("must have at most {MAX_DEFINITION_BYTES} bytes of JSON, has {own}");
             return Err(RegistryError::invalid(definition.id.kind().as_str(), message));
+        }
+        if definition.id.kind() == DefinitionKind::Goal {
+            let goals = self.definitions(definition.organization, definition.project, DefinitionKind::Goal)?;
+            let goals = goals.iter().map(|goal| goal.bytes()).sum::<usize>() + own;
+            validate::room(goals.saturating_sub(former + 1), MAX_BYTES_OF_GOALS, "bytes of goals of the project")?;
         }
         let all: usize = self.tenant(definition.organization)?.definitions.values().map(|definition| definition.bytes()).sum();
         let bytes = (all + own).saturating_sub(former);

@@ -167,10 +167,9 @@ fn a_segment_is_its_filters() {
             assert_refused(unknown, &ask(Some(unknown), &json!([])), 404, "not_found", Some("segment"));
         }
     }
-    let sessions = segment(&tenant, &json!([{"field": "source", "operator": "is_set"}]));
-    let body = json!({"segment": sessions});
-    let refused = tenant.post(&tenant.path("analytics/count-unique-users-per-day"), &body);
-    assert_refused("a field of sessions", &refused, 400, "invalid_parameter", Some("segment.filters[0].field"));
+    let unknown = json!({"people": [{"did": {}}, {"did_not": {"goal": "goal_0000000000000000"}}]});
+    let refused = tenant.post(&tenant.path("analytics/report"), &unknown);
+    assert_refused("no goal", &refused, 404, "not_found", Some("people[1].did_not.goal"));
 }
 
 /// A goal's conversions are the chosen events that fit it, and its converters their users.

@@ -4,15 +4,15 @@ definitions, catch them."""
 BUGS = [
     # Goals.
     ("a goal counts events that are not chosen", "if !question.chooses(&event, *parts) {\n                return Ok(());\n            }", ""),
-    ("a goal ignores the session of its events", "let holds = in_session.is_none_or(", "let holds = in_session.is_some() || in_session.is_none_or("),
-    ("a goal's session is that of the event alone", "self.goals[goal].holds(session.replaced(own, parts))", "{ let _ = own; self.goals[goal].holds(parts) }"),
+    ("a goal ignores the session of its events", "let Ok(place) = self.of_sessions.binary_search(&goal) else { return true };", "let Ok(place) = self.of_sessions.binary_search(&goal).and(Err::<usize, usize>(0)) else { return true };"),
+    ("a goal's session is that of the event alone", "self.goals[goal].holds(in_session.replaced(self.goals[goal].mask(None), own))", "{ let _ = in_session; self.goals[goal].holds(own) }"),
     ("a session decides no goals", "self.question.goals.decide(decider, event.goals, &mut self.of_goals);", ""),
     ("an event that carries nothing decides nothing", "parts.chain(std::iter::repeat(PartSet::default()))", "parts"),
     ("a converter is counted at each conversion", "figures.converters += u64::from(is_new(last));", "figures.converters += 1 + u64::from(is_new(last)) * 0;"),
     ("a converter of a report is counted once a window", "figures.converters += self.last_converter_of_bucket.get_mut(at).map_or(0, is_new);", "figures.converters += is_new(&mut self.last_converter);"),
     ("every user of a row converts", "self.figures.converters += u64::from(converts && note(", "self.figures.converters += u64::from((converts || true) && note("),
     ("a goal earns all money", "if !event.goals_met.is_empty() {\n            add_unconverted", "if true {\n            add_unconverted"),
-    ("only the first eight goals are met", "bits.get(goal / 8).is_some_and(|byte| byte >> (goal % 8) & 1 > 0)", "bits.first().is_some_and(|byte| byte >> (goal % 8) & 1 > 0)"),
+    ("only the first eight goals are met", "let fitting = bits.iter().enumerate()", "let fitting = bits.iter().take(1).enumerate()"),
     # Conditions on people.
     ("conditions count the window alone", "Self::Ever => Window::ALL,", "Self::Ever => window,"),
     ("days of a condition begin a day early", "start: window.end.plus(1 - i32::from(days))", "start: window.end.plus(-i32::from(days))"),

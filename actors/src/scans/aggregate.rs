@@ -14,6 +14,7 @@ use super::kept_figures::{CountedGroups, KeptFigures};
 use super::sealed_group::SealedGroup;
 use super::session_events::{SessionEvent, SessionQuestion};
 use super::sessions::Sessions;
+use super::visits::find_people;
 
 /// What is asked for.
 pub(super) struct AggregateQuestion<'q> {
@@ -140,6 +141,7 @@ fn by_session(
     sort_bytes: usize,
 ) -> Result<GroupTable> {
     let AggregateQuestion { window, predicate, grouping, .. } = *question;
+    let people = find_people(scan, predicate.people(), [Some(window), None], sort_bytes)?;
     let mut sessions = Sessions::new(scan, sort_bytes);
     let question = SessionQuestion { window, predicate, grouping: Some(grouping).filter(|grouping| !grouping.is_by_session()) };
     let carry = |event: &SessionEvent<'_>, carried: &mut Vec<u8>| {
@@ -161,7 +163,7 @@ fn by_session(
         }
     };
     scan.visit_sessions(&question, &carry, &mut sessions, &mut |carried| add_carried(&mut groups, carried))?;
-    visit_matching(sessions, scan, (predicate, window), Some(grouping), sort_bytes, &mut |_, carried| match grouping
+    visit_matching(sessions, scan, (predicate, people), Some(grouping), sort_bytes, &mut |_, carried| match grouping
         .is_by_session()
     {
         true => groups.add(carried, GroupFigures::of(Summand::None)),

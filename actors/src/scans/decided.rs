@@ -8,12 +8,12 @@ use std::io;
 use super::error::Result;
 use headcount_domain::aggregate::Grouping;
 use headcount_domain::intake::fields::{Decider, Entry};
-use headcount_domain::{PartSet, Predicate, RecordKey, Window};
+use headcount_domain::{PartSet, Predicate, RecordKey};
 
 use super::events::Scan;
+use super::people::People;
 use super::session_buffer::SessionBuffer;
 use super::sessions::{InSession, SessionPlace, Sessions};
-use super::visits::find_people;
 
 /// The event itself matches, apart from its session.
 const MATCHES: u8 = 1;
@@ -51,12 +51,11 @@ pub(super) type MatchVisitor<'v> = dyn FnMut(RecordKey, &[u8]) -> io::Result<()>
 pub(super) fn visit_matching(
     sessions: Sessions<'_>,
     scan: &Scan<'_>,
-    (predicate, window): (&Predicate, Window),
+    (predicate, mut people): (&Predicate, Option<People>),
     grouping: Option<&Grouping>,
     sort_bytes: usize,
     visit: &mut MatchVisitor<'_>,
 ) -> Result<()> {
-    let mut people = find_people(scan, predicate.people(), [Some(window), None], sort_bytes)?;
     let mut visit = |identity: RecordKey, carried: &[u8]| {
         let is_wanted = people.as_mut().map_or(Ok(true), |people| Ok::<_, io::Error>(people.windows_of(identity)? > 0))?;
         if is_wanted { visit(identity, carried) } else { Ok(()) }
@@ -109,8 +108,11 @@ impl DecidedSession<'_> {
             }
             SessionPlace::GoesOn => {}
         }
-        if event.is_interactive && flags & HAS_PAGE > 0 && !std::mem::replace(&mut self.has_page, true) {
-            self.decide(Decider::FirstPage, parts, rest);
+        if event.is_interactive && flags & HAS_PAGE > 0 {
+            self.decide(Decider::LastPage, parts, rest);
+            if !std::mem::replace(&mut self.has_page, true) {
+                self.decide(Decider::FirstPage, parts, rest);
+            }
         }
         if event.is_interactive && flags & HAS_SOURCE > 0 && !std::mem::replace(&mut self.has_source, true) {
             self.decide(Decider::Source, parts, rest);

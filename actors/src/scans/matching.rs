@@ -64,9 +64,7 @@ fn find(scan: &Scan<'_>, window: Option<Window>, predicate: &Predicate, sort_byt
             false => sessions.add(named, position, at, &flags),
         }
     })?;
-    visit_matching(sessions, scan, (predicate, window.unwrap_or(Window::ALL)), None, sort_bytes, &mut |_, position| {
-        found.push(&[position])
-    })?;
+    visit_matching(sessions, scan, (predicate, None), None, sort_bytes, &mut |_, position| found.push(&[position]))?;
     Ok(Positions { sorted: found.finish()?, next: Some(0) })
 }
 

@@ -20,6 +20,7 @@ use super::sealed_group::{Rows, SealedGroup};
 use super::session_events::{SessionEvent, SessionQuestion};
 use super::sessions::Sessions;
 use super::views::ViewRoom;
+use super::visits::find_people;
 
 /// An identity and a day.
 const ACTIVE: usize = KEY + 4;
@@ -220,6 +221,7 @@ impl<'h> ActiveOnDisk<'h> {
 /// Returns the identities and days of matching events in matching sessions.
 fn by_session(scan: &Scan<'_>, window: Window, predicate: &Predicate, sort_bytes: usize) -> Result<Sorter<ACTIVE>> {
     let scratch = scan.scratch();
+    let people = find_people(scan, predicate.people(), [Some(window), None], sort_bytes)?;
     let mut sessions = Sessions::new(scan, sort_bytes);
     let question = SessionQuestion { window, predicate, grouping: None };
     let carry = |event: &SessionEvent<'_>, carried: &mut Vec<u8>| {
@@ -229,7 +231,7 @@ fn by_session(scan: &Scan<'_>, window: Window, predicate: &Predicate, sort_bytes
     // An event without ids is nobody's.
     scan.visit_sessions(&question, &carry, &mut sessions, &mut |_| Ok(()))?;
     let mut identities = Sorter::new(scratch, ACTIVE, sort_bytes);
-    visit_matching(sessions, scan, (predicate, window), None, sort_bytes, &mut |identity, day| {
+    visit_matching(sessions, scan, (predicate, people), None, sort_bytes, &mut |identity, day| {
         identities.push(on_day(identity, Day(day.try_into().map_or(0, i32::from_be_bytes))))
     })?;
     Ok(identities)

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use actix_web::web::Bytes;
 use headcount_control::{Definition, DefinitionId, DefinitionKind};
 use headcount_domain::filter::PeopleCondition;
 use headcount_domain::intake::event::PAGEVIEWS;
@@ -32,7 +31,11 @@ fn events_of(goal: &Definition) -> Result<(Option<String>, Vec<Clause>)> {
     Ok((event_name, clauses))
 }
 
-fn predicate_of(goal: &Definition) -> Result<Predicate> {
+/// Returns the predicate of the events that fit a goal.
+///
+/// # Errors
+/// None: definitions were checked when they were made.
+pub fn predicate_of(goal: &Definition) -> Result<Predicate> {
     let (event_name, clauses) = events_of(goal)?;
     Ok(Predicate::new(event_name.as_deref(), clauses)?)
 }
@@ -62,16 +65,18 @@ impl<B> ProjectQuestion<'_, B> {
             let of_segment = segment.fields.get("people").map(|json| people::parse(json, "people")).transpose()?;
             people.extend(of_segment.into_iter().flatten());
         }
-        let people = people.into_iter().map(|condition| self.resolved(condition)).collect::<Result<Vec<_>>>()?;
+        let people = people.into_iter().enumerate().map(|(place, condition)| self.resolved(condition, place));
+        let people = people.collect::<Result<Vec<_>>>()?;
         if event_name.is_none() && filters.is_empty() && people.is_empty() {
             return Ok(None);
         }
         Ok(Some(Predicate::new(event_name, filters)?.with_people(people)?))
     }
 
-    fn resolved(&mut self, condition: SentCondition) -> Result<PeopleCondition> {
-        let goal = condition.goal.as_deref().map(|id| events_of(&*self.definition(id, DefinitionKind::Goal)?)).transpose()?;
-        condition.resolved(goal)
+    fn resolved(&mut self, condition: SentCondition, place: usize) -> Result<PeopleCondition> {
+        let param = condition.param_of_goal(place);
+        let goal = condition.goal.as_deref().map(|id| events_of(&*self.definition(id, DefinitionKind::Goal)?)).transpose();
+        condition.resolved(goal.map_err(|error| error.with_param(param))?)
     }
 
     /// Returns the predicate of the goal that the question names.
@@ -83,15 +88,15 @@ impl<B> ProjectQuestion<'_, B> {
         predicate_of(&*self.definition(id, DefinitionKind::Goal)?).map(Some)
     }
 
-    /// Returns all goals of the project, oldest first, each with its predicate.
+    /// Returns all goals of the project, oldest first. [`predicate_of`] is what fits each.
     ///
     /// # Errors
     /// 404 if the project was deleted meanwhile.
-    pub fn goals(&mut self) -> Result<Vec<(Arc<Definition>, Predicate)>> {
+    pub fn goals(&mut self) -> Result<Vec<Arc<Definition>>> {
         let organization = self.subject.config.policy.organization;
         let goals = self.state.engine.registry().definitions(organization, self.subject.project, DefinitionKind::Goal)?;
-        goals.iter().for_each(|goal| self.depend_on(goal));
-        goals.into_iter().map(|goal| predicate_of(&goal).map(|predicate| (goal, predicate))).collect()
+        self.depend_on(&goals);
+        Ok(goals)
     }
 
     /// Returns a definition of the project.
@@ -101,14 +106,18 @@ impl<B> ProjectQuestion<'_, B> {
         let organization = self.subject.config.policy.organization;
         let found = self.state.engine.registry().definition(organization, self.subject.project, &id);
         let definition = found.ok().filter(|definition| definition.id.kind() == kind).ok_or_else(not_found)?;
-        self.depend_on(&definition);
+        self.depend_on(&[Arc::clone(&definition)]);
         Ok(definition)
     }
 
-    /// Makes the tag of the answer depend on a definition: it counts as a part of the body.
-    fn depend_on(&mut self, definition: &Definition) {
-        let json = serde_json::to_vec(definition).unwrap_or_default();
-        self.body = Bytes::from([&self.body[..], &json].join(&b'\n'));
-        self.definitions.push(definition.clone());
+    /// Makes the tag of the answer depend on definitions: they count as a part of the body.
+    fn depend_on(&mut self, definitions: &[Arc<Definition>]) {
+        let mut body = self.body.to_vec();
+        for definition in definitions {
+            body.push(b'\n');
+            body.extend(serde_json::to_vec(&**definition).unwrap_or_default());
+        }
+        self.body = body.into();
+        self.definitions.extend(definitions.iter().cloned());
     }
 }

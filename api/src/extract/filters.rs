@@ -1,12 +1,13 @@
 //! The filters of a question, read so that an error names the part that is wrong.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use headcount_domain::filter::MAX_LISTS;
 use headcount_domain::intake::submission::Invalid;
 use headcount_domain::{Clause, Filter, MAX_FILTERS, MAX_VALUES, NamedValues, Operator, Predicate};
 use serde_json::value::RawValue;
-use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Type};
+use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Schema, Type};
 
 use crate::extract::json::Fields;
 use crate::openapi::own_schema;
@@ -30,13 +31,15 @@ own_schema!(FilterShape, {
             .property("value", operands())
             .required("field")
             .required("operator")
+            .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
     };
     let list = ArrayBuilder::new().items(one("One condition on a property of events.")).min_items(Some(1));
     let lists = ArrayBuilder::new().items(list).min_items(Some(1)).max_items(Some(MAX_LISTS));
     let any = ObjectBuilder::new()
         .description(Some("Alternatives: all conditions of at least one of these lists hold."))
         .property("any", lists)
-        .required("any");
+        .required("any")
+        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)));
     OneOfBuilder::new().item(one("One condition on a property of events.")).item(any).into()
 });
 
@@ -77,16 +80,21 @@ pub fn parse(json: &str, name: &str) -> Result<Vec<Clause>> {
 /// Makes a filter of a field, an operator and an operand.
 pub(crate) type NewFilter = fn(&str, &str, Option<&str>) -> Result<Filter, Invalid>;
 
-/// Parses a list of filters that `new` makes.
+/// Parses a list of filters that `new` makes. They are counted before they are made.
 pub(crate) fn read_clauses(json: &str, name: &str, new: NewFilter) -> Result<Vec<Clause>> {
-    let clauses = read_list(json, name, &|param, item| read_clause(param, item, new))?;
-    let filters: usize = clauses.iter().map(|clause| clause.filters().count()).sum();
-    if filters > MAX_FILTERS {
-        let message = format!("there are {filters} `{name}`; at most {MAX_FILTERS} are allowed");
-        return Err(ApiError::parameter(name, message));
-    }
-    Ok(clauses)
+    let count = Cell::new(0);
+    let counted = |param: &str, parts: &Parts<'_>| {
+        count.set(count.get() + 1);
+        match count.get() > MAX_FILTERS {
+            true => Err(ApiError::parameter(name, format!("`{name}`: at most {MAX_FILTERS} are allowed, with those of `any`"))),
+            false => read_filter(param, parts, new),
+        }
+    };
+    read_list(json, name, &|param, item| read_clause(param, item, &counted))
 }
+
+/// Reads a filter of the parts that were sent.
+type ReadFilter<'r> = dyn Fn(&str, &Parts<'_>) -> Result<Filter> + 'r;
 
 fn read_list<T>(json: &str, name: &str, read: &dyn Fn(&str, &str) -> Result<T>) -> Result<Vec<T>> {
     let items: Vec<&RawValue> = serde_json::from_str(json)
@@ -120,13 +128,13 @@ fn read_parts<'j>(param: &str, json: &'j str, known: &'static [&str]) -> Result<
     }
 }
 
-fn read_clause(param: &str, json: &str, new: NewFilter) -> Result<Clause> {
+fn read_clause(param: &str, json: &str, read: &ReadFilter<'_>) -> Result<Clause> {
     let parts = read_parts(param, json, PARTS)?;
-    let Some(any) = parts.get("any") else { return Ok(read_filter(param, &parts, new)?.into()) };
+    let Some(any) = parts.get("any") else { return Ok(read(param, &parts)?.into()) };
     if parts.len() > 1 {
         return Err(ApiError::parameter(param, format!("`{param}` must be a filter, or have `any` alone")));
     }
-    let one = |param: &str, json: &str| read_filter(param, &read_parts(param, json, FILTER_PARTS)?, new);
+    let one = |param: &str, json: &str| read(param, &read_parts(param, json, FILTER_PARTS)?);
     let lists = read_list(any.get(), &format!("{param}.any"), &|param, list| read_list(list, param, &one))?;
     Clause::any(lists).map_err(|invalid| at(param, invalid))
 }

@@ -4,7 +4,7 @@ use headcount_domain::filter::{MAX_AT_LEAST, MAX_PEOPLE, MAX_WITHIN_DAYS, People
 use headcount_domain::intake::submission::MAX_NAME_CHARS;
 use headcount_domain::{Clause, Predicate};
 use serde_json::value::RawValue;
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Type};
+use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, ObjectBuilder, OneOfBuilder, Type};
 use utoipa::openapi::{Ref, RefOr, Schema};
 
 use crate::extract::filters::{self, FilterShape};
@@ -33,6 +33,7 @@ pub struct SentCondition {
 pub struct PeopleShape;
 
 own_schema!(PeopleShape, {
+    let closed = || Some(AdditionalProperties::<Schema>::FreeForm(false));
     let integer = |most: u32| ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(f64::from(most)));
     let text = |description: &str| ObjectBuilder::new().schema_type(Type::String).description(Some(description));
     let filter = RefOr::<Schema>::Ref(Ref::from_schema_name(<FilterShape as utoipa::ToSchema>::name()));
@@ -45,8 +46,10 @@ own_schema!(PeopleShape, {
                 ArrayBuilder::new().items(filter.clone()).description(Some("Only events for which all of these hold.")),
             )
             .property("goal", text("Only events that fit this goal: its id."))
+            .additional_properties(closed())
     };
-    let days = ObjectBuilder::new().property("days", integer(MAX_WITHIN_DAYS.into())).required("days");
+    let days =
+        ObjectBuilder::new().property("days", integer(MAX_WITHIN_DAYS.into())).required("days").additional_properties(closed());
     let named = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["window", "ever"]));
     ObjectBuilder::new()
         .description(Some("A condition on the people of events, who are looked at in the whole project. It has `did` or `did_not`."))
@@ -56,6 +59,7 @@ own_schema!(PeopleShape, {
         .property("within", OneOfBuilder::new().item(named).item(days).description(Some(
             "The days of these events: those of the question's window (the default), all that are kept, or so many up to the window's last day.",
         )))
+        .additional_properties(closed())
         .into()
 });
 
@@ -122,7 +126,7 @@ fn read_within(fields: &Fields<'_>) -> Result<Within> {
 /// Returns the fields that conditions name.
 pub fn named_by_people(people: &[SentCondition]) -> Vec<NamedField> {
     let of_condition = |(index, condition): (usize, &SentCondition)| {
-        let part = if condition.is_negated { "did_not" } else { "did" };
+        let part = condition.part();
         let named = named_by_filters(&condition.filters).into_iter();
         named.map(move |(place, field)| (format!("people[{index}].{part}.{place}"), field)).collect::<Vec<_>>()
     };
@@ -130,6 +134,15 @@ pub fn named_by_people(people: &[SentCondition]) -> Vec<NamedField> {
 }
 
 impl SentCondition {
+    /// The parameter of its goal, if it is the condition at this place.
+    pub(crate) fn param_of_goal(&self, place: usize) -> String {
+        format!("people[{place}].{}.goal", self.part())
+    }
+
+    fn part(&self) -> &'static str {
+        if self.is_negated { "did_not" } else { "did" }
+    }
+
     /// Returns the condition. Its events fit `goal`, too, if it names one.
     pub(crate) fn resolved(self, goal: Option<(Option<String>, Vec<Clause>)>) -> Result<PeopleCondition> {
         let Self { mut event_name, mut filters, goal: _, at_least, is_negated, within } = self;

@@ -40,7 +40,7 @@ pub struct Question<'r, S, Q> {
     request: &'r HttpRequest,
     pub(crate) body: Bytes,
     /// The definitions that it depends on.
-    pub definitions: Vec<Definition>,
+    pub definitions: Vec<Arc<Definition>>,
     /// The calendar that it is asked by.
     pub calendar: Calendar,
     /// The project or organization.

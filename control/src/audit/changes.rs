@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::audit_entry::Audited;
 use crate::record::{ActionsPayment, ControlRecord, StoredShare, StoredToken};
@@ -13,6 +14,9 @@ use crate::{
     ApiToken, AuditAction, AuditTarget, Definition, DefinitionId, DefinitionKind, FieldChange, Member, Organization, Project,
     RateLimit, Share, TargetType,
 };
+
+/// The maximum size of a field of a definition that an entry shows.
+const MAX_SHOWN_BYTES: usize = 512;
 
 type Fields = BTreeMap<&'static str, Value>;
 
@@ -104,6 +108,14 @@ fn value(value: impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 
+/// Returns a field of a definition. Of a long one the digest: entries must not push out others.
+fn shown_field(json: &str) -> Value {
+    match json.len() <= MAX_SHOWN_BYTES {
+        true => serde_json::from_str(json).unwrap_or_default(),
+        false => json!(format!("{} bytes of JSON, SHA-256 {:x}", json.len(), Sha256::digest(json))),
+    }
+}
+
 /// Returns the change of a definition to its new value, if it is not gone already.
 fn of_definitions(tenant: &Tenant, id: &DefinitionId, after: Option<&Definition>) -> Vec<Audited> {
     let before = tenant.definitions.get(id).map(|before| &**before);
@@ -124,7 +136,7 @@ fn of_definition(before: Option<&Definition>, after: Option<&Definition>) -> Aud
         Some(DefinitionKind::Annotation) => TargetType::Annotation,
     };
     let fields = |definition: &Definition| {
-        let json = |(name, json): (&String, &String)| (name.clone(), serde_json::from_str(json).unwrap_or_default());
+        let json = |(name, json): (&String, &String)| (name.clone(), shown_field(json));
         let others: Map<String, Value> = definition.fields.iter().map(json).collect();
         let project = json!(definition.project.to_string());
         Fields::from([("project_id", project), ("name", json!(definition.name)), ("fields", others.into())])

@@ -66,14 +66,18 @@ fn definitions_have_bounds() {
         registry.create_definition((organization, project), kind, ("a".into(), [("f".into(), "x".repeat(bytes - 2))].into()), NOW)
     };
     assert!(matches!(create(DefinitionKind::Goal, MAX_DEFINITION_BYTES + 1), Err(RegistryError::Invalid { .. })));
-    for _ in 0..MAX_DEFINITIONS {
+    for _ in 0..4 {
         create(DefinitionKind::Goal, MAX_DEFINITION_BYTES).unwrap();
     }
-    assert!(matches!(create(DefinitionKind::Goal, 2), Err(RegistryError::Conflict { .. })));
+    assert!(matches!(create(DefinitionKind::Goal, 2), Err(RegistryError::Conflict { .. })), "64 KiB of goals");
+    for _ in 0..MAX_DEFINITIONS {
+        create(DefinitionKind::Annotation, MAX_DEFINITION_BYTES).unwrap();
+    }
+    assert!(matches!(create(DefinitionKind::Annotation, 2), Err(RegistryError::Conflict { .. })));
     let created = (0..MAX_DEFINITIONS).take_while(|_| create(DefinitionKind::Funnel, MAX_DEFINITION_BYTES).is_ok()).count();
     assert_eq!(created, MAX_DEFINITIONS);
     let created = (0..MAX_DEFINITIONS).take_while(|_| create(DefinitionKind::Segment, MAX_DEFINITION_BYTES).is_ok()).count();
-    assert_eq!(created, MAX_BYTES_OF_ORGANIZATION / MAX_DEFINITION_BYTES - 2 * MAX_DEFINITIONS);
+    assert_eq!(created, MAX_BYTES_OF_ORGANIZATION / MAX_DEFINITION_BYTES - 2 * MAX_DEFINITIONS - 4);
 }
 
 #[test]

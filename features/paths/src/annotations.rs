@@ -1,6 +1,7 @@
 //! `/projects/{project_id}/annotations`: texts about days, which charts show.
 
 use headcount_api::endpoint::*;
+use headcount_api::extract::body::EVENT_LIMIT_BYTES;
 use headcount_control::{Definition, DefinitionKind, Registry};
 use headcount_domain::Day;
 use serde_json::value::RawValue;
@@ -45,7 +46,7 @@ answer! {
         day: Box<RawValue> = field(definition, "day"),
         /// The text.
         text: String = definition.name.clone(),
-        /// The name or the e-mail address of the member who made it, or the name of the token; null if neither is there any more.
+        /// The name of the member who made it, or of the token; null if there is none, or none any more.
         #[schema(required)]
         author: Option<String> = author(definition, registry),
         /// When it was made.
@@ -77,7 +78,7 @@ fn author(definition: &Definition, registry: &Registry) -> Option<String> {
     let organization = definition.organization;
     if let Some(member) = &definition.created_by.member_id {
         let member = registry.member(organization, member).ok()?;
-        return Some(member.name.clone().unwrap_or_else(|| member.email.clone()));
+        return member.name.clone();
     }
     let token = definition.created_by.token_id.as_ref()?;
     let tokens = registry.tokens(organization).ok()?;
@@ -105,7 +106,7 @@ pub(crate) async fn list(call: ApiCall, caller: ProjectCaller) -> Result<HttpRes
     responses((status = 201, description = "The annotation.", body = AnnotationAnswer), ConflictErrors),
 )]
 pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
-    let NewAnnotation { day, text } = json::read(&state, &request, payload).await?;
+    let NewAnnotation { day, text } = json::read_within(&state, &request, payload, EVENT_LIMIT_BYTES).await?;
     let day = day.ok_or_else(|| ApiError::missing("day"))?;
     let new = (text, JsonFields::default().set("day", Some(day)));
     let annotation = definitions::create(&state, &request, &caller, KIND, new).await.map_err(about_text)?;
@@ -120,7 +121,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
 )]
 pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let id = definitions::id_of(&request, KIND, "annotation_id")?;
-    let AnnotationPatch { day, text } = json::read(&state, &request, payload).await?;
+    let AnnotationPatch { day, text } = json::read_within(&state, &request, payload, EVENT_LIMIT_BYTES).await?;
     let patch = (text, JsonFields::default().set("day", day));
     let annotation = definitions::change(&state, &request, &caller, id, patch).await.map_err(about_text)?;
     Ok(HttpResponse::Ok().json(AnnotationAnswer::new(&annotation, state.engine.registry())))

@@ -1,6 +1,7 @@
 //! `/projects/{project_id}/goals`: events that count as conversions.
 
 use headcount_api::endpoint::*;
+use headcount_api::extract::body::EVENT_LIMIT_BYTES;
 use headcount_api::extract::filters::FilterShape;
 use headcount_control::{Definition, DefinitionKind};
 use serde_json::value::RawValue;
@@ -108,7 +109,7 @@ pub(crate) async fn list(call: ApiCall, caller: ProjectCaller) -> Result<HttpRes
     responses((status = 201, description = "The goal.", body = GoalAnswer), ConflictErrors),
 )]
 pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
-    let NewGoal { name, event_name, page, filters } = json::read(&state, &request, payload).await?;
+    let NewGoal { name, event_name, page, filters } = json::read_within(&state, &request, payload, EVENT_LIMIT_BYTES).await?;
     if event_name.is_none() && page.is_none() {
         return Err(ApiError::missing_one_of("event_name", "page"));
     }
@@ -125,7 +126,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
 )]
 pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let id = definitions::id_of(&request, KIND, "goal_id")?;
-    let GoalPatch { name, event_name, page, filters } = json::read(&state, &request, payload).await?;
+    let GoalPatch { name, event_name, page, filters } = json::read_within(&state, &request, payload, EVENT_LIMIT_BYTES).await?;
     let patch = (name, one_of(event_name, page)?.set("filters", filters));
     let goal = definitions::change(&state, &request, &caller, id, patch).await?;
     Ok(HttpResponse::Ok().json(GoalAnswer::from(&*goal)))

@@ -1,6 +1,7 @@
 //! `/projects/{project_id}/segments`: filters and conditions on people, with a name.
 
 use headcount_api::endpoint::*;
+use headcount_api::extract::body::EVENT_LIMIT_BYTES;
 use headcount_api::extract::filters::FilterShape;
 use headcount_api::extract::people::PeopleShape;
 use headcount_control::{Definition, DefinitionKind};
@@ -89,7 +90,7 @@ pub(crate) async fn list(call: ApiCall, caller: ProjectCaller) -> Result<HttpRes
     responses((status = 201, description = "The segment.", body = SegmentAnswer), ConflictErrors),
 )]
 pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
-    let NewSegment { name, filters, people } = json::read(&state, &request, payload).await?;
+    let NewSegment { name, filters, people } = json::read_within(&state, &request, payload, EVENT_LIMIT_BYTES).await?;
     let new = (name, JsonFields::default().set("filters", filters).set("people", people));
     let segment = definitions::create(&state, &request, &caller, KIND, new).await?;
     Ok(HttpResponse::Created().json(SegmentAnswer::from(&*segment)))
@@ -103,7 +104,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
 )]
 pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let id = definitions::id_of(&request, KIND, "segment_id")?;
-    let SegmentPatch { name, filters, people } = json::read(&state, &request, payload).await?;
+    let SegmentPatch { name, filters, people } = json::read_within(&state, &request, payload, EVENT_LIMIT_BYTES).await?;
     let patch = (name, JsonFields::default().set("filters", filters).set("people", people));
     let segment = definitions::change(&state, &request, &caller, id, patch).await?;
     Ok(HttpResponse::Ok().json(SegmentAnswer::from(&*segment)))

@@ -205,7 +205,7 @@ pub(crate) async fn aggregate(ApiCall { state, request, payload }: ApiCall, aske
         people: std::mem::take(&mut asked.people),
     };
     let event_name = asked.event_name.take();
-    let predicate = question.predicate(event_name.as_deref(), choice, Filter::new)?.unwrap_or_default();
+    let predicate = question.predicate(event_name.as_deref(), choice, Filter::in_sessions)?.unwrap_or_default();
     let (start, end, limit) =
         (&question.parameters.start_date, question.parameters.end_date.as_deref(), question.parameters.limit);
     let window = question.event_window(Some(start), end).await?;

@@ -80,7 +80,7 @@ pub(crate) async fn count_unique_users_per_day(
         people: std::mem::take(&mut asked.people),
     };
     let event_name = asked.event_name.take();
-    let predicate = question.predicate(event_name.as_deref(), choice, Filter::new)?;
+    let predicate = question.predicate(event_name.as_deref(), choice, Filter::in_sessions)?;
     let UniqueUsersQuestion { start_date, end_date, .. } = &question.parameters;
     let (start, end) = (start_date.as_deref(), end_date.as_deref());
     let timezone = question.subject.config.policy.timezone;

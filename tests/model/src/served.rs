@@ -20,6 +20,8 @@ pub struct ServedModel {
     /// Its clock.
     pub now_ms: i64,
     requests: Vec<Json>,
+    /// Goals and segments by their ids, in the order of their creation.
+    definitions: Vec<(String, Json)>,
 }
 
 impl ServedModel {
@@ -27,7 +29,7 @@ impl ServedModel {
     #[must_use]
     pub fn new(now_ms: i64) -> ServedModel {
         let organization = OrganizationSetup { timezone: chrono_tz::UTC, currency: "USD".to_owned(), fx_rates: Rates::new() };
-        ServedModel { model: Model::new(organization), now_ms, requests: Vec::new() }
+        ServedModel { model: Model::new(organization), now_ms, requests: Vec::new(), definitions: Vec::new() }
     }
 
     fn patch_organization(&mut self, body: &Json) -> Json {
@@ -136,8 +138,47 @@ impl ServedModel {
         (201, request)
     }
 
+    /// Makes a goal or a segment of a project. Its id is its kind, project and name.
+    fn define(&mut self, kind: &str, project: &str, body: Json) -> (u16, Json) {
+        let id = format!("{kind} {project} {}", body.field("name").text().expect("a name"));
+        self.definitions.push((id.clone(), body));
+        (201, Json::Object([(format!("{kind}_id"), Json::from(id))].into()))
+    }
+
+    /// Replaces the ids of definitions in a question by the definitions, and adds the goals of the
+    /// project to a question for them.
+    fn with_definitions(&self, path: &str, body: Json) -> Json {
+        let Json::Object(mut fields) = body else { return body };
+        let defined = |id: &Json| {
+            let found = self.definitions.iter().find(|(known, _)| id.text() == Some(known));
+            found.map_or_else(|| id.clone(), |(_, definition)| definition.clone())
+        };
+        for name in ["segment", "goal"] {
+            if let Some(definition) = fields.get_mut(name) {
+                *definition = defined(definition);
+            }
+        }
+        if let Some(Json::List(people)) = fields.get_mut("people") {
+            let conditions = people.iter_mut().filter_map(|json| if let Json::Object(parts) = json { Some(parts) } else { None });
+            for events in conditions.flat_map(|parts| parts.values_mut()) {
+                if let Json::Object(events) = events
+                    && let Some(goal) = events.get_mut("goal")
+                {
+                    *goal = defined(goal);
+                }
+            }
+        }
+        if let Some(project) = path.strip_suffix("/analytics/goals") {
+            let prefix = format!("goal {} ", project.trim_start_matches("/projects/"));
+            let goals = self.definitions.iter().filter(|(id, _)| id.starts_with(&prefix)).map(|(_, goal)| goal.clone());
+            fields.insert("goals".to_owned(), Json::list(goals));
+        }
+        Json::Object(fields)
+    }
+
     fn ask(&self, request: &Request) -> (u16, Json) {
         let body = request.body.as_deref().map(|body| Json::parse(body).expect("JSON"));
+        let body = body.map(|body| self.with_definitions(&request.path, body));
         let question = Question { method: request.method, path: request.path.clone(), query: request.query.clone(), body };
         let answer = self.model.answer(self.now_ms, &question);
         (answer.status, spelled(answer.body))
@@ -167,6 +208,12 @@ impl Subject for ServedModel {
             }
             (_, Method::Post, "/projects") => (201, self.add_project(&json())),
             (_, Method::Post, "/privacy-requests") => self.erase(&json()),
+            (_, Method::Post, path) if path.ends_with("/goals") && !path.ends_with("/analytics/goals") => {
+                self.define("goal", path.trim_start_matches("/projects/").trim_end_matches("/goals"), json())
+            }
+            (_, Method::Post, path) if path.ends_with("/segments") => {
+                self.define("segment", path.trim_start_matches("/projects/").trim_end_matches("/segments"), json())
+            }
             (_, Method::Get, path) if path.starts_with("/privacy-requests/") => {
                 let id = Json::from(path.rsplit('/').next().unwrap_or_default());
                 let found = self.requests.iter().find(|request| *request.field("id") == id);

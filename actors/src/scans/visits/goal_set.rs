@@ -2,10 +2,10 @@
 
 use headcount_archive::ArchiveError;
 use headcount_domain::intake::fields::{Decider, Entry};
-use headcount_domain::{Day, Event, PartSet, Predicate, Window};
+use headcount_domain::{Event, PartSet, Predicate, Window};
 
 use super::super::part_columns::PartColumns;
-use super::super::sealed_group::SealedGroup;
+use super::super::sealed_group::{Rows, SealedGroup};
 
 /// The bytes of the parts of a goal.
 const PARTS: usize = size_of::<u64>();
@@ -30,23 +30,23 @@ impl<'q> GoalSet<'q> {
         Self { goals, days, of_sessions: (0..goals.len()).filter(|goal| goals[*goal].needs_session()).collect() }
     }
 
-    fn counts_on(&self, goal: usize, day: Day) -> bool {
-        self.days.get(goal).is_none_or(|days| days.contains(day))
-    }
-
     /// The predicates of the goals that depend on sessions.
     fn of_sessions(&self) -> impl Iterator<Item = &'q Predicate> {
         self.of_sessions.iter().map(|goal| &self.goals[*goal])
     }
 
-    /// Appends what an event carries: nothing if it fits no goal and decides nothing. `may_fit`
-    /// tells which goals the event can fit; `parts` are those of the goals that depend on sessions.
-    fn write(&self, may_fit: impl Fn(usize) -> bool, parts: impl Iterator<Item = PartSet>, to: &mut Vec<u8>) {
+    /// The bytes of a bit for each goal.
+    fn bit_bytes(&self) -> usize {
+        self.goals.len().div_ceil(8)
+    }
+
+    /// Appends what an event carries: nothing if it fits no goal and decides nothing. `fits` has a
+    /// bit for each goal that the event can fit; `parts` are those of the goals that depend on
+    /// sessions.
+    fn write(fits: &[u8], parts: impl Iterator<Item = PartSet>, to: &mut Vec<u8>) {
         let start = to.len();
         parts.for_each(|parts| to.extend_from_slice(&parts.0.to_le_bytes()));
-        let bits = to.len();
-        to.resize(bits + self.goals.len().div_ceil(8), 0);
-        (0..self.goals.len()).filter(|goal| may_fit(*goal)).for_each(|goal| to[bits + goal / 8] |= 1 << (goal % 8));
+        to.extend_from_slice(fits);
         if to[start..].iter().all(|byte| *byte == 0) {
             to.truncate(start);
         }
@@ -54,11 +54,11 @@ impl<'q> GoalSet<'q> {
 
     /// Appends what an event of the log carries. `matches`: it is chosen if its session is.
     pub(super) fn write_event(&self, event: &Event, matches: bool, to: &mut Vec<u8>) {
-        self.write(
-            |goal| matches && self.counts_on(goal, event.day) && self.goals[goal].matches_event(event),
-            self.of_sessions().map(|goal| goal.parts_of(event)),
-            to,
-        );
+        let mut bits = vec![0; self.bit_bytes()];
+        let counts_on = |goal: usize| self.days.get(goal).is_none_or(|days| days.contains(event.day));
+        let fits = |goal: &usize| matches && counts_on(*goal) && self.goals[*goal].matches_event(event);
+        (0..self.goals.len()).filter(fits).for_each(|goal| set_bit(&mut bits, goal));
+        Self::write(&bits, self.of_sessions().map(|goal| goal.parts_of(event)), to);
     }
 
     /// Returns the parts of a session with this entry, for each goal that depends on sessions.
@@ -77,18 +77,17 @@ impl<'q> GoalSet<'q> {
     pub(super) fn met(&self, carried: &[u8], session: &[PartSet], met: &mut Vec<usize>) {
         met.clear();
         let Some(bits) = carried.get(self.of_sessions.len() * PARTS..) else { return };
-        let fits = |goal: usize| bits.get(goal / 8).is_some_and(|byte| byte >> (goal % 8) & 1 > 0);
-        let mut of_sessions = self.of_sessions.iter().zip(session).zip(self.parts(carried)).peekable();
-        for goal in 0..self.goals.len() {
-            let in_session = of_sessions.next_if(|((of, _), _)| **of == goal);
-            let holds = in_session.is_none_or(|((_, session), parts)| {
-                let own = self.goals[goal].mask(None);
-                self.goals[goal].holds(session.replaced(own, parts))
-            });
-            if holds && fits(goal) {
-                met.push(goal);
-            }
-        }
+        let set = |byte: u8| (0..8).filter(move |bit| byte >> bit & 1 > 0);
+        let fitting = bits.iter().enumerate().flat_map(|(at, byte)| set(*byte).map(move |bit| 8 * at + bit));
+        met.extend(fitting.filter(|goal| self.holds_in(*goal, carried, session)));
+    }
+
+    /// Whether a goal holds for an event that can fit it.
+    fn holds_in(&self, goal: usize, carried: &[u8], session: &[PartSet]) -> bool {
+        let Ok(place) = self.of_sessions.binary_search(&goal) else { return true };
+        let own = self.parts(carried).nth(place).unwrap_or_default();
+        let in_session = session.get(place).copied().unwrap_or_default();
+        self.goals[goal].holds(in_session.replaced(self.goals[goal].mask(None), own))
     }
 
     /// The parts of an event. One that carries nothing has none.
@@ -99,34 +98,39 @@ impl<'q> GoalSet<'q> {
     }
 }
 
+fn set_bit(bits: &mut [u8], number: usize) {
+    bits[number / 8] |= 1 << (number % 8);
+}
+
 /// What the rows of a group are to goals.
 pub(super) struct GoalColumns<'q> {
-    /// For each goal, the rows that can fit.
-    rows: Vec<Vec<bool>>,
+    /// For each row, a bit for each goal that it can fit.
+    bits: Vec<u8>,
     parts: Vec<PartColumns<'q>>,
 }
 
 impl<'q> GoalColumns<'q> {
     /// Reads the columns. `matching` has the rows that are chosen if their sessions are.
     pub(super) fn read(set: &GoalSet<'q>, group: &SealedGroup<'_>, matching: &[bool]) -> Result<Self, ArchiveError> {
-        let fitting = |(number, goal): (usize, &Predicate)| {
-            let (mut rows, mut fits) = (group.counted()?, vec![false; group.rows()]);
-            rows.retain(|row| matching[row]);
+        let width = set.bit_bytes();
+        let mut bits = vec![0; width * group.rows()];
+        let chosen: Vec<u32> = (0..).zip(matching).filter(|(_, matches)| **matches).map(|(row, _)| row).collect();
+        for (number, goal) in set.goals.iter().enumerate() {
+            let mut rows = Rows::Some(chosen.clone());
             set.days.get(number).map_or(Ok(()), |days| group.retain_days(&mut rows, *days))?;
             group.retain_matching(&mut rows, goal)?;
-            rows.for_each(|row| fits[row] = true);
-            Ok(fits)
-        };
+            rows.for_each(|row| set_bit(&mut bits[row * width..], number));
+        }
         let parts = set.of_sessions().map(|goal| PartColumns::read(group, goal.parts()));
-        Ok(Self {
-            rows: set.goals.iter().enumerate().map(fitting).collect::<Result<_, ArchiveError>>()?,
-            parts: parts.collect::<Result<_, ArchiveError>>()?,
-        })
+        Ok(Self { bits, parts: parts.collect::<Result<_, ArchiveError>>()? })
     }
 
     /// Appends what rows carry.
-    pub(super) fn writer<'c>(&'c self, set: &'c GoalSet<'q>) -> impl FnMut(usize, &mut Vec<u8>) + use<'c, 'q> {
-        let mut parts: Vec<_> = self.parts.iter().map(PartColumns::of_rows).collect();
-        move |row, to| set.write(|goal| self.rows[goal][row], parts.iter_mut().map(|parts| parts(row)), to)
+    pub(super) fn writer<'c>(&'c self, set: &GoalSet<'q>) -> impl FnMut(usize, &mut Vec<u8>) + use<'c, 'q> {
+        let (width, mut parts): (_, Vec<_>) = (set.bit_bytes(), self.parts.iter().map(PartColumns::of_rows).collect());
+        move |row, to| {
+            let fits = &self.bits[row * width..(row + 1) * width];
+            GoalSet::write(fits, parts.iter_mut().map(|parts| parts(row)), to);
+        }
     }
 }

@@ -3,6 +3,8 @@
 use std::hash::Hasher as _;
 
 use headcount_actors::ExplainError;
+use std::sync::Arc;
+
 use headcount_api::client_end::while_client_waits;
 use headcount_api::endpoint::*;
 use headcount_api::extract::definitions::EventChoice;
@@ -128,7 +130,7 @@ impl ExplainBody {
 
     /// Returns a hash of everything that a cursor is bound to: all but the page. Filters count as they were sent, and
     /// definitions as they are now.
-    fn hash(&self, project: u64, attributed: Option<&AttributedTo>, definitions: &[Definition]) -> u64 {
+    fn hash(&self, project: u64, attributed: Option<&AttributedTo>, definitions: &[Arc<Definition>]) -> u64 {
         let mut hash = Xxh3::new();
         hash.write_u64(project);
         let question = (

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use headcount_api::endpoint::*;
-use headcount_api::extract::definitions::EventChoice;
+use headcount_api::extract::definitions::{EventChoice, predicate_of};
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::people::{self, PeopleShape, SentCondition, named_by_people};
 use headcount_api::extract::share_rules::named_by_filters;
@@ -161,7 +161,7 @@ pub(crate) async fn goals(ApiCall { state, request, payload }: ApiCall, asker: A
         people: std::mem::take(&mut asked.people),
     };
     let predicate = question.predicate(None, choice, Filter::in_sessions)?.unwrap_or_default();
-    let (definitions, goals): (Vec<_>, Vec<_>) = question.goals()?.into_iter().unzip();
+    let definitions = question.goals()?;
     question.calendar.set_variant(has_money.into());
     let GoalsBody { start_date, end_date, compare, .. } = &question.parameters;
     let policy = &question.subject.config.policy;
@@ -175,9 +175,15 @@ pub(crate) async fn goals(ApiCall { state, request, payload }: ApiCall, asker: A
     };
     let reply = async |window| {
         let windows = compare.event_windows(&question, window).await?;
-        let asked = GoalsQuestion { windows, predicate: predicate.clone(), goals: goals.clone() };
+        let depends = predicate.depends_at_least(windows.depends());
+        // Polls cost no predicates of goals.
+        if let Ok(not_modified) = question.not_modified(&depends).await? {
+            return Ok(not_modified);
+        }
+        let goals = definitions.iter().map(|goal| predicate_of(goal)).collect::<Result<_>>()?;
+        let asked = GoalsQuestion { windows, predicate: predicate.clone(), goals };
         let report = state.engine.scans.goals(question.subject.project, asked);
-        question.reply(predicate.depends_at_least(windows.depends()), report, |report| answer(report, windows)).await
+        question.reply(depends, report, |report| answer(report, windows)).await
     };
     question.in_event_window((start_date.as_deref(), end_date.as_deref()), reply).await
 }
