@@ -27,7 +27,7 @@ BUGS = [
     # Definitions.
     ("a segment's own filters are left out", "filters.extend(filters_of(&segment, new).map_err(|error| error.within(\"segment\"))?);", "filters_of(&segment, new).map_err(|error| error.within(\"segment\"))?;"),
     ("a segment's people are left out", "people.extend(of_segment.into_iter().flatten());", "drop(of_segment);"),
-    ("the tag does not follow definitions", "self.body = Bytes::from([&self.body[..], &json].join(&b'\\n'));", "drop(json);"),
+    ("the tag does not follow definitions", "self.body = body.into();", "drop(body);"),
     ("a page goal takes any event", "clauses.push(filters::named(&PAGEVIEWS)?);", ""),
     ("definitions of other projects are known", "let found = tenant.definitions.get(id).filter(|definition| definition.project == project);", "let found = tenant.definitions.get(id).filter(|definition| definition.project == project || true);"),
     ("a patch forgets the fields that it lacks", "changed.fields.extend(patch.fields.clone());", "changed.fields = patch.fields.clone();"),
