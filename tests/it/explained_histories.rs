@@ -16,7 +16,7 @@ use crate::histories::{number, send};
 use crate::server::TestServer;
 use crate::tenant::{Tenant, away_from_midnight, now_ms};
 
-const TRIALS: u64 = 20;
+const TRIALS: u64 = 40;
 const QUESTIONS: usize = 30;
 
 /// What was compared.

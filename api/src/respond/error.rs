@@ -100,10 +100,10 @@ impl ApiError {
         Self::new(ErrorCode::InvalidParameter, message).with_param(param)
     }
 
-    /// The same error about a field of the object `outer`, or about the object itself.
+    /// The same error about a field of the object `outer`.
     #[must_use]
     pub fn within(mut self, outer: &str) -> Self {
-        self.0.param = Some(self.0.param.map_or_else(|| outer.to_owned(), |param| format!("{outer}.{param}")));
+        self.0.param = self.0.param.map(|param| format!("{outer}.{param}"));
         self
     }
 
