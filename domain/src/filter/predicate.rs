@@ -2,7 +2,7 @@
 //!
 //! A clause may have conditions on the event and on its session, and a session's properties are
 //! decided by different events of it. So a predicate is divided into [`PredicatePart`]s, each of
-//! which one event decides, and a scan carries one bit for each part from the event that decides it.
+//! which one event decides, and a scan carries a bit for each part from the event that decides it.
 
 use std::ops::{BitAnd, BitOr};
 
