@@ -7,6 +7,8 @@ use headcount_domain::filter::MAX_LISTS;
 use headcount_domain::intake::submission::Invalid;
 use headcount_domain::{Clause, Filter, MAX_FILTERS, MAX_VALUES, NamedValues, Operator, Predicate};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
+use utoipa::openapi::Ref;
 use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Schema, Type};
 
 use crate::extract::json::Fields;
@@ -21,27 +23,48 @@ const FILTER_PARTS: &[&str] = &["field", "operator", "value"];
 #[derive(Debug)]
 pub struct FilterShape;
 
-own_schema!(FilterShape, {
-    let one = |description: &str| {
-        let field = "A built-in field (`browser`), or `metadata.` and a path (`metadata.plan.name`).";
-        ObjectBuilder::new()
-            .description(Some(description))
-            .property("field", ObjectBuilder::new().schema_type(Type::String).description(Some(field)))
-            .property("operator", operators())
-            .property("value", operands())
-            .required("field")
-            .required("operator")
-            .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
-    };
-    let list = ArrayBuilder::new().items(one("One condition on a property of events.")).min_items(Some(1));
-    let lists = ArrayBuilder::new().items(list).min_items(Some(1)).max_items(Some(MAX_LISTS));
-    let any = ObjectBuilder::new()
-        .description(Some("Alternatives: all conditions of at least one of these lists hold."))
-        .property("any", lists)
-        .required("any")
-        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)));
-    OneOfBuilder::new().item(one("One condition on a property of events.")).item(any).into()
+own_schema!(
+    FilterShape,
+    OneOfBuilder::new().item(reference::<ConditionShape>()).item(reference::<AlternativesShape>()).into(),
+    refers to ConditionShape, AlternativesShape
+);
+
+/// The schema of one condition.
+#[derive(Debug)]
+struct ConditionShape;
+
+own_schema!(ConditionShape, {
+    let field = "A built-in field (`browser`), or `metadata.` and a path (`metadata.plan.name`).";
+    ObjectBuilder::new()
+        .description(Some("One condition on a property of events."))
+        .property("field", ObjectBuilder::new().schema_type(Type::String).description(Some(field)))
+        .property("operator", operators())
+        .property("value", operands())
+        .required("field")
+        .required("operator")
+        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
+        .into()
 });
+
+/// The schema of alternatives.
+#[derive(Debug)]
+struct AlternativesShape;
+
+own_schema!(AlternativesShape, {
+    let list = ArrayBuilder::new().items(reference::<ConditionShape>()).min_items(Some(1));
+    let lists = ArrayBuilder::new().items(list).min_items(Some(1)).max_items(Some(MAX_LISTS));
+    ObjectBuilder::new()
+        .description(Some("Alternatives: all conditions of at least one list hold."))
+        .property("any", lists.description(Some("The lists of conditions.")))
+        .required("any")
+        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
+        .into()
+});
+
+/// Refers to a schema of the document.
+pub(crate) fn reference<T: ToSchema>() -> Ref {
+    Ref::from_schema_name(T::name())
+}
 
 fn operators() -> ObjectBuilder {
     let description = "How the property is compared. The `not` forms hold for absent properties too.";

@@ -4,10 +4,10 @@ use headcount_domain::filter::{MAX_AT_LEAST, MAX_PEOPLE, MAX_WITHIN_DAYS, People
 use headcount_domain::intake::submission::MAX_NAME_CHARS;
 use headcount_domain::{Clause, Predicate};
 use serde_json::value::RawValue;
+use utoipa::openapi::Schema;
 use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, ObjectBuilder, OneOfBuilder, Type};
-use utoipa::openapi::{Ref, RefOr, Schema};
 
-use crate::extract::filters::{self, FilterShape};
+use crate::extract::filters::{self, FilterShape, reference};
 use crate::extract::json::Fields;
 use crate::extract::share_rules::{NamedField, named_by_filters};
 use crate::openapi::own_schema;
@@ -36,14 +36,13 @@ own_schema!(PeopleShape, {
     let closed = || Some(AdditionalProperties::<Schema>::FreeForm(false));
     let integer = |most: u32| ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(f64::from(most)));
     let text = |description: &str| ObjectBuilder::new().schema_type(Type::String).description(Some(description));
-    let filter = RefOr::<Schema>::Ref(Ref::from_schema_name(<FilterShape as utoipa::ToSchema>::name()));
     let events = |description: &str| {
         ObjectBuilder::new()
             .description(Some(description))
             .property("event_name", text("Only events of this name.").max_length(Some(MAX_NAME_CHARS)))
             .property(
                 "filters",
-                ArrayBuilder::new().items(filter.clone()).description(Some("Only events for which all of these hold.")),
+                ArrayBuilder::new().items(reference::<FilterShape>()).description(Some("Only events for which all of these hold.")),
             )
             .property("goal", text("Only events that fit this goal: its id."))
             .additional_properties(closed())
@@ -61,7 +60,7 @@ own_schema!(PeopleShape, {
         )))
         .additional_properties(closed())
         .into()
-});
+}, refers to FilterShape);
 
 /// Reads a list of conditions.
 pub fn read(fields: &Fields<'_>, name: &str) -> Result<Vec<SentCondition>> {
