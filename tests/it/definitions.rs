@@ -172,6 +172,26 @@ fn a_segment_is_its_filters() {
     assert_refused("no goal", &refused, 404, "not_found", Some("people[1].did_not.goal"));
 }
 
+/// Readers of a share choose none of the fields of a segment or a goal, so they may name it.
+#[test]
+fn a_share_may_name_definitions_whatever_their_fields() {
+    let tenant = Tenant::new();
+    tenant.recorded(&json!({"name": "order", "user_id": "ada", "metadata": {"plan": "pro"}}));
+    tenant.recorded(&json!({"name": "order", "user_id": "ben"}));
+    let goal = json!({"name": "Sold to Ada", "event_name": "order", "filters": [{"field": "user_id", "operator": "is", "value": "ada"}]});
+    tenant.post(&tenant.path("goals"), &goal).ok(201);
+    let id = segment(&tenant, &filters(PRO));
+    let made = tenant.post(&tenant.path("shares"), &json!({"name": "board"})).ok(201);
+    let (_, secret) = made["url"].as_str().expect("a URL").split_once("#share=").expect("a secret");
+    let ask = |path: &str, body: Value| tenant.send(Call::post(tenant.path(path)).bearer(secret).json(&body));
+    assert_eq!(ask("analytics/report", json!({"segment": id})).ok(200)["totals"]["events"], 1);
+    let answer = ask("analytics/goals", json!({"segment": id})).ok(200);
+    assert_eq!((&answer["goals"][0]["converters"], &answer["unique_users"]), (&json!(1), &json!(1)));
+    assert!(answer["goals"][0].get("revenue").is_none(), "{answer}");
+    let written = ask("analytics/report", json!({"filters": filters(PRO)}));
+    assert_refused("the same filters", &written, 403, "share_forbidden", Some("filters[0].field"));
+}
+
 /// A goal's conversions are the chosen events that fit it, and its converters their users.
 #[test]
 fn goals_are_counted_and_their_tag_follows_them() {

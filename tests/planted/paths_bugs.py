@@ -25,8 +25,8 @@ BUGS = [
     ("conditions on people stay as they were", "if self.people.is_empty() { depends } else { Depends::Everything }", "depends"),
     ("people are looked for from the second on", "while self.next.is_some_and(|(next, _)| next < key) {", "while self.next.is_some_and(|(next, _)| next <= key) {"),
     # Definitions.
-    ("a segment's own filters are left out", "filters.extend(filters_of(&segment, new).map_err(|error| error.within(\"segment\"))?);", "filters_of(&segment, new).map_err(|error| error.within(\"segment\"))?;"),
-    ("a segment's people are left out", "people.extend(of_segment.into_iter().flatten());", "drop(of_segment);"),
+    ("a segment's own filters are left out", "filters.extend(filters_of(&segment)?);", "filters_of(&segment)?;"),
+    ("a segment's people are left out", "people.push(self.resolved(condition, \"segment\")?);", "drop(condition);"),
     ("the tag does not follow definitions", "self.body = body.into();", "drop(body);"),
     ("a page goal takes any event", "clauses.push(filters::named(&PAGEVIEWS)?);", ""),
     ("definitions of other projects are known", "let found = tenant.definitions.get(id).filter(|definition| definition.project == project);", "let found = tenant.definitions.get(id).filter(|definition| definition.project == project || true);"),

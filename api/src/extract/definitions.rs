@@ -8,21 +8,21 @@ use headcount_domain::filter::PeopleCondition;
 use headcount_domain::intake::event::PAGEVIEWS;
 use headcount_domain::{Clause, Filter, Predicate};
 
-use crate::extract::filters::{self, NewFilter};
+use crate::extract::filters;
 use crate::extract::people::{self, SentCondition};
 use crate::extract::question::ProjectQuestion;
 use crate::respond::error::{ApiError, Result};
 
-/// Returns the filters of a definition, made by `new`.
-fn filters_of(definition: &Definition, new: NewFilter) -> Result<Vec<Clause>> {
+/// Returns the filters of a definition, which may concern sessions.
+fn filters_of(definition: &Definition) -> Result<Vec<Clause>> {
     let Some(json) = definition.fields.get("filters") else { return Ok(Vec::new()) };
-    filters::read_clauses(json, "filters", new)
+    filters::read_clauses(json, "filters", Filter::in_sessions)
 }
 
 /// Returns the name of the events that fit a goal, if they have one, and filters of them.
 fn events_of(goal: &Definition) -> Result<(Option<String>, Vec<Clause>)> {
     let text = |name: &str| goal.fields.get(name).and_then(|json| serde_json::from_str::<Option<String>>(json).ok()?);
-    let mut clauses = filters_of(goal, Filter::in_sessions)?;
+    let mut clauses = filters_of(goal)?;
     let event_name = text("event_name");
     if let Some(page) = goal.fields.get("page").filter(|_| event_name.is_none()) {
         clauses.push(filters::named(&PAGEVIEWS)?);
@@ -52,29 +52,32 @@ pub struct EventChoice {
 }
 
 impl<B> ProjectQuestion<'_, B> {
-    /// Returns the predicate of chosen events, or `None` if they are all. `new` makes the filters of
-    /// the segment, as the filters of the question were made.
+    /// Returns the predicate of chosen events, or `None` if they are all.
     ///
     /// # Errors
-    /// 404 without such a segment or goal; 400 if the question doesn't know a field of the segment.
-    pub fn predicate(&mut self, event_name: Option<&str>, choice: EventChoice, new: NewFilter) -> Result<Option<Predicate>> {
-        let EventChoice { mut filters, segment, mut people } = choice;
+    /// 404 without such a segment or goal.
+    pub fn predicate(&mut self, event_name: Option<&str>, choice: EventChoice) -> Result<Option<Predicate>> {
+        let EventChoice { mut filters, segment, people: sent } = choice;
+        let mut people = Vec::new();
+        for (place, condition) in sent.into_iter().enumerate() {
+            let param = condition.param_of_goal(place);
+            people.push(self.resolved(condition, &param)?);
+        }
         if let Some(id) = segment {
             let segment = self.definition(&id, DefinitionKind::Segment)?;
-            filters.extend(filters_of(&segment, new).map_err(|error| error.within("segment"))?);
-            let of_segment = segment.fields.get("people").map(|json| people::parse(json, "people")).transpose()?;
-            people.extend(of_segment.into_iter().flatten());
+            filters.extend(filters_of(&segment)?);
+            for condition in segment.fields.get("people").map_or(Ok(Vec::new()), |json| people::parse(json, "people"))? {
+                people.push(self.resolved(condition, "segment")?);
+            }
         }
-        let people = people.into_iter().enumerate().map(|(place, condition)| self.resolved(condition, place));
-        let people = people.collect::<Result<Vec<_>>>()?;
         if event_name.is_none() && filters.is_empty() && people.is_empty() {
             return Ok(None);
         }
         Ok(Some(Predicate::new(event_name, filters)?.with_people(people)?))
     }
 
-    fn resolved(&mut self, condition: SentCondition, place: usize) -> Result<PeopleCondition> {
-        let param = condition.param_of_goal(place);
+    /// Looks up the goal of a condition, which `param` names.
+    fn resolved(&mut self, condition: SentCondition, param: &str) -> Result<PeopleCondition> {
         let goal = condition.goal.as_deref().map(|id| events_of(&*self.definition(id, DefinitionKind::Goal)?)).transpose();
         condition.resolved(goal.map_err(|error| error.with_param(param))?)
     }

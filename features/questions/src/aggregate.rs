@@ -7,7 +7,7 @@ use headcount_api::extract::people::{self, PeopleShape, SentCondition, named_by_
 use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::aggregate::{Aggregate, AggregateRow, Grouping, MAX_GROUPS};
 use headcount_domain::intake::fields::{BuiltIn, Field, MetadataPath, Scalar};
-use headcount_domain::{Clause, Depends, Filter, NamedValues, Timezone, Window};
+use headcount_domain::{Clause, Depends, NamedValues, Timezone, Window};
 use serde::Serializer;
 use serde_json::value::RawValue;
 use utoipa::openapi::Object;
@@ -205,7 +205,7 @@ pub(crate) async fn aggregate(ApiCall { state, request, payload }: ApiCall, aske
         people: std::mem::take(&mut asked.people),
     };
     let event_name = asked.event_name.take();
-    let predicate = question.predicate(event_name.as_deref(), choice, Filter::in_sessions)?.unwrap_or_default();
+    let predicate = question.predicate(event_name.as_deref(), choice)?.unwrap_or_default();
     let (start, end, limit) =
         (&question.parameters.start_date, question.parameters.end_date.as_deref(), question.parameters.limit);
     let window = question.event_window(Some(start), end).await?;

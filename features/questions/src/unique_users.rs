@@ -6,7 +6,7 @@ use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::people::{self, PeopleShape, SentCondition, named_by_people};
 use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
-use headcount_domain::{Clause, Day, Filter, Timezone, Window};
+use headcount_domain::{Clause, Day, Timezone, Window};
 
 json_body! {
     /// What unique users are asked for.
@@ -80,7 +80,7 @@ pub(crate) async fn count_unique_users_per_day(
         people: std::mem::take(&mut asked.people),
     };
     let event_name = asked.event_name.take();
-    let predicate = question.predicate(event_name.as_deref(), choice, Filter::in_sessions)?;
+    let predicate = question.predicate(event_name.as_deref(), choice)?;
     let UniqueUsersQuestion { start_date, end_date, .. } = &question.parameters;
     let (start, end) = (start_date.as_deref(), end_date.as_deref());
     let timezone = question.subject.config.policy.timezone;

@@ -90,7 +90,7 @@ impl<'q> GoalSet<'q> {
         self.goals[goal].holds(in_session.replaced(self.goals[goal].mask(None), own))
     }
 
-    /// The parts of an event. One that carries nothing has none.
+    /// The parts of an event. An event that carries nothing has no parts.
     fn parts<'c>(&self, carried: &'c [u8]) -> impl Iterator<Item = PartSet> + use<'c> {
         let words = carried.chunks_exact(PARTS).take(self.of_sessions.len());
         let parts = words.map(|word| PartSet(word.try_into().map_or(0, u64::from_le_bytes)));
@@ -112,6 +112,9 @@ pub(super) struct GoalColumns<'q> {
 impl<'q> GoalColumns<'q> {
     /// Reads the columns. `matching` has the rows that are chosen if their sessions are.
     pub(super) fn read(set: &GoalSet<'q>, group: &SealedGroup<'_>, matching: &[bool]) -> Result<Self, ArchiveError> {
+        if set.goals.is_empty() {
+            return Ok(Self { bits: Vec::new(), parts: Vec::new() });
+        }
         let width = set.bit_bytes();
         let mut bits = vec![0; width * group.rows()];
         let chosen: Vec<u32> = (0..).zip(matching).filter(|(_, matches)| **matches).map(|(row, _)| row).collect();

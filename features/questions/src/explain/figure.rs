@@ -14,7 +14,7 @@ use headcount_control::Definition;
 use headcount_domain::figures::{AttributedTo, ExplainQuestion, ExplainedFigure, Explanation};
 use headcount_domain::intake::policy::Policy;
 use headcount_domain::queries::{Dimension, EntityLevel, TouchModel};
-use headcount_domain::{Clause, Filter, NamedValues, Position, Window};
+use headcount_domain::{Clause, NamedValues, Position, Window};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::cursor::ExplainCursor;
@@ -236,7 +236,7 @@ pub(crate) async fn explain(ApiCall { state, request, payload }: ApiCall, caller
         people: std::mem::take(&mut asked.people.value),
     };
     let event_name = asked.event_name.clone();
-    let predicate = question.predicate(event_name.as_deref(), choice, Filter::in_sessions)?.unwrap_or_default();
+    let predicate = question.predicate(event_name.as_deref(), choice)?.unwrap_or_default();
     let body = &question.parameters;
     let (project, figure, attributed) = (question.subject.project, body.figure, body.attributed()?);
     let hash = body.hash(project.0, attributed.as_ref(), &question.definitions);

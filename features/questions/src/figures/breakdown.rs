@@ -10,7 +10,7 @@ use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::figures::{Breakdown, BreakdownQuestion, BreakdownRow, ComparedWindows, EventFigures, OrderBy, Search};
 use headcount_domain::intake::fields::Field;
 use headcount_domain::intake::policy::Policy;
-use headcount_domain::{Clause, Filter, NamedValues, Window};
+use headcount_domain::{Clause, NamedValues, Window};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use super::compare::{Compare, CompareShape};
@@ -248,7 +248,7 @@ pub(crate) async fn breakdown(ApiCall { state, request, payload }: ApiCall, aske
         people: std::mem::take(&mut asked.people),
     };
     let (event_name, goal) = (asked.event_name.take(), asked.goal.take());
-    let predicate = question.predicate(event_name.as_deref(), choice, Filter::in_sessions)?.unwrap_or_default();
+    let predicate = question.predicate(event_name.as_deref(), choice)?.unwrap_or_default();
     let goal = question.goal(goal.as_deref())?;
     let BreakdownBody { start_date, end_date, compare, dimension, search, order_by, limit, .. } = &question.parameters;
     question.calendar.set_variant(has_money.into());

@@ -8,10 +8,10 @@ use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::people::{self, PeopleShape, SentCondition, named_by_people};
 use headcount_api::extract::share_rules::named_by_filters;
 use headcount_control::Definition;
+use headcount_domain::Clause;
 use headcount_domain::figures::{ComparedWindows, GoalFigures, GoalsQuestion, GoalsReport, WindowGoals};
 use headcount_domain::intake::policy::Policy;
 use headcount_domain::money::ratio_of_counts;
-use headcount_domain::{Clause, Filter};
 
 use super::compare::{Compare, CompareShape};
 use crate::revenue::{UnconvertedMoney, unconverted};
@@ -160,7 +160,7 @@ pub(crate) async fn goals(ApiCall { state, request, payload }: ApiCall, asker: A
         segment: asked.segment.take(),
         people: std::mem::take(&mut asked.people),
     };
-    let predicate = question.predicate(None, choice, Filter::in_sessions)?.unwrap_or_default();
+    let predicate = question.predicate(None, choice)?.unwrap_or_default();
     let definitions = question.goals()?;
     question.calendar.set_variant(has_money.into());
     let GoalsBody { start_date, end_date, compare, .. } = &question.parameters;

@@ -9,7 +9,7 @@ use headcount_api::extract::people::{self, PeopleShape, SentCondition, named_by_
 use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::figures::{ComparedWindows, EventFigures, Report, ReportQuery, ReportQuestion, Series};
 use headcount_domain::time::{Bucket, BucketStart, Buckets, Interval, MAX_HOURLY_DAYS};
-use headcount_domain::{Clause, Filter, NamedValues, Predicate, Window};
+use headcount_domain::{Clause, NamedValues, Predicate, Window};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use super::breakdown::Shown;
@@ -250,7 +250,7 @@ pub(crate) async fn report(ApiCall { state, request, payload }: ApiCall, asker: 
         people: std::mem::take(&mut asked.people),
     };
     let (event_name, goal) = (asked.event_name.take(), asked.goal.take());
-    let mut predicate = question.predicate(event_name.as_deref(), choice, Filter::in_sessions)?;
+    let mut predicate = question.predicate(event_name.as_deref(), choice)?;
     let goal = question.goal(goal.as_deref())?;
     let ReportBody { start_date, end_date, interval, compare, .. } = &question.parameters;
     if goal.is_some() {
