@@ -12,7 +12,7 @@ BUGS = [
     ("attached events end strict chains", "StepOrder::Strict => met.is_interactive,", "StepOrder::Strict => true,"),
     ("strict chains pass over what fits no step", "only_goals: steps.order != StepOrder::Strict,", "only_goals: true,"),
     ("an event serves all that it fits", "served | fresh & fresh.wrapping_neg()", "served | fresh"),
-    ("a chain in any order begins anywhere", "served_after(0, event).filter(|_| event.may_begin) {\n            starts", "served_after(0, event) {\n            starts"),
+    ("a chain in any order begins anywhere", "served_after(0, event).filter(|_| event.may_begin) {\n            self.start", "served_after(0, event) {\n            self.start"),
     ("the latest start is shown", "is_none_or(|found| chain.start() < found.start())", "is_none_or(|found| chain.start() > found.start())"),
     ("a deeper session comes too late", "self.depth > other.depth || (self.depth == other.depth && self.at < other.at)", "self.at < other.at"),
     # Entities, sequences, windows.

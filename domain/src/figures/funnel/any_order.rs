@@ -6,6 +6,8 @@
 //! time is found in a second pass. So each pass keeps one chain for each set of steps, and not one
 //! for each event.
 
+use std::collections::BTreeMap;
+
 use crate::moment::Moment;
 
 use super::chain::Chain;
@@ -25,33 +27,43 @@ fn served_after(served: usize, event: &StepEvent<'_>) -> Option<usize> {
 
 /// For each set of steps, the latest start of a chain that has done them.
 #[derive(Debug)]
-pub(super) struct LatestStarts(Vec<Option<Moment>>);
+pub(super) struct LatestStarts {
+    starts: Vec<Option<Moment>>,
+    /// No later set has a start.
+    end: usize,
+}
 
 impl LatestStarts {
     pub(super) fn new(steps: usize) -> Self {
-        Self(vec![None; 1 << steps])
+        Self { starts: vec![None; 1 << steps], end: 0 }
     }
 
     pub(super) fn clear(&mut self) {
-        self.0.fill(None);
+        self.starts[..self.end].fill(None);
+        self.end = 0;
+    }
+
+    fn start(&mut self, served: usize, start: Moment) {
+        self.starts[served] = self.starts[served].max(Some(start));
+        self.end = self.end.max(served + 1);
     }
 
     /// Returns the depth of the deepest chain that the event belongs to.
     pub(super) fn add(&mut self, event: &StepEvent<'_>, length: Option<i64>) -> usize {
-        let (mut depth, starts) = (0, &mut self.0);
+        let mut depth = 0;
         // A chain that goes on has more steps then, and was passed already.
-        for served in (1..starts.len()).rev() {
-            let Some(start) = starts[served] else { continue };
+        for served in (1..self.end).rev() {
+            let Some(start) = self.starts[served] else { continue };
             if !may_last(Some(start), event.at, length) {
-                starts[served] = None;
+                self.starts[served] = None;
             } else if let Some(after) = served_after(served, event) {
-                starts[served] = None;
-                starts[after] = starts[after].max(Some(start));
+                self.starts[served] = None;
+                self.start(after, start);
                 depth = depth.max(after.count_ones() as usize);
             }
         }
         if let Some(first) = served_after(0, event).filter(|_| event.may_begin) {
-            starts[first] = Some(event.at);
+            self.start(first, event.at);
             depth = depth.max(1);
         }
         depth
@@ -65,14 +77,14 @@ pub struct EarliestChains {
     length: Option<i64>,
     reached: Reached,
     /// For each set of steps, the chain with the earliest start that has done them.
-    chains: Vec<Option<Chain>>,
+    chains: BTreeMap<usize, Chain>,
     found: Option<Chain>,
 }
 
 impl EarliestChains {
     /// Prepares to find the chain. `length` is in milliseconds.
-    pub fn new(steps: usize, length: Option<i64>, reached: Reached) -> Self {
-        Self { length, reached, chains: vec![None; 1 << steps], found: None }
+    pub fn new(length: Option<i64>, reached: Reached) -> Self {
+        Self { length, reached, chains: BTreeMap::new(), found: None }
     }
 
     /// Adds the next event of the sequence.
@@ -88,17 +100,18 @@ impl EarliestChains {
                 *found = Some(chain.clone());
             }
         };
-        for served in (1..chains.len()).rev() {
-            let Some(after) = chains[served].as_ref().and_then(|_| served_after(served, event)) else { continue };
-            let Some(mut chain) = chains[served].take() else { continue };
+        // As in the first pass: the sets with most steps first.
+        let going_on = chains.keys().rev().filter_map(|served| Some((*served, served_after(*served, event)?)));
+        for (served, after) in going_on.collect::<Vec<_>>() {
+            let Some(mut chain) = chains.remove(&served) else { continue };
             chain.push(event);
             note(&chain);
-            if chains[after].as_ref().is_none_or(|present| chain.start() < present.start()) {
-                chains[after] = Some(chain);
+            if chains.get(&after).is_none_or(|present| chain.start() < present.start()) {
+                chains.insert(after, chain);
             }
         }
         if let Some(first) = served_after(0, event).filter(|_| event.may_begin) {
-            let chain = chains[first].get_or_insert_with(|| Chain::of(event));
+            let chain = chains.entry(first).or_insert_with(|| Chain::of(event));
             if chain.start() == Some(event.at) {
                 note(chain);
             }

@@ -114,7 +114,7 @@ fn found(events: &[Made], steps: usize, length: Option<i64>, order: StepOrder) -
     step_events.iter().for_each(|event| fold.add(event));
     let (reached, chain) = fold.end()?;
     let chain = chain.or_else(|| {
-        let mut earliest = EarliestChains::new(steps, length, reached);
+        let mut earliest = EarliestChains::new(length, reached);
         step_events.iter().for_each(|event| earliest.add(event));
         earliest.finish()
     });

@@ -96,7 +96,7 @@ impl OpenEntity<'_> {
     /// Reads the events of the sequence again, to find its chain.
     fn earliest(&mut self, reached: Reached) -> io::Result<Option<Chain>> {
         let length = if let ChainLength::Within(length) = self.steps.length { Some(length) } else { None };
-        let mut chains = EarliestChains::new(self.steps.steps.len(), length, reached);
+        let mut chains = EarliestChains::new(length, reached);
         self.buffer.drain(|record| {
             let event = FoundStep::read(record).and_then(|(_, step)| step.in_window(0));
             event.iter().for_each(|event| chains.add(event));
