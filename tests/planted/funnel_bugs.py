@@ -5,7 +5,7 @@ BUGS = [
     ("an event serves two steps of a chain", "for step in (1..open.len()).rev().filter(", "for step in (1..open.len()).filter("),
     ("a loose chain begins anywhere", "filter(|_| event.may_begin && event.fits(0)) {\n        note(first", "filter(|_| event.fits(0)) {\n        note(first"),
     ("exactly within is too late", "at.time.0.saturating_sub(start.time.0) <= length", "at.time.0.saturating_sub(start.time.0) < length"),
-    ("chains with early starts stay", "present.start() > shorter.start()", "present.start() < shorter.start()"),
+    ("the first chain to a step stays", "let chain = place.get_or_insert_with(|| shorter.clone());\n        chain.copy_from(shorter);\n", "if place.is_some() {\n            continue;\n        }\n        let chain = place.get_or_insert_with(|| shorter.clone());\n"),
     ("the last chain of a depth counts", "if depth <= reached.map_or(0, |reached| reached.depth) {", "if depth < reached.map_or(0, |reached| reached.depth) {"),
     ("a sequence goes on in the next one", "OpenChains::Loose(open) => open.fill(None),", "OpenChains::Loose(_) => {}"),
     ("a strict chain survives another event", "return false;\n        }\n        chain.push(event);", "return true;\n        }\n        chain.push(event);"),
@@ -31,7 +31,7 @@ BUGS = [
     ("a third quartile is a median", "if rank == (3 * count).div_ceil(4) {", "if rank == count.div_ceil(2) {"),
     ("a step earns the money of the one before", "for (step, link) in self.steps.iter_mut().zip(chain.links()) {", "for (step, link) in self.steps.iter_mut().skip(1).zip(chain.links()) {"),
     ("rows have those of the first step only", "counts.iter_mut().take(usize::from(*depth))", "counts.iter_mut().take(usize::from(*depth).min(1))"),
-    ("those who completed have dropped", "depth == step + 1 && depth < steps.steps.len()", "depth == step + 1"),
+    ("those who completed have dropped", "if *dropped && is_last {", "if *dropped && is_last && false {"),
     ("a page of people begins with the last one", "is_none_or(|after| place > after)", "is_none_or(|after| place >= after)"),
     ("a rate is of the step before", "rate: Decimal(ratio_of_counts(figures.entities, first)),", "rate: Decimal(ratio_of_counts(figures.entities, before.unwrap_or(first))),"),
     # Journeys.

@@ -16,8 +16,10 @@ pub const MAX_DEPTH: usize = 10;
 pub const MAX_PATH_GROUPS: usize = 50;
 /// How many of the commonest sequences an answer has.
 pub const TOP_SEQUENCES: usize = 20;
-/// How many paths are remembered with their groups.
-const KNOWN_PATHS: usize = 10_000;
+/// The maximum number of links of an answer: outsiders choose how long their values are.
+pub const MAX_LINKS: usize = 2_000;
+/// How many bytes of paths are remembered with their groups.
+const KNOWN_BYTES: usize = 1 << 20;
 
 named_values! {
     /// The values that journeys consist of.
@@ -131,6 +133,8 @@ pub struct Journeys {
     pub steps: Vec<Vec<JourneyNode>>,
     /// The links between them.
     pub links: Vec<JourneyLink>,
+    /// Whether there are more links than the answer has.
+    pub truncated: bool,
     /// The commonest sequences.
     pub top: Vec<JourneyPath>,
     /// The money of these sessions that has no rate.
@@ -160,6 +164,7 @@ pub struct SequenceMaker<'q> {
     question: &'q JourneysQuestion,
     /// The groups of some paths.
     known: HashMap<Box<str>, Option<usize>>,
+    known_bytes: usize,
     /// The value that the session is at, which may have been cut off.
     current: Option<Rc<str>>,
     /// The last values, or those from the beginning.
@@ -178,6 +183,7 @@ impl<'q> SequenceMaker<'q> {
         Self {
             question,
             known: HashMap::new(),
+            known_bytes: 0,
             current: None,
             runs: VecDeque::new(),
             is_cut: false,
@@ -211,8 +217,10 @@ impl<'q> SequenceMaker<'q> {
         if let Some(group) = self.known.get(path) {
             return *group;
         }
-        if self.known.len() >= KNOWN_PATHS {
+        self.known_bytes += path.len() + size_of::<(Box<str>, Option<usize>)>();
+        if self.known_bytes > KNOWN_BYTES {
             self.known.clear();
+            self.known_bytes = 0;
         }
         let group = groups.iter().position(|group| group.pattern.fits(path));
         self.known.insert(path.into(), group);

@@ -1,10 +1,8 @@
 //! Chains whose steps come in any order.
 //!
-//! What a chain can still do depends on the steps that were done, and on its start. Among chains
-//! with the same steps, the one with the latest start has the most time left: it says how deep
-//! chains get, and when. Once that is known, the chain with the earliest start that is still in
-//! time is found in a second pass. So each pass keeps one chain for each set of steps, and not one
-//! for each event.
+//! Among chains that have done the same steps, the chain with the latest start has the most time
+//! left: it says how deep chains get, and when. Then a second pass finds the earliest start that is
+//! still in time. So each pass keeps one chain for each set of steps, and not one for each event.
 
 use std::collections::BTreeMap;
 
@@ -25,39 +23,31 @@ fn served_after(served: usize, event: &StepEvent<'_>) -> Option<usize> {
     (fresh > 0).then(|| served | fresh & fresh.wrapping_neg())
 }
 
-/// For each set of steps, the latest start of a chain that has done them.
-#[derive(Debug)]
-pub(super) struct LatestStarts {
-    starts: Vec<Option<Moment>>,
-    /// No later set has a start.
-    end: usize,
+/// The sets that an event adds a step to, those with most steps first: a chain that goes on is not
+/// met again.
+fn going_on<T>(open: &BTreeMap<usize, T>, event: &StepEvent<'_>) -> Vec<(usize, usize)> {
+    open.keys().rev().filter_map(|served| Some((*served, served_after(*served, event)?))).collect()
 }
 
-impl LatestStarts {
-    pub(super) fn new(steps: usize) -> Self {
-        Self { starts: vec![None; 1 << steps], end: 0 }
-    }
+/// For each set of steps, the latest start of a chain that has done them.
+#[derive(Debug, Default)]
+pub(super) struct LatestStarts(BTreeMap<usize, Moment>);
 
+impl LatestStarts {
     pub(super) fn clear(&mut self) {
-        self.starts[..self.end].fill(None);
-        self.end = 0;
+        self.0.clear();
     }
 
     fn start(&mut self, served: usize, start: Moment) {
-        self.starts[served] = self.starts[served].max(Some(start));
-        self.end = self.end.max(served + 1);
+        let latest = self.0.entry(served).or_insert(start);
+        *latest = start.max(*latest);
     }
 
     /// Returns the depth of the deepest chain that the event belongs to.
     pub(super) fn add(&mut self, event: &StepEvent<'_>, length: Option<i64>) -> usize {
         let mut depth = 0;
-        // A chain that goes on has more steps then, and was passed already.
-        for served in (1..self.end).rev() {
-            let Some(start) = self.starts[served] else { continue };
-            if !may_last(Some(start), event.at, length) {
-                self.starts[served] = None;
-            } else if let Some(after) = served_after(served, event) {
-                self.starts[served] = None;
+        for (served, after) in going_on(&self.0, event) {
+            if let Some(start) = self.0.remove(&served).filter(|start| may_last(Some(*start), event.at, length)) {
                 self.start(after, start);
                 depth = depth.max(after.count_ones() as usize);
             }
@@ -100,9 +90,7 @@ impl EarliestChains {
                 *found = Some(chain.clone());
             }
         };
-        // As in the first pass: the sets with most steps first.
-        let going_on = chains.keys().rev().filter_map(|served| Some((*served, served_after(*served, event)?)));
-        for (served, after) in going_on.collect::<Vec<_>>() {
+        for (served, after) in going_on(chains, event) {
             let Some(mut chain) = chains.remove(&served) else { continue };
             chain.push(event);
             note(&chain);

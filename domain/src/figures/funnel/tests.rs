@@ -20,7 +20,7 @@ type Made = (Moment, u16, bool);
 
 fn sequence(numbers: &mut Numbers, steps: usize) -> Vec<Made> {
     let (mut time, all) = (0, 1 << steps);
-    let event = |position: u64, numbers: &mut Numbers| {
+    let mut event = |position: u64, numbers: &mut Numbers| {
         time += [0, 0, 1, 2, 5][numbers.below(5) as usize];
         let fits = if numbers.below(4) == 0 { numbers.below(all) } else { 1 << numbers.below(steps as u64) };
         (Moment { time: Instant(time), position }, fits as u16, numbers.below(5) > 0)

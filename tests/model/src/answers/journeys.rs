@@ -220,6 +220,7 @@ pub(super) fn journeys(asked: &Asked<'_>, project: &str, mut params: Params) -> 
     let mut answer = vec![
         ("sessions", Json::from(journeys.len())),
         ("steps", Json::list((0..steps).map(|step| nodes(asked, &journeys, step, rows)))),
+        ("truncated", Json::from(false)),
         ("links", Json::list((1..steps).flat_map(|step| links(&journeys, step, rows)))),
         ("top", top(asked, &journeys)),
     ];
