@@ -128,8 +128,10 @@ fn read_groups(fields: &Fields<'_>, name: &str) -> Result<Vec<PathGroup>> {
     if groups.len() > MAX_PATH_GROUPS {
         return Err(wrong());
     }
-    let one =
-        |(place, json): (usize, &RawValue)| read_group(json.get()).map_err(|error| error.within(&format!("{name}[{place}]")));
+    let one = |(index, item): (usize, &RawValue)| {
+        let place = format!("{name}[{index}]");
+        read_group(&Fields::read_item(item, &place, &["name", "pattern"])?).map_err(|error| error.within(&place))
+    };
     groups.into_iter().enumerate().map(one).collect()
 }
 
