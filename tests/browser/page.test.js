@@ -14,7 +14,7 @@ process.env.TZ = "Pacific/Auckland";
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const PATIENCE_MS = 15_000;
 const PAGES = ["overview", "live", "revenue", "retention", "companies", "people", "groups", "health", "settings"];
-const SETTINGS = ["tracking", "projects", "tokens", "members", "shares", "webhooks", "privacy", "organization"];
+const SETTINGS = ["tracking", "goals", "projects", "tokens", "members", "shares", "webhooks", "privacy", "organization"];
 const COMPANY_DAYS = 90;
 
 let browser, server, state;
@@ -106,7 +106,7 @@ test("a token signs in, a wrong one is refused, and signing out ends it", async 
 test("the first view is small, and of this server alone", async () => {
   const page = await open("overview", { viewport: { width: 1280, height: 720 } });
   await page.locator("[aria-roledescription=chart]").waitFor();
-  assert.ok(page.asked.length <= 8, page.asked.join("\n"));
+  assert.ok(page.asked.length <= 9, page.asked.join("\n"));
   await close(page);
 });
 

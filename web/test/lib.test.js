@@ -154,3 +154,27 @@ test("axes have round values that hold all points", () => {
   assert.deepEqual(lib.ticks(0, 2, 1), [0, 1, 2]);
   assert.deepEqual(lib.labelled(5, 3), [0, 2, 4]);
 });
+
+test("conditions on people come back from an address as they were, and others are nothing", () => {
+  const asked = [
+    { part: "did", atLeast: 1, within: "window", kind: "goal", value: "goal_1" },
+    { part: "did_not", atLeast: 1_000, within: { days: 365 }, kind: "page", value: "/a~b%7E/**" },
+    { part: "did", atLeast: 2, within: "ever", kind: "event_name", value: "sign up" },
+  ];
+  const query = new URLSearchParams(asked.map((one) => ["p", lib.writeAsked(one)]));
+  assert.deepEqual(lib.askedOf(new URLSearchParams(String(query))), asked);
+  for (const text of ["", "did", "does~1~ever~goal~g", "did~0~ever~goal~g", "did~1001~ever~goal~g", "did~1~always~goal~g", "did~1~366~goal~g", "did~1~ever~filter~g", "did~1~ever~goal~"]) {
+    assert.deepEqual(lib.askedOf(new URLSearchParams([["p", text]])), [], text);
+  }
+  const goals = new Map([["goal_1", "Signed up"]]);
+  const texts = asked.map((one) => lib.conditionText(lib.conditionOf(one), goals));
+  assert.deepEqual(texts, ["reached Signed up in this period", "visited /a~b%7E/** fewer than 1000 times in the last 365 days", "did sign up at least 2 times at any time"]);
+  const others = { did_not: { event_name: "order", filters: [{ field: "source", operator: "is", value: ["a", "b"] }] }, within: "ever" };
+  assert.equal(lib.conditionText(others, goals), "did not do order and Source is a or b at any time");
+});
+
+test("adding what is there removes it", () => {
+  const one = { part: "did", atLeast: 1, within: "window", kind: "goal", value: "g" };
+  assert.deepEqual(lib.toggleAsked([], one), ["did~1~window~goal~g"]);
+  assert.deepEqual(lib.toggleAsked([one], one), []);
+});

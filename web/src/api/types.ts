@@ -1,5 +1,8 @@
 // The server's answers, as `/openapi.json` describes them.
 
+import type { Clause } from "../lib/filters";
+import type { Condition } from "../lib/people";
+
 export interface Project {
   project_id: string;
   name: string;
@@ -296,4 +299,47 @@ export interface PrivacyRequest {
   created_at: string;
   completed_at: string | null;
   download_available: boolean;
+}
+
+export interface Goal {
+  goal_id: string;
+  name: string;
+  event_name: string | null;
+  page: string | null;
+  filters: Clause[];
+  created_at: string;
+}
+
+export interface GoalFigures {
+  conversions: number;
+  converters: number;
+  rate: number;
+  revenue?: number;
+}
+
+export interface GoalRow extends GoalFigures {
+  goal_id: string;
+  name: string;
+  previous: GoalFigures | null;
+}
+
+export interface Goals {
+  goals: GoalRow[];
+  unique_users: number;
+  previous: { unique_users: number; start_date: string; end_date: string } | null;
+  currency?: string;
+}
+
+export interface Segment {
+  segment_id: string;
+  name: string;
+  filters: Clause[];
+  people: Condition[];
+}
+
+export interface Annotation {
+  annotation_id: string;
+  day: string;
+  text: string;
+  author: string | null;
 }

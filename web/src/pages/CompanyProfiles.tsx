@@ -8,10 +8,11 @@ import { useAnswer } from "../api/use";
 import { useScene } from "../context";
 import { counted, dayAt, moment, sentence } from "../lib/format";
 import { address } from "../lib/router";
+import { Create, useAction } from "../parts/Action";
 import { Answered, Card, State, buttons } from "../parts/Card";
 import { FormError, Input } from "../parts/Form";
 import { Table, type Column } from "../parts/Table";
-import { Create, Resource, useAction } from "./settings/Resource";
+import { Resource } from "./settings/Resource";
 import css from "./CompanyProfiles.module.css";
 import layout from "./layout.module.css";
 

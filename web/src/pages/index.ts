@@ -23,7 +23,7 @@ export interface Page {
 
 const PROJECT = "Project";
 const ORGANIZATION = "Organization";
-const SETUP = "Setup";
+export const SETUP = "Setup";
 
 export const PAGES: Page[] = [
   { id: "overview", name: "Overview", icon: "overview", group: PROJECT, needs: "anyone", hasPeriod: true, hasFilters: true, View: Overview },

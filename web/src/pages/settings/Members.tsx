@@ -3,9 +3,10 @@ import { change } from "../../api/client";
 import type { Member } from "../../api/types";
 import { useScene } from "../../context";
 import { dayAt } from "../../lib/format";
+import { Create, useAction } from "../../parts/Action";
 import { Input, Select } from "../../parts/Form";
 import layout from "../layout.module.css";
-import { Create, Resource, useAction } from "./Resource";
+import { Resource } from "./Resource";
 
 const ROLES: [string, string][] = [
   ["member", "Member"],

@@ -2,10 +2,10 @@ import { useState } from "preact/hooks";
 import { change } from "../../api/client";
 import type { Organization } from "../../api/types";
 import { useAnswer } from "../../api/use";
+import { Create, useAction } from "../../parts/Action";
 import { Answered, Card } from "../../parts/Card";
 import { Input } from "../../parts/Form";
 import layout from "../layout.module.css";
-import { Create, useAction } from "./Resource";
 
 export function OrganizationSettings() {
   const answer = useAnswer<Organization>("/organization");

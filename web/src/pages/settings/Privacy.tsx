@@ -3,10 +3,11 @@ import { change } from "../../api/client";
 import type { PrivacyRequest } from "../../api/types";
 import { useScene } from "../../context";
 import { moment } from "../../lib/format";
+import { Confirm, Create, useAction } from "../../parts/Action";
 import { buttons } from "../../parts/Card";
 import { Input, Select } from "../../parts/Form";
 import layout from "../layout.module.css";
-import { Confirm, Create, Resource, useAction } from "./Resource";
+import { Resource } from "./Resource";
 
 const KINDS: [string, string][] = [
   ["export", "Export everything recorded"],

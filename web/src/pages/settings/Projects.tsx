@@ -3,9 +3,10 @@ import { change } from "../../api/client";
 import type { ProjectSettings } from "../../api/types";
 import { useScene } from "../../context";
 import { dayAt } from "../../lib/format";
+import { Create, useAction } from "../../parts/Action";
 import { Copyable, Input } from "../../parts/Form";
 import layout from "../layout.module.css";
-import { Create, Resource, useAction } from "./Resource";
+import { Resource } from "./Resource";
 
 export function Projects() {
   const { timezone } = useScene();

@@ -2,9 +2,10 @@ import { useState } from "preact/hooks";
 import { change } from "../../api/client";
 import { useScene } from "../../context";
 import { dayAt } from "../../lib/format";
+import { Create, useAction } from "../../parts/Action";
 import { Input, Select } from "../../parts/Form";
 import layout from "../layout.module.css";
-import { Create, Resource, useAction } from "./Resource";
+import { Resource } from "./Resource";
 import { Secret } from "./Secret";
 
 interface Share {

@@ -3,10 +3,11 @@ import { change } from "../../api/client";
 import type { Token } from "../../api/types";
 import { useScene } from "../../context";
 import { dayAt } from "../../lib/format";
+import { Create, useAction } from "../../parts/Action";
 import { Input, Select } from "../../parts/Form";
 import layout from "../layout.module.css";
 import css from "../Settings.module.css";
-import { Create, Resource, useAction } from "./Resource";
+import { Resource } from "./Resource";
 import { Secret } from "./Secret";
 
 const SCOPES = [

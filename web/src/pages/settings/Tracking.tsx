@@ -3,12 +3,13 @@ import { change } from "../../api/client";
 import type { ProjectSettings } from "../../api/types";
 import { useAnswer } from "../../api/use";
 import { useScene } from "../../context";
+import { Create, useAction } from "../../parts/Action";
 import { Answered, Card, buttons } from "../../parts/Card";
 import { Copyable, FormError, Input, Select, form } from "../../parts/Form";
 import { snippet } from "../FirstSteps";
 import layout from "../layout.module.css";
 import css from "../Settings.module.css";
-import { Create, Resource, useAction } from "./Resource";
+import { Resource } from "./Resource";
 
 export function Tracking() {
   const { project } = useScene();
