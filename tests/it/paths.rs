@@ -62,15 +62,21 @@ const fn send(method: &'static str, path: &'static str, body: &'static str, scop
 }
 
 const AGGREGATE: &str = r#"{"start_date": "2024-03-01", "group_by": "name"}"#;
+const FUNNEL: &str = r#"{"steps": [{"event_name": "a"}, {"page": "/b"}]}"#;
+const KEPT_FUNNEL: &str = r#"{"name": "f", "steps": [{"event_name": "a"}, {"page": "/b"}]}"#;
+const FUNNEL_PEOPLE: &str = r#"{"steps": [{"event_name": "a"}, {"page": "/b"}], "step": 1}"#;
 const TOKEN: &str = r#"{"name": "t", "role": "member", "scopes": ["analytics:read"]}"#;
 
 /// The operations of one project's figures and events.
-pub(crate) const OF_PROJECT: [Operation; 19] = [
+pub(crate) const OF_PROJECT: [Operation; 22] = [
     send("POST", "/projects/{project}/analytics/count-unique-users-per-day", "{}", "analytics:read", Role::Member),
     send("POST", "/projects/{project}/analytics/aggregate", AGGREGATE, "analytics:read", Role::Member),
     send("POST", "/projects/{project}/analytics/report", "{}", "analytics:read", Role::Member),
     send("POST", "/projects/{project}/analytics/breakdown", r#"{"dimension": "name"}"#, "analytics:read", Role::Member),
     send("POST", "/projects/{project}/analytics/goals", "{}", "analytics:read", Role::Member),
+    send("POST", "/projects/{project}/analytics/funnel", FUNNEL, "analytics:read", Role::Member),
+    send("POST", "/projects/{project}/analytics/funnel/people", FUNNEL_PEOPLE, "identities:read", Role::Admin),
+    send("POST", "/projects/{project}/analytics/journeys", "{}", "analytics:read", Role::Member),
     read("/projects/{project}/analytics/traffic", "analytics:read", Role::Member),
     send("POST", "/projects/{project}/explain", r#"{"figure": "sessions"}"#, "analytics:read", Role::Member),
     read("/projects/{project}/analytics/retention", "analytics:read", Role::Member),
@@ -160,7 +166,7 @@ pub(crate) const OF_PROFILES: [Operation; 7] = [
 ];
 
 /// The operations of definitions.
-pub(crate) const OF_DEFINITIONS: [Operation; 12] = [
+pub(crate) const OF_DEFINITIONS: [Operation; 16] = [
     read("/projects/{project}/segments", "analytics:read", Role::Member),
     send("POST", "/projects/{project}/segments", r#"{"name": "s"}"#, "admin", Role::Admin),
     send("PATCH", "/projects/{project}/segments/segment_0000000000000000", "{}", "admin", Role::Admin),
@@ -169,6 +175,10 @@ pub(crate) const OF_DEFINITIONS: [Operation; 12] = [
     send("POST", "/projects/{project}/goals", r#"{"name": "g", "event_name": "order"}"#, "admin", Role::Admin),
     send("PATCH", "/projects/{project}/goals/goal_0000000000000000", "{}", "admin", Role::Admin),
     delete("/projects/{project}/goals/goal_0000000000000000"),
+    read("/projects/{project}/funnels", "analytics:read", Role::Member),
+    send("POST", "/projects/{project}/funnels", KEPT_FUNNEL, "admin", Role::Admin),
+    send("PATCH", "/projects/{project}/funnels/funnel_0000000000000000", "{}", "admin", Role::Admin),
+    delete("/projects/{project}/funnels/funnel_0000000000000000"),
     read("/projects/{project}/annotations", "analytics:read", Role::Member),
     send("POST", "/projects/{project}/annotations", r#"{"day": "2024-03-01", "text": "t"}"#, "admin", Role::Admin),
     send("PATCH", "/projects/{project}/annotations/annotation_0000000000000000", "{}", "admin", Role::Admin),

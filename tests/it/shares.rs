@@ -30,6 +30,8 @@ const FIGURES: [(&str, &str); 5] = [
     ("analytics/report", "{}"),
     ("analytics/breakdown", r#"{"dimension": "source"}"#),
     ("analytics/goals", "{}"),
+    ("analytics/funnel", r#"{"steps": [{"event_name": "a"}, {"page": "/b"}]}"#),
+    ("analytics/journeys", "{}"),
 ];
 /// The same, read with GET.
 const READ_FIGURES: [&str; 2] = ["analytics/traffic", "analytics/retention"];

@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use headcount_common::partition_of;
 use headcount_domain::aggregate::{Aggregate, Grouping};
-use headcount_domain::figures::{Breakdown, BreakdownQuestion, GoalsQuestion, GoalsReport, Report, ReportQuestion};
+use headcount_domain::figures::{
+    Breakdown, BreakdownQuestion, Funnel, FunnelQuestion, GoalsQuestion, GoalsReport, Journeys, JourneysQuestion, Report,
+    ReportQuestion,
+};
 use headcount_domain::intake::fields::{BuiltIn, Field};
 use headcount_domain::queries::UniqueUsers;
 use headcount_domain::{Position, Predicate, ProjectId, Timezone, Window};
@@ -19,7 +22,7 @@ use super::kept_figures::KeptFigures;
 use super::shared::Scans;
 use super::unique_users::unique_users;
 use super::views::ViewRoom;
-use super::visits::{breakdown, goals, report};
+use super::visits::{breakdown, funnel, goals, journeys, report};
 use crate::shard::AskError;
 
 /// An answer, with the position up to which it counts all events.
@@ -105,6 +108,28 @@ impl Scans {
     pub async fn goals(&self, project: ProjectId, question: GoalsQuestion) -> Result<GoalsReport, AskError> {
         match self.ask_kept(project, KeptQuestion::Goals(question)).await? {
             (KeptAnswer::Goals(report), _) => Ok(report),
+            _ => Err(AskError::NoAnswer),
+        }
+    }
+
+    /// Returns how far people, or accounts, get in a funnel, as [`Scans::report`] does.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn funnel(&self, project: ProjectId, question: FunnelQuestion) -> Result<Funnel, AskError> {
+        match self.ask_kept(project, KeptQuestion::Funnel(question)).await? {
+            (KeptAnswer::Funnel(funnel), _) => Ok(funnel),
+            _ => Err(AskError::NoAnswer),
+        }
+    }
+
+    /// Returns the ways that sessions take, as [`Scans::report`] does.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn journeys(&self, project: ProjectId, question: JourneysQuestion) -> Result<Journeys, AskError> {
+        match self.ask_kept(project, KeptQuestion::Journeys(question)).await? {
+            (KeptAnswer::Journeys(journeys), _) => Ok(journeys),
             _ => Err(AskError::NoAnswer),
         }
     }
@@ -274,6 +299,8 @@ impl KeptQuestion {
             Self::Report(question) => report(scan, question, sort_bytes).map(KeptAnswer::Report),
             Self::Breakdown(question) => breakdown(scan, question, sort_bytes).map(KeptAnswer::Breakdown),
             Self::Goals(question) => goals(scan, question, sort_bytes).map(KeptAnswer::Goals),
+            Self::Funnel(question) => funnel(scan, question, sort_bytes).map(KeptAnswer::Funnel),
+            Self::Journeys(question) => journeys(scan, question, sort_bytes).map(KeptAnswer::Journeys),
         }
     }
 }

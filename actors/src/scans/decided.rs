@@ -121,7 +121,7 @@ impl DecidedSession<'_> {
             return Ok(());
         }
         let end = if self.grouping.is_some() { 1 + PARTS } else { event.carried.len() };
-        self.waiting.push(&event.carried[..end])
+        self.waiting.push(&[&event.carried[..end]])
     }
 
     /// Begins a session. The fields that are `known` are not decided by its events.

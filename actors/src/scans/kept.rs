@@ -2,7 +2,8 @@
 
 use headcount_domain::aggregate::{Aggregate, Grouping};
 use headcount_domain::figures::{
-    Breakdown, BreakdownQuestion, BreakdownRow, EventFigures, GoalFigures, GoalsQuestion, GoalsReport, Report, ReportQuestion,
+    Breakdown, BreakdownQuestion, BreakdownRow, EventFigures, Funnel, FunnelQuestion, GoalFigures, GoalsQuestion, GoalsReport,
+    JourneyLink, JourneyNode, Journeys, JourneysQuestion, Report, ReportQuestion, StepFigures,
 };
 use headcount_domain::intake::fields::Scalar;
 use headcount_domain::queries::UniqueUsers;
@@ -18,6 +19,8 @@ pub(super) enum KeptQuestion {
     Report(ReportQuestion),
     Breakdown(BreakdownQuestion),
     Goals(GoalsQuestion),
+    Funnel(FunnelQuestion),
+    Journeys(JourneysQuestion),
 }
 
 impl KeptQuestion {
@@ -31,16 +34,21 @@ impl KeptQuestion {
             Self::Report(ReportQuestion { windows, predicate, .. })
             | Self::Breakdown(BreakdownQuestion { windows, predicate, .. })
             | Self::Goals(GoalsQuestion { windows, predicate, .. }) => predicate.depends_at_least(windows.depends()),
+            Self::Funnel(question) => question.depends(),
+            Self::Journeys(question) => question.depends(),
         }
     }
 
     /// The first day whose events it needs.
     pub(super) fn start(&self) -> Day {
         match self {
-            Self::Aggregate { window, .. } | Self::UniqueUsers { window, .. } => window.start,
+            Self::Aggregate { window, .. }
+            | Self::UniqueUsers { window, .. }
+            | Self::Journeys(JourneysQuestion { window, .. }) => window.start,
             Self::Report(ReportQuestion { windows, .. })
             | Self::Breakdown(BreakdownQuestion { windows, .. })
-            | Self::Goals(GoalsQuestion { windows, .. }) => windows.start(),
+            | Self::Goals(GoalsQuestion { windows, .. })
+            | Self::Funnel(FunnelQuestion { windows, .. }) => windows.start(),
         }
     }
 
@@ -54,6 +62,10 @@ impl KeptQuestion {
                 predicate.weight() + of_goals(goal.as_slice()) + search.weight()
             }
             Self::Goals(GoalsQuestion { predicate, goals, .. }) => predicate.weight() + of_goals(goals),
+            Self::Funnel(FunnelQuestion { predicate, steps, .. }) => predicate.weight() + of_goals(&steps.steps),
+            Self::Journeys(JourneysQuestion { predicate, groups, .. }) => {
+                predicate.weight() + groups.iter().map(|group| group.name.len() + size_of_val(group)).sum::<usize>()
+            }
         };
         size_of::<Self>() + operands
     }
@@ -67,6 +79,16 @@ pub(super) enum KeptAnswer {
     Report(Report),
     Breakdown(Breakdown),
     Goals(GoalsReport),
+    Funnel(Funnel),
+    Journeys(Journeys),
+}
+
+fn weight_of_journeys(Journeys { steps, links, top, unconverted, .. }: &Journeys) -> usize {
+    let of_value = |value: &Option<String>| value.as_ref().map_or(0, String::len);
+    let nodes = steps.iter().flatten().map(|node| size_of::<JourneyNode>() + of_value(&node.value));
+    let links = links.iter().map(|link| size_of::<JourneyLink>() + of_value(&link.from) + of_value(&link.to));
+    let values = top.iter().flat_map(|path| &path.values).map(|value| size_of::<String>() + value.len());
+    nodes.chain(links).chain(values).sum::<usize>() + unconverted.len() * 128
 }
 
 fn text_bytes(value: &Scalar<'_>) -> usize {
@@ -92,6 +114,11 @@ impl KeptAnswer {
             Self::Goals(GoalsReport { current, unconverted, .. }) => {
                 2 * current.goals.len() * size_of::<GoalFigures>() + unconverted.len() * 128
             }
+            Self::Funnel(Funnel { steps, rows, unconverted, .. }) => {
+                let texts: usize = rows.iter().map(|row| text_bytes(&row.value)).sum();
+                texts + steps.len() * size_of::<StepFigures>() + rows.len() * (8 * steps.len() + 64) + unconverted.len() * 128
+            }
+            Self::Journeys(journeys) => weight_of_journeys(journeys),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! bounded amount of memory: it asks the index of external ids for duplicates, and sorts
 //! identities, sessions and groups on disk. It ends when nobody waits for it any more.
 
+mod accounts;
 mod active_identities;
 mod active_users;
 mod aggregate;

@@ -23,17 +23,18 @@ impl SessionBuffer {
         Self { scratch: scratch.clone(), most, bytes: Vec::new(), spilled: None }
     }
 
-    /// Adds a record.
-    pub(super) fn push(&mut self, record: &[u8]) -> io::Result<()> {
-        let length = u32::try_from(record.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-        if !self.bytes.is_empty() && self.bytes.len() + record.len() > self.most {
+    /// Adds the record that consists of these parts.
+    pub(super) fn push(&mut self, parts: &[&[u8]]) -> io::Result<()> {
+        let bytes: usize = parts.iter().map(|part| part.len()).sum();
+        let length = u32::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        if !self.bytes.is_empty() && self.bytes.len() + bytes > self.most {
             let mut spilled = self.spilled.take().map_or_else(|| self.scratch.create(), Ok)?;
             spilled.write(&self.bytes)?;
             self.spilled = Some(spilled);
             self.bytes.clear();
         }
         self.bytes.extend_from_slice(&length.to_le_bytes());
-        self.bytes.extend_from_slice(record);
+        parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
         Ok(())
     }
 
@@ -79,12 +80,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         for (count, most) in [(0_usize, 100), (3, 100), (2_000, 100), (2_000, 1 << 20)] {
             let mut buffer = SessionBuffer::new(&SpillDir::new(dir.path()), most);
-            buffer.push(b"forgotten").unwrap();
+            buffer.push(&[b"forgotten"]).unwrap();
             buffer.clear();
             let records: Vec<Vec<u8>> = (0..count).map(|number| number.to_string().repeat(number % 40).into_bytes()).collect();
             for _ in 0..2 {
                 for record in &records {
-                    buffer.push(record).unwrap();
+                    let (one, other) = record.split_at(record.len() / 2);
+                    buffer.push(&[one, other]).unwrap();
                     assert!(buffer.bytes.len() <= most.max(4 + record.len()) + 4);
                 }
                 assert_eq!(buffer.spilled.is_some(), count > 100 && most == 100);

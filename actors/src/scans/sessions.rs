@@ -142,11 +142,11 @@ impl<'h> Sessions<'h> {
 }
 
 /// A time as bytes that are ordered as the times are.
-fn ordered(time: i64) -> [u8; 8] {
+pub(super) fn ordered(time: i64) -> [u8; 8] {
     (time.cast_unsigned() ^ 1 << 63).to_be_bytes()
 }
 
-fn time_of(bytes: &[u8]) -> i64 {
+pub(super) fn time_of(bytes: &[u8]) -> i64 {
     (bytes.try_into().map_or(0, u64::from_be_bytes) ^ 1 << 63).cast_signed()
 }
 

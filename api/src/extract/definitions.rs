@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use headcount_control::{Definition, DefinitionId, DefinitionKind};
 use headcount_domain::filter::PeopleCondition;
-use headcount_domain::intake::event::PAGEVIEWS;
 use headcount_domain::{Clause, Filter, Predicate};
 
 use crate::extract::filters;
 use crate::extract::people::{self, SentCondition};
 use crate::extract::question::ProjectQuestion;
+use crate::extract::steps::{SentStep, StepEvents, page_clauses};
 use crate::respond::error::{ApiError, Result};
 
 /// Returns the filters of a definition, which may concern sessions.
@@ -25,8 +25,7 @@ fn events_of(goal: &Definition) -> Result<(Option<String>, Vec<Clause>)> {
     let mut clauses = filters_of(goal)?;
     let event_name = text("event_name");
     if let Some(page) = goal.fields.get("page").filter(|_| event_name.is_none()) {
-        clauses.push(filters::named(&PAGEVIEWS)?);
-        clauses.push(Filter::new("path", "matches", Some(page))?.into());
+        clauses.extend(page_clauses(page)?);
     }
     Ok((event_name, clauses))
 }
@@ -89,6 +88,28 @@ impl<B> ProjectQuestion<'_, B> {
     pub fn goal(&mut self, goal: Option<&str>) -> Result<Option<Predicate>> {
         let Some(id) = goal else { return Ok(None) };
         predicate_of(&*self.definition(id, DefinitionKind::Goal)?).map(Some)
+    }
+
+    /// Returns the names and the predicates of steps.
+    ///
+    /// # Errors
+    /// 404 without such a goal.
+    pub fn steps(&mut self, steps: Vec<SentStep>) -> Result<(Vec<String>, Vec<Predicate>)> {
+        let one = |(place, SentStep { name, events, filters }): (usize, SentStep)| match &events {
+            StepEvents::Named(text) | StepEvents::Page(text) => {
+                Ok((name.unwrap_or_else(|| text.clone()), events.predicate(filters)?))
+            }
+            StepEvents::Goal(id) => {
+                let param = format!("steps[{place}].goal");
+                let goal = self.definition(id, DefinitionKind::Goal).map_err(|error| error.with_param(param))?;
+                let (event_name, mut clauses) = events_of(&goal)?;
+                clauses.extend(filters);
+                let predicate = Predicate::new(event_name.as_deref(), clauses)?;
+                Ok((name.unwrap_or_else(|| goal.name.clone()), predicate))
+            }
+        };
+        let steps: Vec<_> = steps.into_iter().enumerate().map(one).collect::<Result<_>>()?;
+        Ok(steps.into_iter().unzip())
     }
 
     /// Returns all goals of the project, oldest first. [`predicate_of`] is what fits each.

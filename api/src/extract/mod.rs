@@ -15,3 +15,4 @@ pub mod query;
 pub mod question;
 pub mod share_rules;
 pub mod standing;
+pub mod steps;

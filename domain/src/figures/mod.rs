@@ -6,7 +6,9 @@
 mod breakdown;
 mod event_figures;
 mod explain;
+mod funnel;
 mod goals;
+mod journeys;
 mod money;
 mod question;
 mod report_query;
@@ -16,7 +18,16 @@ pub use event_figures::{EventFigures, OrderBy};
 pub use explain::{
     AttributedTo, ExplainPlace, ExplainQuestion, ExplainedEvent, ExplainedFigure, Explanation, MoneyOutcome, Reason,
 };
+pub use funnel::{
+    Chain, ChainLength, ChainLink, EarliestChains, Funnel, FunnelPeople, FunnelPeopleQuestion, FunnelPerson, FunnelQuestion,
+    FunnelRow, FunnelSteps, MAX_CHAIN_DAYS, MAX_STEPS, PeoplePlace, Reached, SequenceFold, StepEvent, StepFigures, StepOrder,
+    StepTimes,
+};
 pub use goals::{GoalFigures, GoalsQuestion, GoalsReport, WindowGoals};
+pub use journeys::{
+    JourneyEnd, JourneyLink, JourneyNode, JourneyPath, JourneyRun, JourneySequence, JourneyValue, Journeys, JourneysQuestion,
+    MAX_DEPTH, MAX_PATH_GROUPS, PathGroup, SequenceMaker, TOP_SEQUENCES,
+};
 pub use money::CountedMoney;
 pub use question::{BreakdownQuestion, ComparedWindows, ReportQuestion};
 pub use report_query::{Report, ReportQuery, Series};

@@ -13,7 +13,7 @@ pub use organization::{
 };
 pub use partial::{Projects, Query, Reader, Travels};
 pub use project::{
-    AssociationsQuery, AttributionQuery, CohortsQuery, CompanyLinksQuery, EarlierTouches, EarlierTouchesQuery, EventVisit,
-    IntakeQuery, LinkedQuery, NamedTouch, RetentionQuery, RevenueMetricsQuery, RevenueSeriesQuery, TodayQuery, TrafficQuery,
-    UniqueUsersQuery, VisitedSession, VisitsQuery,
+    AssociationsQuery, AttributionQuery, CohortsQuery, CompanyLinksQuery, EarlierTouches, EarlierTouchesQuery, EntityName,
+    EntityNamesQuery, EventVisit, IntakeQuery, LinkedQuery, NamedTouch, RetentionQuery, RevenueMetricsQuery, RevenueSeriesQuery,
+    TodayQuery, TrafficQuery, UniqueUsersQuery, VisitedSession, VisitsQuery,
 };

@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 path_parameters! {
     SegmentPath "segment_id" "^segment_[0-9A-Za-z]{16}$" "The segment's id.";
     GoalPath "goal_id" "^goal_[0-9A-Za-z]{16}$" "The goal's id.";
+    FunnelPath "funnel_id" "^funnel_[0-9A-Za-z]{16}$" "The funnel's id.";
     AnnotationPath "annotation_id" "^annotation_[0-9A-Za-z]{16}$" "The annotation's id.";
 }
 

@@ -1,9 +1,10 @@
-//! Segments, goals and annotations of a project.
+//! Segments, goals, funnels and annotations of a project.
 
 #![forbid(unsafe_code)]
 
 mod annotations;
 mod definitions;
+mod funnels;
 mod goals;
 mod segments;
 
@@ -20,6 +21,10 @@ pub const ENDPOINTS: Endpoints = endpoints! {
     goals => create: Project(Admin, Admin);
     goals => change: Project(Admin, Admin);
     goals => remove: Project(Admin, Admin);
+    funnels => list: Project(AnalyticsRead, Member);
+    funnels => create: Project(Admin, Admin);
+    funnels => change: Project(Admin, Admin);
+    funnels => remove: Project(Admin, Admin);
     annotations => list: Project(AnalyticsRead, Member);
     annotations => create: Project(Admin, Admin);
     annotations => change: Project(Admin, Admin);

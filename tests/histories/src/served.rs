@@ -81,20 +81,21 @@ impl<S: headcount_model::Subject> Served<S> {
             }
         }
         if let Some(Json::List(people)) = fields.get_mut("people") {
-            people.iter_mut().for_each(|condition| self.with_goal_id(project, condition));
+            let conditions = people.iter_mut().filter_map(|json| if let Json::Object(parts) = json { Some(parts) } else { None });
+            conditions.flat_map(|parts| parts.values_mut()).for_each(|events| self.with_goal_id(project, events));
+        }
+        if let Some(Json::List(steps)) = fields.get_mut("steps") {
+            steps.iter_mut().for_each(|step| self.with_goal_id(project, step));
         }
         Json::Object(fields)
     }
 
-    /// Replaces the goal of a condition on people by its id.
-    fn with_goal_id(&mut self, project: &str, condition: &mut Json) {
-        let Json::Object(condition) = condition else { return };
-        for part in ["did", "did_not"] {
-            if let Some(Json::Object(events)) = condition.get_mut(part)
-                && let Some(goal) = events.get_mut("goal")
-            {
-                *goal = self.defined(project, "goal", goal);
-            }
+    /// Replaces the goal in the events of a condition, or in a step, by its id.
+    fn with_goal_id(&mut self, project: &str, events: &mut Json) {
+        if let Json::Object(events) = events
+            && let Some(goal) = events.get_mut("goal")
+        {
+            *goal = self.defined(project, "goal", goal);
         }
     }
 

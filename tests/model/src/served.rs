@@ -168,6 +168,10 @@ impl ServedModel {
                 }
             }
         }
+        if let Some(Json::List(steps)) = fields.get_mut("steps") {
+            let steps = steps.iter_mut().filter_map(|json| if let Json::Object(step) = json { Some(step) } else { None });
+            steps.filter_map(|step| step.get_mut("goal")).for_each(|goal| *goal = defined(goal));
+        }
         if let Some(project) = path.strip_suffix("/analytics/goals") {
             let prefix = format!("goal {} ", project.trim_start_matches("/projects/"));
             let goals = self.definitions.iter().filter(|(id, _)| id.starts_with(&prefix)).map(|(_, goal)| goal.clone());

@@ -8,6 +8,7 @@ use headcount_domain::figures::{AttributedTo, ExplainedFigure, MoneyOutcome, Rea
 use headcount_domain::queries::{Dimension, EarlierTouches, EarlierTouchesQuery, EntityLevel, NamedTouch, TouchModel};
 use headcount_domain::{Amount, Instant, Position, RecordKey};
 
+use super::super::accounts::{Accounts, ENTITY, EntityKey};
 use super::super::error::{Result, check};
 use super::super::events::{IDS_A_QUESTION, Scan};
 use super::super::external_sort::Sorter;
@@ -15,9 +16,7 @@ use super::super::identities::{KEY, bytes, key_of};
 use super::super::record_sort::{RecordSorter, SortedRecords};
 use super::super::sessions::InSession;
 use super::super::visits::{Carried, CountedIdentity, CountedOwner, CountedSession, Detail, VisitCounts};
-use super::companies::{Companies, add_known_links, company_bytes, company_keys};
 use super::found::FoundEvents;
-use super::pinned::{FirstPins, Pins};
 
 /// The place of a record among those of its entity: a phase, a time, a kind, a position.
 const PLACE: usize = 1 + 8 + 1 + 8;
@@ -33,12 +32,8 @@ pub(super) struct AttributedEvents<'s> {
     attributed: &'s AttributedTo,
     sort_bytes: usize,
     pub(super) found: FoundEvents,
-    /// The companies of identities, where entities are accounts.
-    of_identities: Option<FirstPins>,
-    links: Option<Pins>,
-    companies: Sorter<KEY>,
-    /// The identity that was met last, with its company.
-    last: Option<(RecordKey, Option<RecordKey>)>,
+    /// `None`: entities are identities.
+    accounts: Option<Accounts>,
     /// Records by entity, as it was reported.
     reported: RecordSorter,
 }
@@ -46,39 +41,16 @@ pub(super) struct AttributedEvents<'s> {
 impl<'s> AttributedEvents<'s> {
     /// Prepares to collect. Costs a pass over the project's events if entities are accounts.
     pub(super) fn new(scan: &'s Scan<'s>, attributed: &'s AttributedTo, found: FoundEvents, sort_bytes: usize) -> Result<Self> {
-        let companies = match attributed.level {
-            EntityLevel::Account => Some(Companies::read(scan, sort_bytes)?),
+        let accounts = match attributed.level {
+            EntityLevel::Account => Some(Accounts::read(scan, sort_bytes)?),
             EntityLevel::Identity => None,
         };
-        let (of_identities, links) = companies.map(|companies| (companies.of_identities, companies.links)).unzip();
-        Ok(Self {
-            scan,
-            attributed,
-            sort_bytes,
-            found,
-            of_identities,
-            links,
-            companies: company_keys(scan, sort_bytes),
-            last: None,
-            reported: RecordSorter::new(scan.scratch(), sort_bytes),
-        })
+        Ok(Self { scan, attributed, sort_bytes, found, accounts, reported: RecordSorter::new(scan.scratch(), sort_bytes) })
     }
 
     /// Returns the entity of an event of an identity, which may name a company.
     fn entity(&mut self, identity: RecordKey, named: Option<RecordKey>) -> io::Result<EntityKey> {
-        let Some(of_identities) = &mut self.of_identities else { return Ok(EntityKey { key: identity, is_company: false }) };
-        let own = match self.last {
-            Some((last, own)) if last == identity => own,
-            _ => of_identities.of(identity)?,
-        };
-        self.last = Some((identity, own));
-        Ok(match named.or(own) {
-            Some(company) => {
-                self.companies.push(company_bytes(company))?;
-                EntityKey { key: company, is_company: true }
-            }
-            None => EntityKey { key: identity, is_company: false },
-        })
+        self.accounts.as_mut().map_or(Ok(EntityKey::of_identity(identity)), |accounts| accounts.of(identity, named))
     }
 
     /// The first touch comes before all orders; the last one by its time.
@@ -89,24 +61,16 @@ impl<'s> AttributedEvents<'s> {
     /// Finds the money under the value that is asked for, once all sessions were visited.
     pub(super) fn finish(self) -> Result<FoundEvents> {
         let touch_phase = self.touch_phase();
-        let Self { scan, attributed, sort_bytes, mut found, links, companies, reported, .. } = self;
-        let mut links = match links {
-            Some(mut links) => {
-                add_known_links(scan, companies, &mut links)?;
-                Some(links.finish()?)
-            }
-            None => None,
-        };
+        let Self { scan, attributed, sort_bytes, mut found, accounts, reported, .. } = self;
+        let mut domains = accounts.map(|accounts| accounts.finish(scan)).transpose()?;
         let scratch = scan.scratch();
         let (mut resolved, mut with_orders) = (RecordSorter::new(scratch, sort_bytes), Sorter::new(scratch, ENTITY, sort_bytes));
         let mut reported = reported.finish()?;
         while let Some(record) = reported.next()? {
             check(scan.cancelled)?;
             let (entity, rest) = record.split_at(ENTITY.min(record.len()));
-            let mut entity = EntityKey::read(entity);
-            if let Some(links) = links.as_mut().filter(|_| entity.is_company) {
-                entity.key = links.of(entity.key)?.unwrap_or(entity.key);
-            }
+            let entity = EntityKey::read(entity);
+            let entity = domains.as_mut().map_or(Ok(entity), |domains| domains.account(entity))?;
             if scan.floor.is_some() && kind_of(rest) == ORDER {
                 with_orders.push(entity.to_bytes())?;
             }
@@ -164,29 +128,6 @@ impl VisitCounts for AttributedEvents<'_> {
 
     fn session(&mut self, _: &CountedSession, _: [bool; 2], _: &[u8]) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// An account, or an identity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct EntityKey {
-    key: RecordKey,
-    is_company: bool,
-}
-
-const ENTITY: usize = KEY + 1;
-
-impl EntityKey {
-    fn to_bytes(self) -> [u8; ENTITY] {
-        let mut entity = [0; ENTITY];
-        entity[..KEY].copy_from_slice(&bytes(self.key));
-        entity[KEY] = self.is_company.into();
-        entity
-    }
-
-    fn read(entity: &[u8]) -> Self {
-        let (key, is_company) = entity.split_at(KEY.min(entity.len()));
-        Self { key: key_of(key), is_company: is_company == [1] }
     }
 }
 

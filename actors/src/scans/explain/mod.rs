@@ -5,10 +5,8 @@
 //! the pass again, and keeps only its own events.
 
 mod attribution;
-mod companies;
 mod counted;
 mod found;
 mod page;
-mod pinned;
 
 pub use page::ExplainError;

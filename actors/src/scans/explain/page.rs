@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use headcount_common::partition_of;
 use headcount_domain::facts::Moment;
 use headcount_domain::figures::{ExplainPlace, ExplainQuestion, ExplainedEvent, Explanation};
-use headcount_domain::queries::VisitsQuery;
+use headcount_domain::queries::{EntityLevel, VisitsQuery};
 use headcount_domain::{IdentityId, Instant, Position, ProjectId, RecordKey, SentKeys};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -117,8 +117,14 @@ fn find(scan: &Scan<'_>, question: &ExplainQuestion, sort_bytes: usize) -> Resul
         windows: [Some(VisitWindow::Whole(*window)), None],
         predicate,
         goals: GoalSet::new(&[]),
+        only_goals: false,
+        needs_sessions: true,
         dimensions: &[],
-        details: Some(WantedDetails { only_money: figure.is_of_money(), touches: attributed.as_ref() }),
+        details: Some(WantedDetails {
+            only_money: figure.is_of_money(),
+            touches: attributed.as_ref(),
+            companies: attributed.as_ref().is_some_and(|attributed| attributed.level == EntityLevel::Account),
+        }),
     };
     match attributed {
         Some(attributed) => {

@@ -22,6 +22,8 @@ pub(in super::super) fn breakdown(scan: &Scan<'_>, question: &BreakdownQuestion,
         windows: [Some(VisitWindow::Whole(windows.window)), windows.previous.map(VisitWindow::Whole)],
         predicate,
         goals: GoalSet::new(goal.as_slice()),
+        only_goals: false,
+        needs_sessions: true,
         dimensions: std::slice::from_ref(dimension),
         details: None,
     };

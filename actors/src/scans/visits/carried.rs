@@ -1,7 +1,10 @@
 //! What an event carries through the sorts, as bytes.
 
+use headcount_domain::facts::Moment;
 use headcount_domain::figures::CountedMoney;
-use headcount_domain::{Amount, Currency, PartSet};
+use headcount_domain::{Amount, Currency, Instant, PartSet, Position};
+
+use super::super::sessions::InSession;
 
 /// The event itself matches, apart from its session.
 const MATCHES: u16 = 1;
@@ -18,7 +21,7 @@ const IN_FIRST_WINDOW: u16 = 256;
 
 /// The bytes of a bucket, and of money: currency, amount, whether it is an order.
 const BUCKET: usize = size_of::<u16>();
-const MONEY_BYTES: usize = 3 + size_of::<i128>() + 1;
+pub(super) const MONEY_BYTES: usize = 3 + size_of::<i128>() + 1;
 const NO_CURRENCY: [u8; 3] = [0; 3];
 
 /// An event, as it is carried.
@@ -37,8 +40,43 @@ pub(in super::super) struct Carried<'c> {
     pub(super) goals: &'c [u8],
     /// The numbers of the goals that it fits, once its session is known.
     pub(in super::super) goals_met: &'c [usize],
-    /// The values that rows are of.
-    pub(super) key: &'c [u8],
+    /// The values that rows are of, then details.
+    pub(in super::super) key: &'c [u8],
+}
+
+/// When an event happened, and how it stands in its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) struct MetAt {
+    /// In the order of recording among events of one instant.
+    pub(in super::super) at: Moment,
+    /// Whether it makes its session; else it is attached, or alone.
+    pub(in super::super) is_interactive: bool,
+}
+
+impl MetAt {
+    pub(super) const BYTES: usize = 8 + 8 + 1;
+
+    pub(super) fn of(event: &InSession<'_>) -> Self {
+        let at = Moment { time: Instant(event.time_ms), position: event.order };
+        Self { at, is_interactive: event.is_interactive }
+    }
+
+    pub(super) fn to_bytes(self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..8].copy_from_slice(&self.at.time.0.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.at.position.to_le_bytes());
+        bytes[16] = self.is_interactive.into();
+        bytes
+    }
+
+    /// Reads what [`MetAt::to_bytes`] wrote, and returns the rest.
+    pub(super) fn read(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (time, rest) = bytes.split_first_chunk()?;
+        let (position, rest) = rest.split_first_chunk()?;
+        let (is_interactive, rest) = rest.split_first()?;
+        let at = Moment { time: Instant(i64::from_le_bytes(*time)), position: Position::from_le_bytes(*position) };
+        Some((Self { at, is_interactive: *is_interactive > 0 }, rest))
+    }
 }
 
 impl<'c> Carried<'c> {
@@ -64,10 +102,8 @@ impl<'c> Carried<'c> {
             to.extend_from_slice(&self.parts.0.to_le_bytes());
         }
         self.buckets.iter().flatten().for_each(|bucket| to.extend_from_slice(&bucket.to_le_bytes()));
-        if let Some(CountedMoney { amount, is_order, unconverted }) = self.money {
-            to.extend_from_slice(&unconverted.map_or(NO_CURRENCY, Currency::code));
-            to.extend_from_slice(&amount.micros().to_le_bytes());
-            to.push(is_order.into());
+        if let Some(money) = self.money {
+            write_money(money, to);
         }
         if !self.goals.is_empty() {
             to.extend_from_slice(&u16::try_from(self.goals.len()).unwrap_or(u16::MAX).to_le_bytes());
@@ -119,7 +155,13 @@ impl<'c> Carried<'c> {
     }
 }
 
-fn read_money(bytes: &[u8]) -> Option<CountedMoney> {
+pub(super) fn write_money(CountedMoney { amount, is_order, unconverted }: CountedMoney, to: &mut Vec<u8>) {
+    to.extend_from_slice(&unconverted.map_or(NO_CURRENCY, Currency::code));
+    to.extend_from_slice(&amount.micros().to_le_bytes());
+    to.push(is_order.into());
+}
+
+pub(super) fn read_money(bytes: &[u8]) -> Option<CountedMoney> {
     let (currency, rest) = bytes.split_at_checked(NO_CURRENCY.len())?;
     let (amount, is_order) = rest.split_at_checked(size_of::<i128>())?;
     Some(CountedMoney {
@@ -151,9 +193,12 @@ mod tests {
                 goals_met: &[],
                 key: b"\x00\x01key",
             };
-            let mut bytes = Vec::new();
+            let at = Moment { time: Instant(-i64::from(number)), position: number.into() };
+            let met = MetAt { at, is_interactive: has(0) };
+            let mut bytes = met.to_bytes().to_vec();
             carried.write(&mut bytes);
-            assert_eq!(Carried::read(&bytes), carried);
+            let (read, rest) = MetAt::read(&bytes).unwrap();
+            assert_eq!((read, Carried::read(rest)), (met, carried));
         }
     }
 }

@@ -7,7 +7,7 @@ use headcount_archive::{ArchiveError, TextColumn};
 use headcount_domain::acquisition::DIRECT;
 use headcount_domain::facts::Moment;
 use headcount_domain::figures::AttributedTo;
-use headcount_domain::queries::{Dimension, EntityLevel};
+use headcount_domain::queries::Dimension;
 use headcount_domain::{Event, Instant, KeyHasher, Position, RecordKey};
 
 use super::super::sealed_group::{MoneyColumns, SealedGroup};
@@ -34,6 +34,8 @@ pub(in super::super) struct WantedDetails<'q> {
     pub(in super::super) only_money: bool,
     /// Every event carries what it is to attribution.
     pub(in super::super) touches: Option<&'q AttributedTo>,
+    /// Events carry the company that they name.
+    pub(in super::super) companies: bool,
 }
 
 /// The details of an event.
@@ -118,9 +120,9 @@ impl WantedDetails<'_> {
                 };
                 (detail.is_touch, detail.touch_has_value) = (true, attributed.selects(Some(value)));
             }
-            if attributed.level == EntityLevel::Account {
-                detail.company = event.company.as_ref().map(|company| hasher.company(company.as_str()));
-            }
+        }
+        if self.companies {
+            detail.company = event.company.as_ref().map(|company| hasher.company(company.as_str()));
         }
         if is_chosen {
             detail.has_consent = event.has_consent();
@@ -158,8 +160,7 @@ impl<'h> DetailColumns<'h> {
             let attributed = attributed.clone();
             Ok(TouchColumns { sources: group.texts("event_source")?, values: group.texts(values)?, attributed })
         };
-        let of_accounts = wanted.touches.filter(|attributed| attributed.level == EntityLevel::Account);
-        let companies = of_accounts.map(|_| group.texts("company")).transpose()?;
+        let companies = wanted.companies.then(|| group.texts("company")).transpose()?;
         Ok(Self {
             hasher,
             positions: group.positions()?,

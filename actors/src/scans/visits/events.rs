@@ -29,11 +29,15 @@ pub(in super::super) struct VisitQuestion<'q> {
     pub(in super::super) predicate: &'q Predicate,
     /// What chosen events convert to.
     pub(in super::super) goals: GoalSet<'q>,
+    /// Whether only events that can fit a goal are chosen.
+    pub(in super::super) only_goals: bool,
     /// The properties whose values rows are of. All belong to the event, or one event of the
     /// session decides them all.
     pub(in super::super) dimensions: &'q [Field],
-    /// The details that events carry in the place of values.
+    /// The details that events carry after the values.
     pub(in super::super) details: Option<WantedDetails<'q>>,
+    /// Whether somebody looks at sessions. Else they are made of the chosen events alone.
+    pub(in super::super) needs_sessions: bool,
 }
 
 /// A window of a question.
@@ -41,12 +45,14 @@ pub(in super::super) enum VisitWindow {
     /// All events are in bucket 0.
     Whole(Window),
     Divided(Buckets),
+    /// Those of the window are in bucket 0, and later ones up to an instant in bucket 1.
+    Reaching(Window, Option<Instant>),
 }
 
 impl VisitWindow {
     pub(super) fn days(&self) -> Window {
         match self {
-            Self::Whole(window) => *window,
+            Self::Whole(window) | Self::Reaching(window, _) => *window,
             Self::Divided(buckets) => buckets.window,
         }
     }
@@ -56,6 +62,7 @@ impl VisitWindow {
         match self {
             Self::Whole(_) => 1,
             Self::Divided(buckets) => buckets.count,
+            Self::Reaching(..) => 2,
         }
     }
 
@@ -63,6 +70,8 @@ impl VisitWindow {
         match self {
             Self::Whole(window) => window.contains(day).then_some(0),
             Self::Divided(buckets) => u16::try_from(buckets.of(day, Instant(time_ms))?).ok(),
+            Self::Reaching(window, _) if window.contains(day) => Some(0),
+            Self::Reaching(window, until) => (day > window.end && until.is_none_or(|until| time_ms <= until.0)).then_some(1),
         }
     }
 }
@@ -90,6 +99,11 @@ impl VisitQuestion<'_> {
         !self.predicate.needs_session() || self.predicate.holds_of_nobody(event.parts)
     }
 
+    /// Whether an event is carried to its identity.
+    fn is_carried(&self, event: &Carried<'_>, is_named: bool) -> bool {
+        event.may_count() || (is_named && self.needs_sessions)
+    }
+
     fn buckets_of(&self, day: Day, time_ms: i64) -> [Option<u16>; 2] {
         let bucket = |window: &Option<VisitWindow>| window.as_ref()?.bucket(day, time_ms);
         [bucket(&self.windows[0]), bucket(&self.windows[1])]
@@ -97,7 +111,8 @@ impl VisitQuestion<'_> {
 
     /// Whether an event needs its key.
     fn is_keyed(&self, event: &Carried<'_>) -> bool {
-        if self.details.is_some_and(|details| details.touches.is_some()) {
+        let has_details = |details: WantedDetails<'_>| details.touches.is_some() || event.may_count();
+        if self.details.is_some_and(has_details) {
             return true;
         }
         match self.decided_by() {
@@ -116,6 +131,15 @@ pub(super) fn write_value(value: &Scalar<'_>, to: &mut Vec<u8>) {
     GroupKey::write(value, to);
     let length = u32::try_from(to.len() - start - 4).unwrap_or(u32::MAX);
     to[start..start + 4].copy_from_slice(&length.to_le_bytes());
+}
+
+/// Returns what follows the first values of a key.
+pub(super) fn after_values(mut key: &[u8], values: usize) -> &[u8] {
+    for _ in 0..values {
+        let Some((length, rest)) = key.split_first_chunk::<4>() else { return &[] };
+        key = rest.get(u32::from_le_bytes(*length) as usize..).unwrap_or_default();
+    }
+    key
 }
 
 /// Returns the values of a key, each as a [`GroupKey`].
@@ -225,12 +249,15 @@ impl VisitReader<'_> {
         let parts = PartColumns::read(group, question.predicate.parts().filter(|_| question.predicate.needs_session()))?;
         let mut parts = parts.of_rows();
         let goals = GoalColumns::read(&question.goals, group, &matching)?;
-        let (mut write_goals, mut of_goals) = (goals.writer(&question.goals), Vec::new());
+        let (mut write_goals, mut of_goals) = (goals.writer(), Vec::new());
         let interactive = group.booleans(INTERACTIVE)?;
         let (mut keys, money, mut key) = (self.keys(group)?, group.money()?, Vec::new());
         let mut details = question.details.map(|wanted| DetailColumns::read(group, wanted, self.hasher)).transpose()?;
         rows.for_each(|row| {
-            let matches = matching[row] && details.as_ref().is_none_or(|details| details.chooses(row, money.as_ref()));
+            of_goals.clear();
+            write_goals(row, &mut of_goals);
+            let is_chosen = details.as_ref().is_none_or(|details| details.chooses(row, money.as_ref()));
+            let matches = matching[row] && is_chosen && (!question.only_goals || goals.can_fit_any(row));
             let mut carried = Carried {
                 matches,
                 is_pageview: matches && is_pageview(row),
@@ -242,8 +269,6 @@ impl VisitReader<'_> {
                 ..Carried::default()
             };
             key.clear();
-            of_goals.clear();
-            write_goals(row, &mut of_goals);
             carried.goals = &of_goals;
             if question.is_keyed(&carried) {
                 keys.iter_mut().for_each(|column| column.write(row, &mut key));
@@ -253,7 +278,7 @@ impl VisitReader<'_> {
             }
             carried.key = &key;
             let named = ids.named(row).or_else(|| visitors[row].map(|visitor| self.hasher.visitor(visitor)));
-            if named.is_some() || carried.may_count() {
+            if question.is_carried(&carried, named.is_some()) {
                 carried.write(&mut read.bytes);
                 let (order, at, end) = (group.order_of(row), (times[row], interactive[row]), read.bytes.len());
                 read.events.push(ReadVisit { order, at, named, end });
@@ -267,8 +292,11 @@ impl VisitReader<'_> {
         let VisitQuestion { predicate, dimensions, details, .. } = self.question;
         let buckets = self.question.buckets_of(event.day, event.time.0);
         let is_chosen = |details: &WantedDetails<'_>| details.chooses(event);
-        let matches =
+        let mut matches =
             buckets.iter().any(Option::is_some) && details.as_ref().is_none_or(is_chosen) && predicate.matches_event(event);
+        let mut of_goals = Vec::new();
+        let fits_any = self.question.goals.write_event(event, matches, &mut of_goals);
+        matches &= fits_any || !self.question.only_goals;
         let mut carried = Carried {
             matches,
             is_pageview: matches && event.is_pageview(),
@@ -279,8 +307,6 @@ impl VisitReader<'_> {
             money: CountedMoney::of(event).filter(|_| matches),
             ..Carried::default()
         };
-        let mut of_goals = Vec::new();
-        self.question.goals.write_event(event, matches, &mut of_goals);
         carried.goals = &of_goals;
         let mut key = Vec::new();
         if self.question.is_keyed(&carried) {
@@ -323,10 +349,13 @@ impl Tally<ReadVisits> for VisitTally<'_, '_> {
         let keys = self.sessions.keys(position, event)?;
         self.carried.clear();
         self.reader.write(position, event, &mut self.carried);
-        match keys.named() {
+        let named = keys.named();
+        if !self.reader.question.is_carried(&Carried::read(&self.carried), named.is_some()) {
+            return Ok(());
+        }
+        match named {
             Some(named) => self.sessions.add(named, position, (event.time.0, event.interactive), &self.carried)?,
-            None if Carried::read(&self.carried).may_count() => (self.alone)(&self.carried)?,
-            None => {}
+            None => (self.alone)(&self.carried)?,
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use super::super::events::Scan;
 use super::super::people::{HeldWindows, People};
 use super::super::session_buffer::SessionBuffer;
 use super::super::sessions::{InSession, SessionPlace, Sessions};
-use super::carried::Carried;
+use super::carried::{Carried, MetAt};
 use super::events::{VisitQuestion, add_events, write_value};
 
 /// The identity of an event that is counted.
@@ -38,6 +38,8 @@ pub(in super::super) struct CountedOwner<'s> {
     /// `None` if the event has no ids.
     pub(in super::super) identity: Option<CountedIdentity>,
     pub(in super::super) session: Option<&'s CountedSession>,
+    /// `None` if the event has no ids.
+    pub(in super::super) met: Option<MetAt>,
 }
 
 /// Counts chosen events, and the sessions that hold them.
@@ -146,7 +148,7 @@ impl<'v> SessionFold<'v> {
             self.last_ms = event.time_ms;
             self.meet(&carried);
         }
-        if carried.may_count() { self.chosen.push(event.carried) } else { Ok(()) }
+        if carried.may_count() { self.chosen.push(&[&MetAt::of(event).to_bytes(), event.carried]) } else { Ok(()) }
     }
 
     /// Begins a session, or events without one.
@@ -226,10 +228,11 @@ impl<'v> SessionFold<'v> {
         let Self { identity, is_session, session, counts, key, chosen, question, parts, of_goals, .. } = self;
         let is_of_session = question.decided_by().is_some();
         let (session, key) = (&*session, &key[..]);
-        let of = CountedOwner { identity: *identity, session: Some(session).filter(|_| *is_session) };
+        let owner = CountedOwner { identity: *identity, session: Some(session).filter(|_| *is_session), met: None };
         let (mut holds, mut met) = ([false; 2], Vec::new());
-        chosen.drain(|carried| {
-            let mut event = Carried::read(carried);
+        chosen.drain(|record| {
+            let Some((at, carried)) = MetAt::read(record) else { return Ok(()) };
+            let (of, mut event) = (CountedOwner { met: Some(at), ..owner }, Carried::read(carried));
             if !question.chooses(&event, *parts) {
                 return Ok(());
             }

@@ -52,13 +52,15 @@ impl<'q> GoalSet<'q> {
         }
     }
 
-    /// Appends what an event of the log carries. `matches`: it is chosen if its session is.
-    pub(super) fn write_event(&self, event: &Event, matches: bool, to: &mut Vec<u8>) {
+    /// Appends what an event of the log carries, and returns whether it can fit a goal. `matches`:
+    /// it is chosen if its session is.
+    pub(super) fn write_event(&self, event: &Event, matches: bool, to: &mut Vec<u8>) -> bool {
         let mut bits = vec![0; self.bit_bytes()];
         let counts_on = |goal: usize| self.days.get(goal).is_none_or(|days| days.contains(event.day));
         let fits = |goal: &usize| matches && counts_on(*goal) && self.goals[*goal].matches_event(event);
         (0..self.goals.len()).filter(fits).for_each(|goal| set_bit(&mut bits, goal));
         Self::write(&bits, self.of_sessions().map(|goal| goal.parts_of(event)), to);
+        bits.iter().any(|byte| *byte > 0)
     }
 
     /// Returns the parts of a session with this entry, for each goal that depends on sessions.
@@ -106,6 +108,8 @@ fn set_bit(bits: &mut [u8], number: usize) {
 pub(super) struct GoalColumns<'q> {
     /// For each row, a bit for each goal that it can fit.
     bits: Vec<u8>,
+    /// The bytes of a row.
+    width: usize,
     parts: Vec<PartColumns<'q>>,
 }
 
@@ -113,7 +117,7 @@ impl<'q> GoalColumns<'q> {
     /// Reads the columns. `matching` has the rows that are chosen if their sessions are.
     pub(super) fn read(set: &GoalSet<'q>, group: &SealedGroup<'_>, matching: &[bool]) -> Result<Self, ArchiveError> {
         if set.goals.is_empty() {
-            return Ok(Self { bits: Vec::new(), parts: Vec::new() });
+            return Ok(Self { bits: Vec::new(), width: 0, parts: Vec::new() });
         }
         let width = set.bit_bytes();
         let mut bits = vec![0; width * group.rows()];
@@ -125,15 +129,21 @@ impl<'q> GoalColumns<'q> {
             rows.for_each(|row| set_bit(&mut bits[row * width..], number));
         }
         let parts = set.of_sessions().map(|goal| PartColumns::read(group, goal.parts()));
-        Ok(Self { bits, parts: parts.collect::<Result<_, ArchiveError>>()? })
+        Ok(Self { bits, width, parts: parts.collect::<Result<_, ArchiveError>>()? })
+    }
+
+    fn of_row(&self, row: usize) -> &[u8] {
+        &self.bits[row * self.width..(row + 1) * self.width]
+    }
+
+    /// Whether a row can fit a goal.
+    pub(super) fn can_fit_any(&self, row: usize) -> bool {
+        self.of_row(row).iter().any(|byte| *byte > 0)
     }
 
     /// Appends what rows carry.
-    pub(super) fn writer<'c>(&'c self, set: &GoalSet<'q>) -> impl FnMut(usize, &mut Vec<u8>) + use<'c, 'q> {
-        let (width, mut parts): (_, Vec<_>) = (set.bit_bytes(), self.parts.iter().map(PartColumns::of_rows).collect());
-        move |row, to| {
-            let fits = &self.bits[row * width..(row + 1) * width];
-            GoalSet::write(fits, parts.iter_mut().map(|parts| parts(row)), to);
-        }
+    pub(super) fn writer(&self) -> impl FnMut(usize, &mut Vec<u8>) {
+        let mut parts: Vec<_> = self.parts.iter().map(PartColumns::of_rows).collect();
+        move |row, to| GoalSet::write(self.of_row(row), parts.iter_mut().map(|parts| parts(row)), to)
     }
 }

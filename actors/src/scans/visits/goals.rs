@@ -21,6 +21,8 @@ pub(in super::super) fn goals(scan: &Scan<'_>, question: &GoalsQuestion, sort_by
         windows: [Some(VisitWindow::Whole(windows.window)), windows.previous.map(VisitWindow::Whole)],
         predicate,
         goals: GoalSet::new(goals),
+        only_goals: false,
+        needs_sessions: true,
         dimensions: &[],
         details: None,
     };

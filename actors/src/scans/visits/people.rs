@@ -46,6 +46,8 @@ pub(in super::super) fn find_people(
         windows: [Some(VisitWindow::Whole(Window::ALL)), None],
         predicate: &everything,
         goals: GoalSet::dated(&predicates, days),
+        only_goals: false,
+        needs_sessions: true,
         dimensions: &[],
         details: None,
     };

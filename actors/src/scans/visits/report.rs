@@ -23,6 +23,8 @@ pub(in super::super) fn report(scan: &Scan<'_>, question: &ReportQuestion, sort_
         windows: [Some(divided(windows.window)), windows.previous.map(divided)],
         predicate,
         goals: GoalSet::new(goal.as_slice()),
+        only_goals: false,
+        needs_sessions: true,
         dimensions: &[],
         details: None,
     };
@@ -120,7 +122,12 @@ pub(super) fn add_unconverted(sums: &mut Unconverted, event: &Carried<'_>) {
     if event.buckets[0].is_none() {
         return;
     }
-    if let Some(CountedMoney { amount, is_order, unconverted: Some(currency) }) = event.money {
+    event.money.into_iter().for_each(|money| add_without_rate(sums, money));
+}
+
+/// Adds money that has no rate, and nothing else.
+pub(super) fn add_without_rate(sums: &mut Unconverted, money: CountedMoney) {
+    if let CountedMoney { amount, is_order, unconverted: Some(currency) } = money {
         let sum: &mut (Amount, i64) = sums.entry(currency).or_default();
         sum.0 += amount;
         sum.1 += i64::from(is_order);

@@ -196,7 +196,7 @@ impl Filter {
 }
 
 /// Whether a text fits a pattern: the first character of the pattern, and all that it stands for.
-fn fits(pattern: &str, text: &str) -> bool {
+pub(super) fn fits(pattern: &str, text: &str) -> bool {
     let Some(first) = pattern.chars().next() else { return text.is_empty() };
     if first != '*' {
         return text.strip_prefix(first).is_some_and(|rest| fits(&pattern[first.len_utf8()..], rest));
@@ -235,11 +235,7 @@ struct People {
 impl People {
     fn read(json: &Json) -> People {
         let is_negated = *json.field("did") == Json::Null;
-        let events = json.field(if is_negated { "did_not" } else { "did" });
-        let mut chosen = Chosen::of_goal(events);
-        if *events.field("goal") != Json::Null {
-            chosen.and.push(Chosen::of_goal(events.field("goal")));
-        }
+        let chosen = Chosen::of_events(json.field(if is_negated { "did_not" } else { "did" }));
         let at_least = json.field("at_least").number().and_then(Decimal::whole).unwrap_or(1);
         let at_least = usize::try_from(at_least).expect("a positive number");
         People { events: chosen, at_least, is_negated, within: json.field("within").clone() }
@@ -333,6 +329,16 @@ impl Chosen {
         let text = |name: &str| goal.field(name).text().map(str::to_owned);
         let clauses = read_clauses(goal.field("filters").items()).unwrap_or_else(|_| panic!("valid filters, not {goal}"));
         Chosen { event_name: text("event_name"), page: text("page"), and: Vec::new(), clauses, people: Vec::new() }
+    }
+
+    /// The predicate of a condition on people, or of a step of a funnel: those of a goal, and a
+    /// goal.
+    pub(super) fn of_events(json: &Json) -> Chosen {
+        let mut chosen = Chosen::of_goal(json);
+        if *json.field("goal") != Json::Null {
+            chosen.and.push(Chosen::of_goal(json.field("goal")));
+        }
+        chosen
     }
 
     /// Whether the predicate holds for the event, and its conditions on people in a question about

@@ -3,16 +3,19 @@
 mod aggregate;
 mod artifact;
 mod attribution;
+mod chains;
 mod cohorts;
 mod companies;
 mod events;
 mod explain;
 mod fields;
 mod figures;
+mod funnels;
 mod goals;
 mod groups;
 mod identities;
 mod intake;
+mod journeys;
 mod params;
 mod retention;
 mod revenue;
@@ -88,6 +91,10 @@ impl Wrong {
         Wrong::Invalid { code: None, param: Some(name.to_owned()) }
     }
 
+    fn unknown(name: &str) -> Wrong {
+        Wrong::Invalid { code: Some("unknown_parameter"), param: Some(name.to_owned()) }
+    }
+
     fn answer(self) -> Answer {
         let error = |kind: &str| Json::object([("error", Json::object([("type", Json::from(kind))]))]);
         let (code, param) = match self {
@@ -151,6 +158,7 @@ pub(crate) fn answer(model: &Model, now_ms: i64, question: &Question) -> Answer 
     let params = Params::of(question);
     let answered = match path[..] {
         ["projects", project, operation @ ("events" | "explain" | "intake")] => in_project(&asked, project, operation, params),
+        ["projects", project, "analytics", "funnel", "people"] => in_project(&asked, project, "people", params),
         ["projects", project, "analytics" | "revenue", operation] => in_project(&asked, project, operation, params),
         ["identities", "profile"] => identities::profile(&asked, params),
         ["identities", "referrers"] => identities::referrers(&asked, params),
@@ -183,6 +191,9 @@ fn in_project(asked: &Asked<'_>, project: &str, operation: &str, params: Params)
         "report" => figures::report(asked, project, params),
         "breakdown" => figures::breakdown(asked, project, params),
         "goals" => goals::goals(asked, project, params),
+        "funnel" => funnels::funnel(asked, project, params),
+        "people" => funnels::people(asked, project, params),
+        "journeys" => journeys::journeys(asked, project, params),
         "traffic" => traffic::traffic(asked, project, params),
         "count-unique-users-per-day" => unique_users::count(asked, project, params),
         "fields" => fields::list(asked, project, params),

@@ -10,6 +10,9 @@ use std::ops::RangeInclusive;
 /// The maximum number of days in a window.
 const MOST_DAYS: i64 = 3_660;
 
+/// The maximum number of bytes in a pattern of paths.
+const MOST_OF_PATTERN: usize = 256;
+
 /// The parameters of a question that were not read yet.
 #[derive(Debug)]
 pub(super) struct Params(BTreeMap<String, Json>);
@@ -108,11 +111,34 @@ impl Params {
         Ok(Window::last_days(asked.today, days as u64))
     }
 
+    /// Rejects the parameters that other questions take.
+    pub(super) fn refuse(&self, names: &[&str]) -> Result<(), Wrong> {
+        let refused = names.iter().find(|name| self.0.contains_key(**name));
+        refused.map_or(Ok(()), |name| Err(Wrong::unknown(name)))
+    }
+
+    /// Reads a pattern of paths.
+    pub(super) fn pattern(&mut self, name: &str) -> Result<Option<String>, Wrong> {
+        let pattern = self.text(name)?;
+        if pattern.as_ref().is_some_and(|pattern| pattern.len() > MOST_OF_PATTERN) {
+            return Err(Wrong::param(name));
+        }
+        Ok(pattern)
+    }
+
+    /// The parameters of an object in the question; `param` names it.
+    pub(super) fn of_part(json: &Json, param: &str) -> Result<Params, Wrong> {
+        match json {
+            Json::Object(fields) => Ok(Params(fields.clone())),
+            _ => Err(Wrong::param(param)),
+        }
+    }
+
     /// Rejects parameters that were not read.
     pub(super) fn done(self) -> Result<(), Wrong> {
         match self.0.into_keys().next() {
             None => Ok(()),
-            Some(name) => Err(Wrong::Invalid { code: Some("unknown_parameter"), param: Some(name) }),
+            Some(name) => Err(Wrong::unknown(&name)),
         }
     }
 }
