@@ -148,6 +148,7 @@ test("a keyboard makes, changes and deletes goals", async () => {
   await press(page.getByRole("button", { name: "Make a goal" }));
   const made = dialog("Make a goal");
   await made.getByLabel("Reached by").selectOption("page");
+  await made.getByLabel("Page", { exact: true }).focus();
   await page.waitForFunction(() => [...document.querySelectorAll("dialog datalist option")].some(({ value }) => value === "/pricing"));
   await made.getByLabel("Page", { exact: true }).fill("/pricing");
   await enter(made.getByLabel("Name", { exact: true }), "Prices");

@@ -343,3 +343,73 @@ export interface Annotation {
   text: string;
   author: string | null;
 }
+
+export interface FunnelStep {
+  name: string;
+  entities: number;
+  rate: number;
+  step_rate: number | null;
+  median_sec: number | null;
+  p75_sec: number | null;
+  dropped: number;
+  revenue?: number;
+}
+
+export interface FunnelRow {
+  value: Scalar;
+  steps: number[];
+  rate: number;
+}
+
+export interface Funnel {
+  steps: FunnelStep[];
+  completed: number;
+  rate: number;
+  median_sec: number | null;
+  p75_sec: number | null;
+  breakdown: FunnelRow[] | null;
+  total_rows: number;
+  truncated: boolean;
+  previous: { steps: number[]; completed: number; rate: number; start_date: string; end_date: string } | null;
+  unconverted?: Unconverted;
+  currency?: string;
+  start_date: string;
+  end_date: string;
+}
+
+export interface FunnelPerson {
+  identity_id?: string;
+  company_id?: string;
+  resolved_identifier: string;
+  at: string;
+}
+
+export interface JourneyNode {
+  /** Null stands for `other` values. */
+  value: string | null;
+  sessions: number;
+  users: number;
+  exits: number;
+  revenue?: number;
+  other: number;
+}
+
+export interface JourneyLink {
+  /** The number of the step that it leads to. */
+  step: number;
+  from: string | null;
+  to: string | null;
+  sessions: number;
+  users: number;
+}
+
+export interface Journeys {
+  sessions: number;
+  steps: { nodes: JourneyNode[] }[];
+  links: JourneyLink[];
+  top: { path: string[]; sessions: number; users: number; revenue?: number }[];
+  unconverted?: Unconverted;
+  currency?: string;
+  start_date: string;
+  end_date: string;
+}

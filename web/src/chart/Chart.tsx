@@ -227,7 +227,8 @@ function Bars({ points, x, y, slot, shown }: Drawn & { slot: number; shown: numb
   );
 }
 
-function useWidth(ref: { current: HTMLElement | null }): number {
+/** The width of an element, as it changes. */
+export function useWidth(ref: { current: HTMLElement | null }): number {
   const [width, setWidth] = useState(640);
   useEffect(() => {
     const element = ref.current;

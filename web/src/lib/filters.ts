@@ -70,16 +70,36 @@ export function read(text: string): Filter | null {
   return { field, operator, value: value ?? "" };
 }
 
-export function filtersOf(query: URLSearchParams): Filter[] {
-  return query.getAll("f").map(read).filter((filter) => filter !== null).slice(0, MOST);
+const JSON_MARK = "json:";
+
+/** A part of the URL that the page can't make by itself, such as alternatives of a saved funnel. */
+export const writeJson = (value: object) => JSON_MARK + JSON.stringify(value);
+
+/** Reads such a part, which has one of these keys. */
+export function readJson<T>(text: string, ...keys: (keyof T)[]): T | null {
+  if (!text.startsWith(JSON_MARK)) return null;
+  try {
+    const value = JSON.parse(text.slice(JSON_MARK.length));
+    return keys.some((key) => typeof value?.[key] === "object") ? value : null;
+  } catch {
+    return null;
+  }
 }
 
-/** Adds a filter on a value, or removes it if it is there. Returns the filters as URL parameters. */
-export function toggle(filters: Filter[], field: string, value: Scalar): string[] {
-  const text = write(value === null ? { field, operator: "is_not_set" } : { field, operator: "is", value });
-  const others = filters.map(write).filter((other) => other !== text);
-  return others.length < filters.length ? others : [...others, text];
+export const writeClause = (clause: Clause) => ("any" in clause ? writeJson(clause) : write(clause));
+export const readClause = (text: string): Clause | null => readJson<{ any: Filter[][] }>(text, "any") ?? read(text);
+
+/** The filters in the URL, and their texts there. */
+export function clausesOf(query: URLSearchParams): { clause: Clause; text: string }[] {
+  const all = query.getAll("f").map((text) => ({ clause: readClause(text)!, text }));
+  return all.filter(({ clause }) => clause !== null).slice(0, MOST);
 }
+
+/** Adds a text, or removes it if it is there. */
+export const toggled = (texts: string[], text: string) => (texts.includes(text) ? texts.filter((other) => other !== text) : [...texts, text]);
+
+/** The filter on a value, in the URL. */
+export const valueFilter = (field: string, value: Scalar) => write(value === null ? { field, operator: "is_not_set" } : { field, operator: "is", value });
 
 export const valueText = ({ field, value }: Filter) => [value ?? []].flat().map((value) => valueName(field, value)).join(" or ");
 

@@ -1,6 +1,6 @@
 // Conditions on what people did, in the URL: one `p=did~1~window~goal~goal_id` for each.
 
-import { clauseText, decode, encode, filtersOf, type Clause, type Filter } from "./filters";
+import { clauseText, clausesOf, decode, encode, readJson, type Clause, type Filter } from "./filters";
 import { counted } from "./format";
 
 export type Within = "window" | "ever" | { days: number };
@@ -60,8 +60,14 @@ function readAsked(text: string): Asked | null {
   return { part, atLeast: Number(least), within: within === "window" || within === "ever" ? within : { days: Number(within) }, kind: kind as Kind, value };
 }
 
-export function askedOf(query: URLSearchParams): Asked[] {
-  return query.getAll("p").map(readAsked).filter((asked) => asked !== null).slice(0, MOST);
+/** The conditions in the URL, and their texts there. */
+export function conditionsOf(query: URLSearchParams): { condition: Condition; text: string }[] {
+  const read = (text: string) => {
+    const asked = readAsked(text);
+    return asked ? conditionOf(asked) : readJson<Condition>(text, "did", "did_not");
+  };
+  const all = query.getAll("p").map((text) => ({ condition: read(text)!, text }));
+  return all.filter(({ condition }) => condition !== null).slice(0, MOST);
 }
 
 /** A condition in words. `goals` are the names of goals by their ids. */
@@ -77,23 +83,16 @@ export function conditionText({ did, did_not, at_least: least = 1, within = "win
 
 /** The choice of events in the URL, as a part of the body of a question. */
 export interface Choice {
-  filters: Filter[];
+  filters: Clause[];
   people?: Condition[];
   segment?: string;
 }
 
 export function choiceOf(query: URLSearchParams): Choice {
-  const people = askedOf(query).map(conditionOf);
+  const people = conditionsOf(query).map(({ condition }) => condition);
   const segment = query.get("segment");
-  return { filters: filtersOf(query), ...(people.length && { people }), ...(segment && { segment }) };
+  return { filters: clausesOf(query).map(({ clause }) => clause), ...(people.length && { people }), ...(segment && { segment }) };
 }
 
 /** Whether the URL chooses some of the events. */
 export const isChosen = ({ filters, people, segment }: Choice) => filters.length > 0 || !!people || !!segment;
-
-/** Adds a condition, or removes it if it is there. Returns the conditions as URL parameters. */
-export function toggleAsked(all: Asked[], one: Asked): string[] {
-  const text = writeAsked(one);
-  const others = all.map(writeAsked).filter((other) => other !== text);
-  return others.length < all.length ? others : [...others, text];
-}

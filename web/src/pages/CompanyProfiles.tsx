@@ -80,19 +80,18 @@ export function CompanyProfiles() {
       ]}
       remove={{ verb: "Delete", warning: ({ label }) => `This deletes the profile of ${label}. Recorded events and figures stay.`, run: ({ id }) => change("DELETE", `/company-profiles/${id}`) }}
     >
-      {(again) => <NewAccount again={again} />}
+      <NewAccount />
     </Resource>
   );
 }
 
-function NewAccount({ again }: { again: () => void }) {
+function NewAccount() {
   const [label, setLabel] = useState("");
   const [website, setWebsite] = useState("");
   const action = useAction(async () => {
     await change("POST", "/company-profiles", { label, website: website || null });
     setLabel("");
     setWebsite("");
-    again();
   });
   return (
     <Create verb="Add target account" action={action} onSubmit={action.run}>

@@ -3,7 +3,8 @@ import type { GoalRow, Goals } from "../api/types";
 import { useAnswer } from "../api/use";
 import { mayDefine, readsMoney, useScene } from "../context";
 import { count, dayRange, growth, money, share } from "../lib/format";
-import { askedOf, choiceOf, toggleAsked, writeAsked, type Asked } from "../lib/people";
+import { toggled } from "../lib/filters";
+import { choiceOf, writeAsked } from "../lib/people";
 import { compareOf, floorIn, formerOf, kept, windowOf } from "../lib/period";
 import { setQuery } from "../lib/router";
 import { Answered, Card, State, Tool } from "../parts/Card";
@@ -13,7 +14,7 @@ import { Change } from "../parts/Tiles";
 import layout from "./layout.module.css";
 
 /** The condition that someone reached a goal. */
-const reached = (goal: string): Asked => ({ part: "did", atLeast: 1, within: "window", kind: "goal", value: goal });
+const reached = (goal: string) => writeAsked({ part: "did", atLeast: 1, within: "window", kind: "goal", value: goal });
 
 /** What people reach. A click on a goal leaves only its converters in all figures. */
 export function GoalsCard() {
@@ -74,10 +75,10 @@ function columnsOf(data: Goals | undefined, isRunning: boolean): Column<GoalRow>
 
 function GoalName({ goal: { goal_id, name } }: { goal: GoalRow }) {
   const { query } = useScene();
-  const asked = askedOf(query);
-  const isOn = asked.map(writeAsked).includes(writeAsked(reached(goal_id)));
+  const asked = query.getAll("p");
+  const isOn = asked.includes(reached(goal_id));
   return (
-    <button type="button" class={layout.pick} aria-pressed={isOn} title={isOn ? `Remove the filter on ${name}` : `Only people who reached ${name}`} onClick={() => setQuery({ p: toggleAsked(asked, reached(goal_id)) })}>
+    <button type="button" class={layout.pick} aria-pressed={isOn} title={isOn ? `Remove the filter on ${name}` : `Only people who reached ${name}`} onClick={() => setQuery({ p: toggled(asked, reached(goal_id)) })}>
       {name}
     </button>
   );

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { Breakdown, BreakdownFigures, BreakdownRow } from "../api/types";
 import { useAnswer } from "../api/use";
 import { mayDefine, readsMoney, useScene } from "../context";
-import { filtersOf, toggle } from "../lib/filters";
+import { toggled, valueFilter } from "../lib/filters";
 import { choiceOf } from "../lib/people";
 import { brief, briefMoney, count, money, roundShare, valueName } from "../lib/format";
 import { kept, windowOf, type Days } from "../lib/period";
@@ -164,16 +164,17 @@ export function Rows({ dimension, rows, data, onMore }: { dimension: Dimension; 
 
 function RowName({ dimension, row }: { dimension: Dimension; row: BreakdownRow }) {
   const { query } = useScene();
-  const filters = filtersOf(query);
+  const filters = query.getAll("f");
   const name = rowName(dimension, row);
-  const isOn = filters.some(({ field, value }) => field === dimension.field && value === row.value);
+  const filter = valueFilter(dimension.field, row.value);
+  const isOn = filters.includes(filter);
   return (
     <button
       type="button"
       class={`${css.name} ${row.value === null ? css.none : ""}`}
       data-on={isOn}
       title={isOn ? `Remove the filter on ${name}` : `Filter by ${name}`}
-      onClick={() => setQuery({ f: toggle(filters, dimension.field, row.value) })}
+      onClick={() => setQuery({ f: toggled(filters, filter) })}
     >
       {name}
     </button>
@@ -208,7 +209,7 @@ export function BreakdownDialog({ title, dimension, onClose }: { title: string; 
   const search = useDelayed(text);
   const answer = useBreakdown(dimension, { limit: LONG, search, order_by: sorted });
   const pick = ({ value }: BreakdownRow) => {
-    setQuery({ f: toggle(filtersOf(query), dimension.field, value) });
+    setQuery({ f: toggled(query.getAll("f"), valueFilter(dimension.field, value)) });
     onClose();
   };
   const columns = columnsOf(dimension, answer.data, pick);

@@ -1,5 +1,4 @@
-import { useId } from "preact/hooks";
-import { useGoalNames } from "../api/definitions";
+import { useId, useState } from "preact/hooks";
 import type { Breakdown } from "../api/types";
 import { useAnswer } from "../api/use";
 import { useScene } from "../context";
@@ -17,15 +16,15 @@ export interface Picked {
 
 interface EventPickerProps extends Picked {
   label: string;
-  kinds?: Kind[];
+  /** The names of the goals by their ids. Without them, no goal can be chosen. */
+  goals?: Map<string, string>;
   onPick: (picked: Picked) => void;
 }
 
 /** Chooses an event by name, pages by a pattern, or a goal. It suggests those of the project. */
-export function EventPicker({ label, kind, value, kinds = ["event_name", "page", "goal"], onPick }: EventPickerProps) {
-  const goals = useGoalNames(kinds.includes("goal"));
+export function EventPicker({ label, kind, value, goals = new Map(), onPick }: EventPickerProps) {
   const first = (kind: Kind) => (kind === "goal" ? ([...goals.keys()][0] ?? "") : "");
-  const offered = KINDS.filter(([id]) => kinds.includes(id) && (id !== "goal" || goals.size > 0 || kind === "goal"));
+  const offered = KINDS.filter(([id]) => id !== "goal" || goals.size > 0 || kind === "goal");
   return (
     <>
       <Select label={label} value={kind} options={offered} onSelect={(kind) => onPick({ kind: kind as Kind, value: first(kind as Kind) })} />
@@ -38,14 +37,23 @@ export function EventPicker({ label, kind, value, kinds = ["event_name", "page",
   );
 }
 
-function Suggested({ kind, value, onText }: { kind: "event_name" | "page"; value: string; onText: (text: string) => void }) {
+interface SuggestedProps {
+  kind: "event_name" | "page";
+  value: string;
+  /** Leaves out what `*` means. */
+  isBrief?: boolean;
+  onText: (text: string) => void;
+}
+
+export function Suggested({ kind, value, isBrief, onText }: SuggestedProps) {
   const { project, query, today, floor } = useScene();
   const list = useId();
+  const [isUsed, setUsed] = useState(false);
   const search = useDelayed(value);
   const days = kept(windowOf(query, today), floor);
   const dimension = kind === "page" ? "path" : "name";
   const body = { start_date: days?.start_date, end_date: days?.end_date, dimension, search, order_by: "events", limit: MOST_SUGGESTED };
-  const { data } = useAnswer<Breakdown>(days && `/projects/${project}/analytics/breakdown`, body, dimension);
+  const { data } = useAnswer<Breakdown>(isUsed && days ? `/projects/${project}/analytics/breakdown` : null, body, dimension);
   const isPage = kind === "page";
   return (
     <>
@@ -53,12 +61,13 @@ function Suggested({ kind, value, onText }: { kind: "event_name" | "page"; value
         label={isPage ? "Page" : "Event name"}
         value={value}
         onText={onText}
+        onFocus={() => setUsed(true)}
         required
         maxLength={isPage ? 256 : 100}
         list={list}
         autocomplete="off"
         placeholder={isPage ? "/pricing/**" : "signup"}
-        hint={isPage ? "* stands for any text without /, ** for any text." : undefined}
+        hint={isPage && !isBrief ? "* stands for any text without /, ** for any text." : undefined}
       />
       <datalist id={list}>
         {data?.rows.map(({ value }) => value !== null && <option key={value} value={String(value)} />)}

@@ -2,8 +2,8 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { useGoalNames, useSegments } from "../api/definitions";
 import { useScene } from "../context";
-import { OPERATORS, fieldName, filtersOf, valueText, write } from "../lib/filters";
-import { askedOf, conditionOf, conditionText, writeAsked } from "../lib/people";
+import { OPERATORS, clauseText, clausesOf, fieldName, toggled, valueText, write, type Clause } from "../lib/filters";
+import { conditionText, conditionsOf, writeAsked } from "../lib/people";
 import { setQuery } from "../lib/router";
 import { Tabs } from "./Card";
 import { Dialog } from "./Dialog";
@@ -16,13 +16,13 @@ import css from "./Filters.module.css";
 /** What chooses the events of all figures. */
 export function FilterChips() {
   const { query } = useScene();
-  const filters = filtersOf(query);
-  const people = askedOf(query);
+  const filters = clausesOf(query);
+  const people = conditionsOf(query);
   const segment = query.get("segment");
-  const goals = useGoalNames(people.some(({ kind }) => kind === "goal"));
+  const goals = useGoalNames(people.some(({ condition: { did, did_not } }) => did?.goal ?? did_not?.goal));
   const segments = useSegments(segment !== null).data?.segments;
   if (!filters.length && !people.length && !segment) return null;
-  const without = <T,>(list: T[], index: number, text: (one: T) => string) => list.filter((_, other) => other !== index).map(text);
+  const remove = (name: "f" | "p", text: string) => setQuery({ [name]: toggled(query.getAll(name), text) });
   return (
     <ul class={css.chips} aria-label="Filters">
       {segment && (
@@ -30,17 +30,26 @@ export function FilterChips() {
           Segment <b>{segments?.find(({ segment_id }) => segment_id === segment)?.name ?? ""}</b>
         </Chip>
       )}
-      {filters.map((filter, index) => (
-        <Chip key={index} label={`Remove the filter on ${fieldName(filter.field)}`} onRemove={() => setQuery({ f: without(filters, index, write) })}>
-          {fieldName(filter.field)} {OPERATORS[filter.operator]} <b>{valueText(filter)}</b>
+      {filters.map(({ clause, text }) => (
+        <Chip key={text} label={`Remove the filter on ${"any" in clause ? "alternatives" : fieldName(clause.field)}`} onRemove={() => remove("f", text)}>
+          <ClauseText clause={clause} />
         </Chip>
       ))}
-      {people.map((asked, index) => (
-        <Chip key={index} label="Remove the condition on people" onRemove={() => setQuery({ p: without(people, index, writeAsked) })}>
-          People who {conditionText(conditionOf(asked), goals)}
+      {people.map(({ condition, text }) => (
+        <Chip key={text} label="Remove the condition on people" onRemove={() => remove("p", text)}>
+          People who {conditionText(condition, goals)}
         </Chip>
       ))}
     </ul>
+  );
+}
+
+function ClauseText({ clause }: { clause: Clause }) {
+  if ("any" in clause) return <>{clauseText(clause)}</>;
+  return (
+    <>
+      {fieldName(clause.field)} {OPERATORS[clause.operator]} <b>{valueText(clause)}</b>
+    </>
   );
 }
 

@@ -24,7 +24,7 @@ export function GoalDialog({ goal, picked, onClose }: { goal?: Goal; picked?: Pi
       <Create verb={goal ? "Save goal" : "Make goal"} action={action} onSubmit={action.run}>
         <Input label="Name" value={name} onText={setName} required maxLength={200} placeholder="Signed up" />
         <div class={form.form}>
-          <EventPicker label="Reached by" kinds={["event_name", "page"]} {...fits} onPick={setFits} />
+          <EventPicker label="Reached by" {...fits} onPick={setFits} />
         </div>
       </Create>
     </Dialog>

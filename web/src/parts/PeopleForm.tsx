@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { useGoalNames } from "../api/definitions";
 import { MOST_AT_LEAST, MOST_DAYS, type Asked } from "../lib/people";
 import { buttons } from "./Card";
 import { EventPicker, type Picked } from "./EventPicker";
@@ -20,6 +21,7 @@ export function PeopleForm({ onAdd }: { onAdd: (asked: Asked) => void }) {
   const [picked, setPicked] = useState<Picked>({ kind: "event_name", value: "" });
   const [least, setLeast] = useState("1");
   const [within, setWithin] = useState("window");
+  const goals = useGoalNames();
   const [days, setDays] = useState("30");
   const submit = (event: Event) => {
     event.preventDefault();
@@ -31,7 +33,7 @@ export function PeopleForm({ onAdd }: { onAdd: (asked: Asked) => void }) {
         <Select label="People who" value={part} options={PARTS} onSelect={(part) => setPart(part as Asked["part"])} />
         <Input label="At least so many times" type="number" min={1} max={MOST_AT_LEAST} required value={least} onText={setLeast} />
       </div>
-      <EventPicker label="What" {...picked} onPick={setPicked} />
+      <EventPicker label="What" {...picked} goals={goals} onPick={setPicked} />
       <div class={form.row}>
         <Select label="When" value={within} options={WITHIN} onSelect={setWithin} />
         {within === "days" && <Input label="Days" type="number" min={1} max={MOST_DAYS} required value={days} onText={setDays} />}

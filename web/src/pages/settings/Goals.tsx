@@ -38,7 +38,7 @@ export function Goals() {
         run: ({ goal_id }) => change("DELETE", `${path}/${goal_id}`),
       }}
     >
-      {() => <MakeGoal />}
+      <MakeGoal />
     </Resource>
   );
 }

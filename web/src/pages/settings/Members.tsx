@@ -35,12 +35,12 @@ export function Members() {
         run: ({ member_id }) => change("DELETE", `/members/${member_id}`),
       }}
     >
-      {(again) => <NewMember again={again} />}
+      <NewMember />
     </Resource>
   );
 }
 
-function NewMember({ again }: { again: () => void }) {
+function NewMember() {
   const [email, setEmail] = useState("");
   const [name, setName] = useState("");
   const [role, setRole] = useState("member");
@@ -48,7 +48,6 @@ function NewMember({ again }: { again: () => void }) {
     await change("POST", "/members", { email, role, ...(name && { name }) });
     setEmail("");
     setName("");
-    again();
   });
   return (
     <Create verb="Add member" action={action} onSubmit={action.run}>

@@ -50,12 +50,12 @@ export function Privacy() {
         },
       ]}
     >
-      {(again) => <NewRequest again={again} />}
+      <NewRequest />
     </Resource>
   );
 }
 
-function NewRequest({ again }: { again: () => void }) {
+function NewRequest() {
   const [type, setType] = useState("export");
   const [by, setBy] = useState("email");
   const [who, setWho] = useState("");
@@ -63,7 +63,6 @@ function NewRequest({ again }: { again: () => void }) {
   const send = async () => {
     await change("POST", "/privacy-requests", { type, [by]: who });
     setWho("");
-    again();
   };
   const action = useAction(send);
   return (

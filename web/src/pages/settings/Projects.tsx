@@ -28,12 +28,12 @@ export function Projects() {
         run: ({ project_id }) => change("DELETE", `/projects/${project_id}`),
       }}
     >
-      {(again) => <NewProject again={again} />}
+      <NewProject />
     </Resource>
   );
 }
 
-function NewProject({ again }: { again: () => void }) {
+function NewProject() {
   const [name, setName] = useState("");
   const [currency, setCurrency] = useState("USD");
   const [key, setKey] = useState("");
@@ -41,7 +41,6 @@ function NewProject({ again }: { again: () => void }) {
     const made = await change<ProjectSettings>("POST", "/projects", { name, currency });
     setKey(made.public_key);
     setName("");
-    again();
   });
   return (
     <>

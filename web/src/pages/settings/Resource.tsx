@@ -20,7 +20,7 @@ interface ResourceProps<R> {
   remove?: { verb: string; warning: (row: R) => string; run: (row: R) => Promise<unknown> };
   /** A dialog that changes a row. */
   edit?: (row: R, close: () => void) => ComponentChildren;
-  children?: (again: () => void) => ComponentChildren;
+  children?: ComponentChildren;
 }
 
 export function Resource<R>({ title, lead, path, list, columns, empty, remove, edit, children }: ResourceProps<R>) {
@@ -56,17 +56,14 @@ export function Resource<R>({ title, lead, path, list, columns, empty, remove, e
           return rows.length ? <Table caption={title} columns={shown} rows={rows} truncated={!!data.truncated} /> : <State title={empty} />;
         }}
       </Answered>
-      {children && <div class={css.create}>{children(answer.again)}</div>}
+      {children && <div class={css.create}>{children}</div>}
       {edited && edit?.(edited, () => setEdited(null))}
       {removed && remove && (
         <Confirm
           title={remove.verb}
           text={remove.warning(removed)}
           onClose={() => setRemoved(null)}
-          run={async () => {
-            await remove.run(removed);
-            answer.again();
-          }}
+          run={() => remove.run(removed)}
         />
       )}
     </Card>

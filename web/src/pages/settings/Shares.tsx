@@ -38,12 +38,12 @@ export function Shares() {
         run: ({ share_id }) => change("DELETE", `${path}/${share_id}`),
       }}
     >
-      {(again) => <NewShare path={path} again={again} />}
+      <NewShare path={path} />
     </Resource>
   );
 }
 
-function NewShare({ path, again }: { path: string; again: () => void }) {
+function NewShare({ path }: { path: string }) {
   const [name, setName] = useState("");
   const [revenue, setRevenue] = useState("false");
   const [address, setAddress] = useState("");
@@ -51,7 +51,6 @@ function NewShare({ path, again }: { path: string; again: () => void }) {
     const made = await change<{ url: string }>("POST", path, { name, revenue: revenue === "true" });
     setAddress(made.url);
     setName("");
-    again();
   });
   return (
     <>

@@ -47,12 +47,12 @@ export function Tokens() {
         run: ({ token_id }) => change("DELETE", `/api-tokens/${token_id}`),
       }}
     >
-      {(again) => <NewToken again={again} />}
+      <NewToken />
     </Resource>
   );
 }
 
-function NewToken({ again }: { again: () => void }) {
+function NewToken() {
   const { session } = useScene();
   const [name, setName] = useState("");
   const [role, setRole] = useState("member");
@@ -63,7 +63,6 @@ function NewToken({ again }: { again: () => void }) {
     const made = await change<{ token: string }>("POST", "/api-tokens", { name, role, scopes, ...(project && { project_id: project }) });
     setToken(made.token);
     setName("");
-    again();
   });
   const toggle = (scope: string) => setScopes(scopes.includes(scope) ? scopes.filter((other) => other !== scope) : [...scopes, scope]);
   return (

@@ -31,12 +31,12 @@ export function Webhooks() {
         run: ({ id }) => change("DELETE", `/webhooks/${id}`),
       }}
     >
-      {(again) => <NewWebhook again={again} />}
+      <NewWebhook />
     </Resource>
   );
 }
 
-function NewWebhook({ again }: { again: () => void }) {
+function NewWebhook() {
   const { project } = useScene();
   const [url, setUrl] = useState("");
   const [secret, setSecret] = useState("");
@@ -44,7 +44,6 @@ function NewWebhook({ again }: { again: () => void }) {
     const made = await change<{ secret: string }>("POST", "/webhooks", { project_id: project, url });
     setSecret(made.secret);
     setUrl("");
-    again();
   });
   return (
     <>
