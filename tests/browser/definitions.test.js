@@ -63,12 +63,10 @@ async function press(control) {
   await page.keyboard.press("Enter");
 }
 
-/** Types into a field, and presses Enter. */
+/** Fills a field, and presses Enter. */
 async function enter(field, text) {
-  await field.focus();
-  await page.keyboard.press("Control+A");
-  await page.keyboard.type(text);
-  await page.keyboard.press("Enter");
+  await field.fill(text);
+  await field.press("Enter");
 }
 
 async function hasNoBarrier(shown = page) {
@@ -225,6 +223,7 @@ test("a segment is saved, chosen, changed and deleted", async () => {
   await enter(opened.getByLabel("Value"), "/pri");
   await opened.getByText("Page begins with /pri").waitFor();
   await enter(opened.getByLabel("Name", { exact: true }), "Users");
+  await opened.getByRole("button", { name: "Save segment" }).waitFor({ state: "detached" });
   await press(opened.getByRole("button", { name: "Delete Users" }));
   await page.keyboard.press("Escape");
   await dialog("Delete?").waitFor({ state: "detached" });

@@ -177,7 +177,7 @@ async function showsJourneys(body) {
   const boxes = await page.locator("svg g g[data-picked] text").evaluateAll((texts) => texts.map((text) => text.querySelector("tspan").textContent.trim()));
   assert.deepEqual(boxes, expected.map(([, sessions]) => sessions));
   const top = await cells(reader.card("Commonest journeys"));
-  assert.deepEqual(top.map(([path, sessions]) => [path, sessions]), answer.top.map(({ path, sessions }) => [path.join(" → "), `${whole.format(sessions)} (${share(sessions / answer.sessions)})`]));
+  assert.deepEqual(top.map(([path, sessions]) => [path, sessions]), answer.top.map(({ path, sessions }) => [(body.to ? path.toReversed() : path).join(" → "), `${whole.format(sessions)} (${share(sessions / answer.sessions)})`]));
   return answer;
 }
 

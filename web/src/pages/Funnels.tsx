@@ -65,13 +65,13 @@ function Result({ funnel, window, since }: { funnel: FunnelQuestion; window: Win
   const columns = stepColumns(answer.data, readsMoney(session));
   return (
     <>
-      {answer.data?.unconverted && <Unconverted money={answer.data.unconverted} currency={answer.data.currency!} />}
       <Card title="Funnel" tools={<CsvTool name="Funnel" columns={columns} rows={answer.data?.steps} />} isStale={answer.isStale} isBusy={answer.isLoading}>
         <Answered answer={answer} height={320}>
           {(data) => (
             <>
               <Kept since={since} />
               <Tiles tiles={tilesOf(data)} isRunning={window.start_date === today} against={data.previous ? dayRange(data.previous.start_date, data.previous.end_date) : undefined} />
+              {data.unconverted && <Unconverted money={data.unconverted} currency={data.currency!} />}
               {data.steps[0]!.entities ? <FunnelBars data={data} funnel={funnel} window={window} /> : <State title="Nobody did the first step in this period" />}
             </>
           )}

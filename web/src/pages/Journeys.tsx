@@ -97,12 +97,12 @@ function Result({ question, start_date, end_date, since }: { question: JourneyQu
   const answer = useAnswer<Answer>(`/projects/${project}/analytics/journeys`, { ...question, start_date, end_date, ...choiceOf(query) }, JSON.stringify(question));
   return (
     <>
-      {answer.data?.unconverted && <Unconverted money={answer.data.unconverted} currency={answer.data.currency!} />}
       <Card title="Flow" lead={leadOf(question, answer.data?.sessions)} isStale={answer.isStale} isBusy={answer.isLoading}>
         <Answered answer={answer} height={420}>
           {(data) => (
             <>
               <Kept since={since} />
+              {data.unconverted && <Unconverted money={data.unconverted} currency={data.currency!} />}
               {data.sessions ? (
                 <JourneyFlow data={data} isBackwards={!!question.to} />
               ) : (
@@ -117,7 +117,7 @@ function Result({ question, start_date, end_date, since }: { question: JourneyQu
       {answer.data && answer.data.sessions > 0 && (
         <>
           <Steps data={answer.data} isBackwards={!!question.to} />
-          <Commonest data={answer.data} />
+          <Commonest data={answer.data} isBackwards={!!question.to} />
         </>
       )}
     </>
@@ -174,10 +174,10 @@ function Steps({ data, isBackwards }: { data: Answer; isBackwards: boolean }) {
 }
 
 /** The commonest whole journeys. */
-function Commonest({ data }: { data: Answer }) {
+function Commonest({ data, isBackwards }: { data: Answer; isBackwards: boolean }) {
   const { session } = useScene();
   const columns: Column<Answer["top"][number]>[] = [
-    { name: "Journey", value: ({ path }) => path.join(" → ") },
+    { name: "Journey", value: ({ path }) => (isBackwards ? path.toReversed() : path).join(" → ") },
     { name: "Sessions", value: ({ sessions }) => sessions, show: ({ sessions }) => `${count(sessions)} (${share(sessions / data.sessions)})`, isNumber: true },
     { name: "People", value: ({ users }) => users, show: ({ users }) => count(users), isNumber: true },
     ...(readsMoney(session) ? [{ name: "Revenue", value: ({ revenue }: Answer["top"][number]) => revenue, show: ({ revenue }: Answer["top"][number]) => money(revenue ?? 0, data.currency), isNumber: true }] : []),
