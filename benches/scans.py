@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Benchmarks aggregates and filtered unique users over sealed events, asked for the first time and again, compared with DuckDB's time for the
+"""Benchmarks aggregates, filtered unique users, funnels and journeys over sealed events, asked for the first time and again, compared with DuckDB's time for the
 equivalent SQL over the same Parquet files.
 
 First compares every answer, cell by cell; if one differs, measures nothing and exits with code 1.
@@ -93,7 +93,7 @@ class Server:
         return answer.status, answer.read()
 
     def ask(self, question):
-        path = "aggregate" if "limit" in question else "count-unique-users-per-day"
+        path = next((path for field, path in PATHS.items() if field in question), "count-unique-users-per-day")
         began = time.perf_counter()
         status, body = self.request("POST", f"/projects/{self.project}/analytics/{path}", question)
         took = time.perf_counter() - began
@@ -128,6 +128,22 @@ days as (select day, count(distinct identity) users from matching group by day)
 select day::varchar, users from days union all select 'all', (select count(distinct identity) from matching) order by 1"""
 GROUPS = "from read_parquet(getvariable('f')) where day between '{start_date}' and '{end_date}' and not set_aside"
 
+# People, their events in order, and the start of the latest chain to each step.
+FUNNEL = f"""with {LINKS}, events as (select timestamp t, position p, {IDENTITY} identity, {{tests}} from {IDENTIFIED}
+  where day between '{{start_date}}' and '{{last_date}}' and not set_aside),
+first as (select *, max(case when is1 then t end) over w start1 from events window w as (partition by identity order by t, p rows between unbounded preceding and 1 preceding)),
+second as (select *, max(case when is2 and t - start1 <= interval 7 days then start1 end) over w start2 from first
+  window w as (partition by identity order by t, p rows between unbounded preceding and 1 preceding))
+select count(distinct case when is1 then identity end), count(distinct case when is2 and t - start1 <= interval 7 days then identity end),
+  count(distinct case when is3 and t - start2 <= interval 7 days then identity end) from second"""
+SESSIONS = f"""identified as (select timestamp t, position p, name, {IDENTITY} identity from {IDENTIFIED} where not set_aside),
+gaps as (select *, lag(t) over w before from identified window w as (partition by identity order by t, p)),
+numbered as (select *, sum((before is null or t - before > interval 30 minutes)::int) over w session from gaps window w as (partition by identity order by t, p)),
+changed as (select *, lag(name) over (partition by identity, session order by t, p) former from numbered),
+steps as (select *, row_number() over (partition by identity, session order by t, p) step from changed where former is null or former <> name)"""
+# The endpoints, by a field that only their questions have.
+PATHS = {"steps": "funnel", "by": "journeys", "group_by": "aggregate", "metadata_field": "aggregate"}
+
 # Name, question, SQL.
 QUESTIONS = [
     ("events by browser", {**window(), "group_by": "browser", "limit": 100},
@@ -148,6 +164,12 @@ QUESTIONS = [
        window w as (partition by identity order by timestamp, position)),
      entries as (select arg_min(page, (timestamp, position)) v, count(*) n from numbered group by identity, session)
      select v, sum(n)::bigint c from entries group by v order by c desc, v nulls last"""),
+    ("a funnel of names: search, feature_used, login", {**window(0, DAYS - 8), "steps": [{"event_name": name} for name in ("search", "feature_used", "login")]},
+     FUNNEL.replace("{tests}", "name = 'search' is1, name = 'feature_used' is2, name = 'login' is3")),
+    ("a funnel that any event fits", {**window(0, DAYS - 8), "steps": [{"event_name": "pageview"}, {"event_name": "pageview"}, {"event_name": "pageview"}]},
+     FUNNEL.replace("{tests}", "name = 'pageview' is1, is1 is2, is1 is3")),
+    ("journeys by event name", {**window(), "by": "event_name", "depth": 4, "rows": 50},
+     f"with {LINKS}, {SESSIONS} select step, name v, count(*) c from steps where step <= 4 group by all order by step, c desc, v"),
 ]
 
 
@@ -158,6 +180,10 @@ class DuckDb:
         self.db.execute(f"SET VARIABLE f = {files!r}")
 
     def ask(self, sql, question):
+        # Steps after the first may come 7 days after the window. A chain begins in it.
+        last = datetime.date.fromisoformat(question["end_date"]) + datetime.timedelta(days=7)
+        is_in_window = f"is1 and t < '{datetime.date.fromisoformat(question['end_date']) + datetime.timedelta(days=1)}'"
+        sql = sql.replace("when is1 then", f"when {is_in_window} then").replace("{last_date}", last.isoformat())
         text = sql.replace("{start_date}", question["start_date"]).replace("{end_date}", question["end_date"])
         began = time.perf_counter()
         rows = self.db.execute(text).fetchall()
@@ -165,6 +191,11 @@ class DuckDb:
 
 
 def same(question, answer, rows):
+    if "steps" in question:
+        return [step["entities"] for step in answer["steps"]] == list(rows[0])
+    if "by" in question:
+        nodes = [(step, node["value"], node["sessions"]) for step, nodes in enumerate(answer["steps"], 1) for node in nodes["nodes"]]
+        return nodes == [tuple(row) for row in rows]
     if "limit" not in question:
         counts = {day["day"]: day["unique_users"] for day in answer["series"] if day["unique_users"]}
         return {**counts, "all": answer["total_unique_users"]} == {day: users for day, users in rows if users}

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use headcount_histories::{Rng, Served, Step, Subject, above, compare, model_of, questions};
+use headcount_histories::{Rng, Served, Step, Subject, above, compare, model_of, questions, scans};
 use headcount_model::facts::Identity;
 use headcount_model::{Ids, Model, Question};
 use serde_json::{Value, json};
@@ -175,7 +175,7 @@ fn disturb(server: &TestServer, rng: &mut Rng, tally: &mut Tally) {
 }
 
 fn trial(server: &Arc<TestServer>, seed: u64, tally: &mut Tally) {
-    let history = history(seed);
+    let history = history(seed).with_walks();
     let mut rng = Rng::new(seed);
     let mut served = Served::new(Tenant::on(server));
     served.setup(&history);
@@ -192,13 +192,16 @@ fn trial(server: &Arc<TestServer>, seed: u64, tally: &mut Tally) {
     let floors = history.projects.iter().filter(|project| model.floor(&project.name).is_some()).count();
     tally.floors += floors;
     let mut ids = Ids::default();
-    // Without ids that only an answer tells, and what frozen days have: once events are gone, an
-    // erased identity stays in it as one of a number.
+    // Without ids that only an answer tells, lists in the order of ids, and what frozen days have:
+    // once events are gone, an erased identity stays in it as one of a number.
     let comparable = |question: &Question| {
         let is_live = floors == 0 || !question.path.ends_with("/ltv-cohorts");
-        can_be_asked(question) && is_live && !question.path.contains("{company:") && !question.path.ends_with("/top-users")
+        let is_by_id = ["/top-users", "/funnel/people"].iter().any(|list| question.path.ends_with(list));
+        can_be_asked(question) && is_live && !question.path.contains("{company:") && !is_by_id
     };
-    let asked = questions(&history, &mut rng, 120).into_iter().filter(comparable);
+    let mut asked = questions(&history, &mut rng, 120);
+    asked.extend(scans(&history, &mut rng, 60));
+    let asked = asked.into_iter().filter(comparable);
     let asked: Vec<Question> = match floors {
         0 => asked.collect(),
         _ => asked.filter_map(|question| above(question, |project| model.floor(project))).collect(),

@@ -92,6 +92,7 @@ mod not_yet;
 mod ops;
 mod overload;
 mod parameters;
+mod path_sums;
 mod paths;
 mod privacy;
 mod privacy_export_ends;

@@ -27,6 +27,11 @@ fn events_only(seed: u64, events: usize) -> History {
     if seed % 2 == 1 { history.with_floors() } else { history }
 }
 
+/// The same, in which people mostly take many steps.
+fn with_walks(history: &History) -> History {
+    if history.seed % 4 < 3 { history.with_walks() } else { history.clone() }
+}
+
 /// The same, without restarts: other tests share the server.
 fn undisturbed(seed: u64, events: usize) -> History {
     let history = events_only(seed, events);
@@ -39,7 +44,7 @@ fn scans_equal_the_model() {
     let trials = std::env::var("HEADCOUNT_SCAN_TRIALS").ok().and_then(|trials| trials.parse().ok()).unwrap_or(TRIALS);
     let mut pairs = 0;
     for seed in 5_000..5_000 + trials {
-        let history = undisturbed(seed, 120);
+        let history = with_walks(&undisturbed(seed, 120));
         let mut steps = history.steps.clone();
         steps.extend(scans(&history, &mut Rng::new(seed), QUESTIONS).into_iter().map(Step::Ask));
         let history = history.with_steps(steps);
@@ -59,7 +64,7 @@ fn sealing_changes_no_answer() {
     let trials = std::env::var("HEADCOUNT_SCAN_TRIALS").ok().and_then(|trials| trials.parse().ok()).unwrap_or(TRIALS);
     let mut sealed = 0;
     for seed in 7_000..7_000 + trials {
-        let history = events_only(seed, 120);
+        let history = with_walks(&events_only(seed, 120));
         let questions = scans(&history, &mut Rng::new(seed), QUESTIONS);
         let mut steps = history.steps.clone();
         steps.extend(questions.iter().cloned().map(Step::Ask));

@@ -24,7 +24,7 @@ fn share(tenant: &Tenant, body: &Value) -> (Value, String) {
 }
 
 /// What a share may ask for, with a body that it may send.
-const FIGURES: [(&str, &str); 5] = [
+const FIGURES: [(&str, &str); 7] = [
     ("analytics/count-unique-users-per-day", r#"{"filters": [{"field": "url", "operator": "is_set"}]}"#),
     ("analytics/aggregate", r#"{"start_date": "2024-03-01", "group_by": "browser"}"#),
     ("analytics/report", "{}"),
@@ -109,11 +109,15 @@ fn a_share_names_no_people_and_no_companies() {
         ask("analytics/aggregate", body)
     };
     let filter = |field: &str| json!([{"field": "url", "operator": "is_set"}, {"field": field, "operator": "is_set"}]);
-    let table: [(Answer, &str); 12] = [
+    let steps = |more: Value| json!({"steps": [{"event_name": "a"}, more]});
+    let table: [(Answer, &str); 15] = [
         (ask("analytics/breakdown", json!({"dimension": "user_id"})), "dimension"),
         (ask("analytics/breakdown", json!({"dimension": "metadata.email"})), "dimension"),
         (ask("analytics/report", json!({"filters": filter("user_id")})), "filters[1].field"),
         (ask("analytics/goals", json!({"filters": [{"any": [filter("url"), filter("user_id")]}]})), "filters[0].any[1][1].field"),
+        (ask("analytics/funnel", steps(json!({"page": "/", "filters": filter("user_id")}))), "steps[1].filters[1].field"),
+        (ask("analytics/funnel", json!({"steps": [{"event_name": "a"}, {"page": "/"}], "breakdown": "user_id"})), "breakdown"),
+        (ask("analytics/journeys", json!({"filters": filter("metadata.email")})), "filters[1].field"),
         (aggregate(json!({"group_by": "user_id"})), "group_by"),
         (aggregate(json!({"group_by": "group_id"})), "group_by"),
         (aggregate(json!({"metadata_field": "email"})), "metadata_field"),

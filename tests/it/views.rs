@@ -19,7 +19,7 @@ const ASKED_EACH: usize = 6;
 
 /// A history whose questions are asked again and again.
 fn history(seed: u64) -> (History, Vec<Question>) {
-    let history = History::from_seed(seed, now_ms(), Size { events: 90, questions: 0 });
+    let history = History::from_seed(seed, now_ms(), Size { events: 70, questions: 0 }).with_walks();
     let questions = scans(&history, &mut Rng::new(seed), QUESTIONS);
     let mut steps = Vec::new();
     let mut sent = 0;

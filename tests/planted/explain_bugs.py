@@ -19,10 +19,10 @@ BUGS = [
     ("an explanation counts direct money under any touch", "None => attributed.selects(None).then_some(Reason::Direct),", "None => Some(Reason::Direct),"),
     ("an explanation counts money of nobody under any touch", "count(self.attributed.selects(None).then_some(Reason::Direct), (at, None)", "count(Some(Reason::Direct), (at, None)"),
     # Accounts.
-    ("an explanation prefers the company of the identity", "Ok(match named.or(own) {", "Ok(match own.or(named) {"),
+    ("an explanation prefers the company of the identity", "let Some(company) = named.or(own) else", "let Some(company) = own.or(named) else"),
     ("an explanation's company is the last recorded one", "pin[KEY..KEY + 8].copy_from_slice(&position.to_be_bytes());", "pin[KEY..KEY + 8].copy_from_slice(&(!position).to_be_bytes());"),
     ("an explanation's company is that of the id", "Pin { key: identities.resolve(pin.key)?, ..pin }", "Pin { key: { identities.resolve(pin.key)?; pin.key }, ..pin }"),
-    ("an explanation knows no domains of companies", "entity.key = links.of(entity.key)?.unwrap_or(entity.key);", "links.of(entity.key)?;"),
+    ("an explanation knows no domains of companies", "self.0.of(entity.key)?.unwrap_or(entity.key)", "{ self.0.of(entity.key)?; entity.key }"),
     # Pages.
     ("an explanation repeats the last event of a page", "if self.before.is_some_and(|before| at >= before) {", "if self.before.is_some_and(|before| at > before) {"),
     ("an explanation's pages have later events", "place.until.min(scan.until)", "place.until.max(scan.until)"),

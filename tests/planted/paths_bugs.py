@@ -28,7 +28,7 @@ BUGS = [
     ("a segment's own filters are left out", "filters.extend(filters_of(&segment)?);", "filters_of(&segment)?;"),
     ("a segment's people are left out", "people.push(self.resolved(condition, \"segment\")?);", "drop(condition);"),
     ("the tag does not follow definitions", "self.body = body.into();", "drop(body);"),
-    ("a page goal takes any event", "clauses.push(filters::named(&PAGEVIEWS)?);", ""),
+    ("a page goal takes any event", "Ok([pageviews, path.into()])", "drop(pageviews);\n    let path = Clause::from(path);\n    Ok([path.clone(), path])"),
     ("definitions of other projects are known", "let found = tenant.definitions.get(id).filter(|definition| definition.project == project);", "let found = tenant.definitions.get(id).filter(|definition| definition.project == project || true);"),
     ("a patch forgets the fields that it lacks", "changed.fields.extend(patch.fields.clone());", "changed.fields = patch.fields.clone();"),
 ]

@@ -5,7 +5,7 @@ usage: run.py [NAME ...]      all bugs, or those whose names contain one of the 
        run.py --tested NAME ...
                               the same after the tests have passed: they are not run without a bug first, and no crate of ours is optimized, since that takes longer than it saves in a few trials
        run.py --check         only whether each has its place in the source, and names nothing that its file does not
-The bugs are in bugs.py, engine_bugs.py, explain_bugs.py, node_bugs.py, cluster_bugs.py, version_bugs.py, paths_bugs.py and forward_bugs.py, and how their places are found in source.py. A bug of the domain is caught when the comparison of
+The bugs are in bugs.py, engine_bugs.py, explain_bugs.py, node_bugs.py, cluster_bugs.py, version_bugs.py, paths_bugs.py, funnel_bugs.py and forward_bugs.py, and how their places are found in source.py. A bug of the domain is caught when the comparison of
 random histories with the model fails, or that of the named ones, or a test of the domain; one of the engine when a test of webhooks or builds fails, or of explanations, or of nodes that ask each other take partitions over or look after privacy requests; one of the cluster when
 one of its tests does, or when random histories through three nodes differ from the model; one of requests that travel when a test with two nodes does. It survives when all pass.
 The tree itself is never touched: what is needed is copied to target/planted, and built there, or in CARGO_TARGET_DIR.
@@ -25,6 +25,7 @@ import cluster_bugs
 import engine_bugs
 import explain_bugs
 import forward_bugs
+import funnel_bugs
 import node_bugs
 import paths_bugs
 import source
@@ -174,7 +175,7 @@ def try_forward(tree, name=""):
 
 
 def try_paths(tree, name=""):
-    """Compares answers about goals and people with the model over HTTP, and runs the tests of definitions."""
+    """Compares answers about goals, people, funnels and journeys with the model over HTTP, and runs the tests of definitions."""
     os.environ["HEADCOUNT_SCAN_TRIALS"] = os.environ.get("HEADCOUNT_SCAN_TRIALS", "40")
     return run_tests(tree, "-p", "headcount", "--test", "it", "--", "scans_equal_the_model", "definitions::")
 
@@ -215,6 +216,7 @@ SUITES = [
     Suite(ENGINE, explain_bugs.BUGS, "actors", try_explain),
     Suite(("domain",), explain_bugs.DOMAIN_BUGS, "actors", try_explain),
     Suite((*ENGINE, "domain", "api"), paths_bugs.BUGS, PROGRAM, try_paths),
+    Suite((*ENGINE, "domain", "features/questions"), funnel_bugs.BUGS, PROGRAM, try_paths),
     Suite(ENGINE, node_bugs.BUGS, "actors", try_nodes),
     Suite(ENGINE, node_bugs.HANDOVER_BUGS, "actors", try_handover),
     Suite((*ENGINE, "features/privacy"), node_bugs.PRIVACY_BUGS, "cluster", try_privacy),

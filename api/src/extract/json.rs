@@ -75,6 +75,15 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Reads an object of a list, which `place` names. Its errors name its fields alone.
+    pub fn read_item(item: &'a RawValue, place: &str, allowed: &[&str]) -> Result<Self> {
+        if !item.get().starts_with('{') {
+            let shown = cut_chars(item.get(), 64);
+            return Err(ApiError::parameter(place, format!("`{place}` must be an object, not {shown}")));
+        }
+        Self::read(item.get().as_bytes(), allowed).map_err(|error| error.within(place))
+    }
+
     /// Whether a field is present, be it null.
     pub fn has(&self, name: &str) -> bool {
         self.values.contains_key(name)

@@ -74,12 +74,14 @@ pub fn parse(json: &str, name: &str) -> Result<Vec<SentCondition>> {
     if items.len() > MAX_PEOPLE {
         return Err(expected());
     }
-    let one = |(index, item): (usize, &RawValue)| read_one(item.get()).map_err(|error| error.within(&format!("{name}[{index}]")));
+    let one = |(index, item): (usize, &RawValue)| {
+        let place = format!("{name}[{index}]");
+        read_one(&Fields::read_item(item, &place, PARTS)?).map_err(|error| error.within(&place))
+    };
     items.into_iter().enumerate().map(one).collect()
 }
 
-fn read_one(json: &str) -> Result<SentCondition> {
-    let fields = Fields::read(json.as_bytes(), PARTS)?;
+fn read_one(fields: &Fields<'_>) -> Result<SentCondition> {
     let (part, is_negated, events) = match (fields.raw("did"), fields.raw("did_not")) {
         (Some(events), None) => ("did", false, events),
         (None, Some(events)) => ("did_not", true, events),
@@ -92,8 +94,8 @@ fn read_one(json: &str) -> Result<SentCondition> {
     let filters = events.with("filters", filters::read_in_sessions).map_err(in_part)?;
     Predicate::new(event_name.as_deref(), Vec::new()).map_err(|error| in_part(error.into()))?;
     let goal = events.optional("goal", "a string").map_err(in_part)?;
-    let at_least = bounded(&fields, "at_least", MAX_AT_LEAST)?.unwrap_or(1);
-    Ok(SentCondition { event_name, filters, goal, at_least, is_negated, within: read_within(&fields)? })
+    let at_least = bounded(fields, "at_least", MAX_AT_LEAST)?.unwrap_or(1);
+    Ok(SentCondition { event_name, filters, goal, at_least, is_negated, within: read_within(fields)? })
 }
 
 fn bounded(fields: &Fields<'_>, name: &str, most: u32) -> Result<Option<u32>> {
@@ -168,6 +170,7 @@ mod tests {
         for (json, code, param) in [
             ("{}", "invalid_parameter", "people"),
             (&*format!("[{many}]"), "invalid_parameter", "people"),
+            ("[5]", "invalid_parameter", "people[0]"),
             ("[{}]", "missing_parameter", "people[0].did"),
             (r#"[{"did":{},"did_not":{}}]"#, "invalid_parameter", "people[0].did_not"),
             (r#"[{"did":{"name":"a"}}]"#, "unknown_parameter", "people[0].did.name"),
@@ -183,7 +186,6 @@ mod tests {
             assert_eq!(error.code().as_str(), code, "{json}: {error:?}");
             assert!(format!("{error:?}").contains(&format!("param: Some({param:?})")), "{json}: {error:?}");
         }
-        assert_eq!(parse("[5]", "people").expect_err("no object").code().as_str(), "invalid_json");
         let read =
             parse(r#"[{"did_not":{"event_name":"a","goal":"g"},"at_least":3,"within":{"days":9}}]"#, "people").expect("valid");
         assert_eq!((read[0].at_least, read[0].is_negated, read[0].within), (3, true, Within::Days(9)));

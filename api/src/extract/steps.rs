@@ -12,6 +12,7 @@ use crate::extract::filters::{self, FilterShape, reference};
 use crate::extract::json::Fields;
 use crate::extract::share_rules::{NamedField, named_by_filters};
 use crate::openapi::own_schema;
+use crate::respond::code::ErrorCode;
 use crate::respond::error::{ApiError, Result};
 
 const PARTS: &[&str] = &["name", "event_name", "page", "goal", "filters"];
@@ -90,12 +91,14 @@ pub fn parse(json: &str, name: &str) -> Result<Vec<SentStep>> {
     if !(2..=MAX_STEPS).contains(&items.len()) {
         return Err(expected());
     }
-    let one = |(index, item): (usize, &RawValue)| read_one(item.get()).map_err(|error| error.within(&format!("{name}[{index}]")));
+    let one = |(index, item): (usize, &RawValue)| {
+        let place = format!("{name}[{index}]");
+        read_one(&Fields::read_item(item, &place, PARTS)?).map_err(|error| error.within(&place))
+    };
     items.into_iter().enumerate().map(one).collect()
 }
 
-fn read_one(json: &str) -> Result<SentStep> {
-    let fields = Fields::read(json.as_bytes(), PARTS)?;
+fn read_one(fields: &Fields<'_>) -> Result<SentStep> {
     let text = |name: &str| fields.optional::<String>(name, "a string");
     let name = text("name")?;
     if name.as_ref().is_some_and(|name| !(1..=MAX_STEP_NAME_CHARS).contains(&name.chars().count())) {
@@ -110,7 +113,11 @@ fn read_one(json: &str) -> Result<SentStep> {
             return Err(ApiError::parameter(part, "a step has one of `event_name`, `page` and `goal`"));
         }
     }
-    let events = events.ok_or_else(|| ApiError::missing_one_of("event_name", "page"))?;
+    let missing = || {
+        let message = "one of `event_name`, `page` and `goal` is required";
+        ApiError::new(ErrorCode::MissingParameter, message).with_param("event_name")
+    };
+    let events = events.ok_or_else(missing)?;
     events.predicate(Vec::new())?;
     Ok(SentStep { name, events, filters: fields.with("filters", filters::read_in_sessions)? })
 }
@@ -178,6 +185,7 @@ mod tests {
         for (json, code, param) in [
             ("{}", "invalid_parameter", "steps"),
             ("[]", "invalid_parameter", "steps"),
+            (r#"["signup","order"]"#, "invalid_parameter", "steps[0]"),
             (r#"[{"event_name":"a"}]"#, "invalid_parameter", "steps"),
             (&*format!("[{many}]"), "invalid_parameter", "steps"),
             (r#"[{},{"event_name":"a"}]"#, "missing_parameter", "steps[0].event_name"),

@@ -16,8 +16,10 @@ pub const MAX_DEPTH: usize = 10;
 pub const MAX_PATH_GROUPS: usize = 50;
 /// How many of the commonest sequences an answer has.
 pub const TOP_SEQUENCES: usize = 20;
-/// How many paths are remembered with their groups.
-const KNOWN_PATHS: usize = 10_000;
+/// The maximum number of links of an answer: outsiders choose how long their values are.
+pub const MAX_LINKS: usize = 2_000;
+/// How many bytes of paths are remembered with their groups.
+const KNOWN_BYTES: usize = 1 << 20;
 
 named_values! {
     /// The values that journeys consist of.
@@ -131,6 +133,8 @@ pub struct Journeys {
     pub steps: Vec<Vec<JourneyNode>>,
     /// The links between them.
     pub links: Vec<JourneyLink>,
+    /// Whether there are more links than the answer has.
+    pub truncated: bool,
     /// The commonest sequences.
     pub top: Vec<JourneyPath>,
     /// The money of these sessions that has no rate.
@@ -160,6 +164,7 @@ pub struct SequenceMaker<'q> {
     question: &'q JourneysQuestion,
     /// The groups of some paths.
     known: HashMap<Box<str>, Option<usize>>,
+    known_bytes: usize,
     /// The value that the session is at, which may have been cut off.
     current: Option<Rc<str>>,
     /// The last values, or those from the beginning.
@@ -178,6 +183,7 @@ impl<'q> SequenceMaker<'q> {
         Self {
             question,
             known: HashMap::new(),
+            known_bytes: 0,
             current: None,
             runs: VecDeque::new(),
             is_cut: false,
@@ -211,8 +217,10 @@ impl<'q> SequenceMaker<'q> {
         if let Some(group) = self.known.get(path) {
             return *group;
         }
-        if self.known.len() >= KNOWN_PATHS {
+        self.known_bytes += path.len() + size_of::<(Box<str>, Option<usize>)>();
+        if self.known_bytes > KNOWN_BYTES {
             self.known.clear();
+            self.known_bytes = 0;
         }
         let group = groups.iter().position(|group| group.pattern.fits(path));
         self.known.insert(path.into(), group);
@@ -255,5 +263,70 @@ impl<'q> SequenceMaker<'q> {
             });
         }
         (!runs.is_empty()).then(|| JourneySequence { runs: runs.into(), is_whole })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(text: &str) -> PathPattern {
+        PathPattern::parse(text).unwrap()
+    }
+
+    /// The sequence of a session: its values with their money, and whether it is whole.
+    fn sequence(question: &JourneysQuestion, events: &[(&str, i128)]) -> Option<(Vec<(String, i128)>, bool)> {
+        let mut maker = SequenceMaker::new(question);
+        let mut made = None;
+        // A session leaves nothing behind.
+        for _ in 0..2 {
+            for (path, money) in events {
+                if !path.is_empty() {
+                    maker.add_value(Some(path), None);
+                }
+                maker.add_money(Amount::from_micros(*money));
+            }
+            made = maker.finish();
+        }
+        made.map(|JourneySequence { runs, is_whole }| {
+            (runs.iter().map(|run| (run.value.to_string(), run.revenue.micros())).collect(), is_whole)
+        })
+    }
+
+    #[test]
+    fn sequences_begin_end_and_are_cut_as_asked() {
+        let mut question = JourneysQuestion {
+            window: Window::ALL,
+            predicate: Predicate::default(),
+            by: JourneyValue::Path,
+            end: None,
+            depth: 3,
+            groups: Vec::new(),
+            rows: 10,
+        };
+        let events = [("", 1), ("/a", 2), ("/a", 3), ("/b", 4), ("", 5), ("/a", 6), ("/blog/1", 7), ("/blog/2", 8), ("/a", 9)];
+        let made = |question: &JourneysQuestion| {
+            let (runs, is_whole) = sequence(question, &events)?;
+            let text: Vec<String> = runs.iter().map(|(value, money)| format!("{value}:{money}")).collect();
+            Some((text.join(" "), is_whole))
+        };
+        let is = |text: &str, is_whole: bool| Some((text.to_owned(), is_whole));
+        assert_eq!(made(&question), is("/a:5 /b:9 /a:6", false));
+        question.depth = 6;
+        assert_eq!(made(&question), is("/a:5 /b:9 /a:6 /blog/1:7 /blog/2:8 /a:9", true));
+        question.groups = vec![PathGroup { name: "Blog".to_owned(), pattern: pattern("/blog/**") }];
+        assert_eq!(made(&question), is("/a:5 /b:9 /a:6 Blog:15 /a:9", true));
+        for (end, depth, expected) in [
+            (JourneyEnd::From(pattern("/b")), 3, is("/b:9 /a:6 Blog:15", false)),
+            (JourneyEnd::From(pattern("/none")), 3, None),
+            (JourneyEnd::To(pattern("/b")), 3, is("/b:9 /a:5", true)),
+            (JourneyEnd::To(pattern("B*")), 3, is("Blog:15 /a:6 /b:9", false)),
+            (JourneyEnd::To(pattern("/a")), 5, is("/a:9 Blog:15 /a:6 /b:9 /a:5", true)),
+            (JourneyEnd::To(pattern("/none")), 5, None),
+        ] {
+            let question = JourneysQuestion { end: Some(end), depth, ..question.clone() };
+            assert_eq!(made(&question), expected, "{:?}", question.end);
+        }
+        assert_eq!(sequence(&question, &[("", 3)]), None);
     }
 }

@@ -26,7 +26,7 @@ pub use funnel::{
 pub use goals::{GoalFigures, GoalsQuestion, GoalsReport, WindowGoals};
 pub use journeys::{
     JourneyEnd, JourneyLink, JourneyNode, JourneyPath, JourneyRun, JourneySequence, JourneyValue, Journeys, JourneysQuestion,
-    MAX_DEPTH, MAX_PATH_GROUPS, PathGroup, SequenceMaker, TOP_SEQUENCES,
+    MAX_DEPTH, MAX_LINKS, MAX_PATH_GROUPS, PathGroup, SequenceMaker, TOP_SEQUENCES,
 };
 pub use money::CountedMoney;
 pub use question::{BreakdownQuestion, ComparedWindows, ReportQuestion};

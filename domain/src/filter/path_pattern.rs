@@ -75,6 +75,7 @@ impl PathPattern {
             }
             end += 1;
         }
+        literals.sort_unstable_by_key(|(literal, _)| *literal);
         Some(Self { text: text.into(), literals, stars, double_stars, end })
     }
 
@@ -94,10 +95,13 @@ impl PathPattern {
         places.add(0);
         places = behind_stars(places);
         for byte in text.bytes() {
-            let literal = self.literals.iter().find(|(literal, _)| *literal == byte);
-            let moved = literal.map_or(Places::default(), |(_, literal)| places.and(literal).next());
+            let literal = self.literals.binary_search_by_key(&byte, |(literal, _)| *literal).ok().map(|at| &self.literals[at].1);
+            let moved = literal.map_or(Places::default(), |literal| places.and(literal).next());
             let stays = if byte == b'/' { &self.double_stars } else { &any_star };
             places = behind_stars(moved.or(places.and(stays)));
+            if places == Places::default() {
+                return false;
+            }
         }
         places.has(self.end)
     }

@@ -4,15 +4,16 @@ use std::path::Path;
 
 use headcount_actors::Engine;
 use headcount_api::command::{CommandSettings, Failure, InitialCredentials};
-use headcount_control::OrganizationPatch;
+use headcount_control::{DefinitionKind, OrganizationPatch};
 use headcount_domain::intake::policy::Rates;
-use headcount_domain::{Currency, ProjectId, Rate};
+use headcount_domain::{Currency, ProjectId, Rate, Timezone};
 
 use super::sample;
 
 const SEED: u64 = 20_150_517;
 /// The number of events in a batch.
 const BATCH: usize = 2_000;
+const ANNOTATED_DAYS_AGO: i32 = 21;
 
 /// A data directory with the sample events, open.
 pub(super) struct Sample {
@@ -30,6 +31,7 @@ impl Sample {
         made.save(data_dir)?;
         let project = made.project_id.parse().map_err(|_| Failure("the project has no id".into()))?;
         set_rates(&engine)?;
+        define(&engine, project)?;
         let events = fill(&engine, project).await?;
         Ok(Self { engine, made, project, events })
     }
@@ -41,6 +43,39 @@ fn set_rates(engine: &Engine) -> Result<(), Failure> {
     for organization in engine.registry().organizations() {
         let patch = OrganizationPatch { fx_rates: Some(fx_rates.clone()), ..OrganizationPatch::default() };
         engine.registry().update_organization(organization.id, patch, engine.clock().now())?;
+    }
+    Ok(())
+}
+
+/// Defines goals, a funnel, a segment and an annotation, as somebody with this website would.
+fn define(engine: &Engine, project: ProjectId) -> Result<(), Failure> {
+    let now = engine.clock().now();
+    let day = Timezone::UTC.day_of(now).plus(-ANNOTATED_DAYS_AGO).to_string();
+    let steps = serde_json::json!([
+        {"page": "/pricing", "name": "Saw the prices"},
+        {"event_name": "signup", "name": "Signed up"},
+        {"event_name": "purchase", "name": "Paid"}
+    ]);
+    let search = serde_json::json!([{"field": "acquisition_channel", "operator": "is", "value": "Organic Search"}]);
+    let definitions = [
+        (DefinitionKind::Goal, "Signed up", vec![("event_name", "signup".into())]),
+        (DefinitionKind::Goal, "Paid", vec![("event_name", "purchase".into())]),
+        (DefinitionKind::Goal, "Read the documentation", vec![("page", "/docs/**".into())]),
+        (
+            DefinitionKind::Funnel,
+            "From the prices to a purchase",
+            vec![("steps", steps), ("within", serde_json::json!({"days": 30}))],
+        ),
+        (DefinitionKind::Segment, "Came from a search", vec![("filters", search)]),
+        (DefinitionKind::Annotation, "New prices", vec![("day", day.into())]),
+    ];
+    let registry = engine.registry();
+    for organization in registry.organizations() {
+        for (kind, name, fields) in &definitions {
+            let json = |(field, value): &(&str, serde_json::Value)| ((*field).to_owned(), value.to_string());
+            let fields = fields.iter().map(json).collect();
+            registry.create_definition((organization.id, project), *kind, ((*name).to_owned(), fields), now)?;
+        }
     }
     Ok(())
 }

@@ -24,7 +24,7 @@ json_body! {
         #[schema(min_length = 1, max_length = 200)]
         name: String = required("a string"),
         /// The steps, 2 to 12.
-        #[schema(value_type = Vec<StepShape>)]
+        #[schema(value_type = Vec<StepShape>, min_items = 2, max_items = 12)]
         steps: Option<String> = with(steps_json),
         /// How long it may take from the first step to the last. Default: 7 days.
         #[schema(value_type = Option<ChainLengthShape>)]
@@ -99,7 +99,10 @@ fn name_json<T: NamedValues>(fields: &Fields<'_>, name: &str) -> Result<Option<S
 }
 
 fn field_json(fields: &Fields<'_>, name: &str) -> Result<Option<String>> {
-    sent(fields, name, || fields.parsed(name, "a field", |text| Field::parse_in_sessions(text).ok()))
+    sent(fields, name, || {
+        let text: String = fields.required(name, "a string")?;
+        Field::parse_in_sessions(&text).map_err(|error| ApiError::parameter(name, format!("`{name}` {error}")))
+    })
 }
 
 fn text_json(fields: &Fields<'_>, name: &str) -> Result<Option<String>> {

@@ -65,7 +65,7 @@ pub(crate) fn clause(rng: &mut Rng, filter: &dyn Fn(&mut Rng) -> Json) -> Json {
 }
 
 /// Filters on what only questions about sessions know.
-const SESSION_FILTERS: [FilterValues; 10] = [
+pub(crate) const SESSION_FILTERS: [FilterValues; 10] = [
     ("source", "is", r#""(direct)""#),
     ("source", "is_not", r#""google""#),
     ("source", "is_set", "null"),

@@ -61,9 +61,13 @@ impl Coverage {
         let place = match steps[..] {
             ["projects", _, _, operation] => operation.to_owned(),
             ["companies", _, operation @ ("metrics" | "top-users")] => format!("companies {operation}"),
+            ["projects", _, _, "funnel", "people"] => "funnel people".to_owned(),
             _ => steps.join(" "),
         };
         self.count(&format!("asked {place}: {}", answer.status));
+        if let (200, Some(body)) = (answer.status, &question.body) {
+            self.look_at_paths(&place, body, &answer.body);
+        }
     }
 
     /// Counts the rules that the recorded events of a run exercise.

@@ -1,6 +1,6 @@
 //! A history: an organization and a sequence of steps.
 
-use crate::generate::{add_floors, add_hints, add_jumps, generate};
+use crate::generate::{add_floors, add_hints, add_jumps, add_walks, generate};
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use headcount_model::{Json, OrganizationSetup, Question, Rates};
@@ -106,6 +106,14 @@ impl History {
     pub fn with_floors(&self) -> History {
         let mut history = self.clone();
         add_floors(&mut history);
+        history
+    }
+
+    /// Returns a copy in which more events follow those of some people.
+    #[must_use]
+    pub fn with_walks(&self) -> History {
+        let mut history = self.clone();
+        add_walks(&mut history);
         history
     }
 

@@ -11,15 +11,18 @@
 mod above;
 mod chosen;
 mod coverage;
+mod coverage_of_paths;
 mod generate;
 mod history;
 mod minimize;
+mod paths;
 mod questions;
 mod regressions;
 mod rng;
 mod run;
 mod served;
 mod strategy;
+mod ties;
 mod times;
 mod values;
 
@@ -37,3 +40,5 @@ pub use strategy::histories;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_paths;

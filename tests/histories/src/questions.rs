@@ -3,6 +3,7 @@
 use crate::chosen::{chosen, chosen_in_sessions, goal, object, of_people};
 use crate::generate::crowd;
 use crate::history::History;
+use crate::paths::{funnel, journeys, people};
 use crate::rng::Rng;
 use crate::values::{COMPANIES, DOMAINS, EMAILS, FIELDS, GOALS, PATHS, USERS};
 use chrono::Days;
@@ -18,13 +19,13 @@ pub fn questions(history: &History, rng: &mut Rng, count: usize) -> Vec<Question
 }
 
 /// Generates `count` questions that need the events themselves: aggregates, unique users with
-/// filters, fields, and the most active identities.
+/// filters, fields, goals, funnels, journeys, and the most active identities.
 #[must_use]
 pub fn scans(history: &History, rng: &mut Rng, count: usize) -> Vec<Question> {
     let scan = |rng: &mut Rng| {
         let project = rng.pick(&history.projects).name.clone();
         let path = |rest: &str| format!("/projects/{{{project}}}/analytics/{rest}");
-        match rng.below(if history.live { 12 } else { 13 }) {
+        match rng.below(if history.live { 14 } else { 20 }) {
             0 | 10 | 11 => unique_users(history, rng, &path("count-unique-users-per-day")),
             1 => traffic(history, rng, &path("traffic")),
             // Durations are differences of instants.
@@ -32,7 +33,10 @@ pub fn scans(history: &History, rng: &mut Rng, count: usize) -> Vec<Question> {
             2..5 => breakdown(history, rng, &path("breakdown")),
             5..7 => goals(history, rng, &path("goals")),
             7 => limited(dated(history, rng, &path("fields")), rng),
-            12 => top_identities(rng),
+            12 | 13 => journeys(history, rng, &path("journeys")),
+            14 => top_identities(rng),
+            15..18 => funnel(history, rng, &path("funnel")),
+            18 | 19 => people(history, rng, &path("funnel/people")),
             _ => aggregate(history, rng, &path("aggregate")),
         }
     };
@@ -226,10 +230,11 @@ fn events(history: &History, rng: &mut Rng, path: &str) -> Question {
     question
 }
 
-const SESSION_FIELDS: [&str; 7] = ["source", "medium", "campaign", "exit_url", "exit_url", "entry_url", "acquisition_channel"];
+pub(crate) const SESSION_FIELDS: [&str; 7] =
+    ["source", "medium", "campaign", "exit_url", "exit_url", "entry_url", "acquisition_channel"];
 
 /// Generates what a window is compared with.
-fn compare(history: &History, rng: &mut Rng, body: &mut Vec<(&'static str, Json)>) {
+pub(crate) fn compare(history: &History, rng: &mut Rng, body: &mut Vec<(&'static str, Json)>) {
     match rng.below(10) {
         0..3 => body.push(("compare", Json::from("previous_period"))),
         3 => body.push(("compare", Json::from("previous_year"))),
@@ -244,7 +249,7 @@ fn compare(history: &History, rng: &mut Rng, body: &mut Vec<(&'static str, Json)
 
 /// A window of a question about sessions: any, or a few days with the change of the clocks among
 /// them.
-fn days_of_sessions(history: &History, rng: &mut Rng) -> Vec<(&'static str, Json)> {
+pub(crate) fn days_of_sessions(history: &History, rng: &mut Rng) -> Vec<(&'static str, Json)> {
     let bounds = if rng.chance(30) {
         let day = *rng.pick(&history.days);
         let (before, after) = (rng.below(4) as u64, rng.below(10) as u64);

@@ -1,7 +1,8 @@
 //! Properties of histories, and of the model under them.
 
 use super::{
-    BatchReply, Coverage, History, Rng, Served, Size, Step, Subject, TrackReply, histories, minimize, model_of, run, sender_of,
+    BatchReply, Coverage, History, Rng, Served, Size, Step, Subject, TrackReply, histories, minimize, model_of, run, scans,
+    sender_of,
 };
 use headcount_model::facts::{explicit_company, reported_email};
 use headcount_model::text::{company_of_email, reads_as_domain};
@@ -10,9 +11,9 @@ use proptest::prelude::{ProptestConfig, prop_assert, proptest};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// 2026-11-20T15:00:00Z
-const NOW_MS: i64 = 1_795_186_800_000;
+pub(super) const NOW_MS: i64 = 1_795_186_800_000;
 
-fn subject() -> Served<ServedModel> {
+pub(super) fn subject() -> Served<ServedModel> {
     Served::new(ServedModel::new(NOW_MS))
 }
 
@@ -293,7 +294,8 @@ fn answers_after(history: &History, events: &[(String, String)]) -> Vec<Answer> 
         Step::Ask(question) => Some(question).filter(|question| !by_position(question)),
         _ => None,
     });
-    questions.map(|question| model.answer(NOW_MS, question)).collect()
+    let scans = scans(history, &mut Rng::new(history.seed), 20);
+    questions.chain(&scans).map(|question| model.answer(NOW_MS, question)).collect()
 }
 
 #[test]

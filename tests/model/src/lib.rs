@@ -24,6 +24,10 @@
 //!   `consent`.
 //! - Money that the project accepts from servers only is not in `unconverted` either; its
 //!   `currency` is still a field.
+//! - A funnel's `within` has one unit. Its people need a `step`, and nobody drops at the last one.
+//! - A company in a funnel is that of the project's events, also for its id.
+//! - Groups of a journey rename paths, never names of events, even if a pattern fits one.
+//! - A journey's `from` and `to` are patterns of its values as renamed, names of events included.
 //! - Invalid parameters of a question (400) take precedence over an unknown subject (404).
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test support: a panic is a failed test")]

@@ -121,3 +121,22 @@ fn instants_ahead_are_clamped_and_bad_events_refused() {
     assert_eq!(record(r#"{"name": "x", "timestamp": 631151999999}"#), refused("timestamp"));
     assert_eq!(record(r#"{"user_id": "ada"}"#), refused("name"));
 }
+
+/// Of a company, `ann` and `bob` are there at the same time; each session is a sequence of its own.
+#[test]
+fn sessions_of_colleagues_are_apart() {
+    let mut model = model();
+    for (user, time) in [("ann", "10:00:00"), ("bob", "10:01:00"), ("bob", "10:02:00"), ("ann", "10:10:00")] {
+        track(&mut model, "blog", time, &format!(r#""user_id": "{user}", "group_id": "acme.com""#));
+    }
+    let funnel = |within: &str, steps: usize| {
+        let steps = vec![r#"{"event_name": "order"}"#; steps].join(", ");
+        let body = format!(r#"{{"level": "account", "within": {within}, "steps": [{steps}]}}"#);
+        let answer = model.answer(now_ms(), &Question::post("/projects/{blog}/analytics/funnel", Json::parse(&body).unwrap()));
+        fields(&answer.body, &["completed", "median_sec"])
+    };
+    // Three in a row are of both; two are first there in bob's session.
+    assert_eq!(funnel(r#""session""#, 3), "0 null");
+    assert_eq!(funnel(r#"{"minutes": 2}"#, 3), "1 120");
+    assert_eq!(funnel(r#""session""#, 2), "1 60");
+}

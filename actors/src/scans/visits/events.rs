@@ -45,7 +45,7 @@ pub(in super::super) enum VisitWindow {
     /// All events are in bucket 0.
     Whole(Window),
     Divided(Buckets),
-    /// Those of the window are in bucket 0, and later ones up to an instant in bucket 1.
+    /// Events of the window are in bucket 0, and later events up to an instant in bucket 1.
     Reaching(Window, Option<Instant>),
 }
 

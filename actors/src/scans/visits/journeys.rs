@@ -9,7 +9,7 @@ use headcount_domain::Amount;
 use headcount_domain::aggregate::{GroupFigures, GroupKey, Summand, TopGroups};
 use headcount_domain::figures::{
     CountedMoney, JourneyLink, JourneyNode, JourneyPath, JourneyRun, JourneySequence, JourneyValue, Journeys, JourneysQuestion,
-    SequenceMaker, TOP_SEQUENCES,
+    MAX_LINKS, SequenceMaker, TOP_SEQUENCES,
 };
 use headcount_domain::intake::fields::{BuiltIn, Field, Scalar};
 use headcount_domain::queries::Unconverted;
@@ -29,6 +29,8 @@ use super::report::add_without_rate;
 const SHARE: usize = 4;
 /// The number of sessions after which a scan checks whether somebody still waits for it.
 const CHECK_EVERY: u64 = 4_096;
+/// The same, of events.
+const EVENTS_A_CHECK: u64 = 64;
 /// What ends a value in the key of a sequence, and what a NUL in a value becomes. Keys are ordered
 /// as sequences are, value by value, the shorter first.
 const VALUE_END: &str = "\0\x01";
@@ -54,7 +56,9 @@ pub(in super::super) fn journeys(scan: &Scan<'_>, question: &JourneysQuestion, s
     };
     let table = || GroupTable::new(scan.scratch(), sort_bytes / SHARE);
     let mut found = FoundSequences {
+        scan,
         by: question.by,
+        events: 0,
         maker: SequenceMaker::new(question),
         identity: 0,
         money: SessionMoney::default(),
@@ -64,7 +68,9 @@ pub(in super::super) fn journeys(scan: &Scan<'_>, question: &JourneysQuestion, s
         sessions: 0,
         unconverted: Unconverted::new(),
     };
-    visit_chosen(scan, &asked, sort_bytes, &mut found)?;
+    let visited = visit_chosen(scan, &asked, sort_bytes, &mut found);
+    check(scan.cancelled)?;
+    visited?;
     let FoundSequences { nodes, paths, mut sequences, sessions, unconverted, .. } = found;
     let mut shown = ShownJourneys::choose(scan, question, nodes, paths)?;
     let mut seen = 0_u64;
@@ -90,7 +96,10 @@ struct SessionMoney {
 
 /// Collects the sequences of sessions.
 struct FoundSequences<'q> {
+    scan: &'q Scan<'q>,
     by: JourneyValue,
+    /// How many events were met.
+    events: u64,
     maker: SequenceMaker<'q>,
     /// The number of the identity of the open session.
     identity: u64,
@@ -110,6 +119,11 @@ impl VisitCounts for FoundSequences<'_> {
         let began_in_window = of.session.is_some_and(|session| session.began[0] == Some(0));
         let Some((identity, met)) = of.identity.zip(of.met).filter(|_| began_in_window) else { return Ok(()) };
         self.identity = identity.number;
+        self.events += 1;
+        // A session has any number of events, and each may be compared with all groups.
+        if self.events.is_multiple_of(EVENTS_A_CHECK) && check(self.scan.cancelled).is_err() {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
         if met.is_interactive {
             let mut values = values_of(key).map(|value| GroupKey::read(value).value());
             let path = (self.by != JourneyValue::EventName).then(|| values.next()).flatten().filter(|_| event.is_pageview);
@@ -308,7 +322,6 @@ impl ShownJourneys {
 
     fn finish(self, sessions: u64, unconverted: Unconverted) -> Journeys {
         let Self { steps, links, order, mut paths } = self;
-        let mut links: Vec<_> = links.into_iter().collect();
         let value = |step: usize, node: usize| steps.get(step).and_then(|step| step.values.get(node).cloned());
         let link = |((step, from, to), visits): ((usize, usize, usize), Visits)| JourneyLink {
             step,
@@ -317,15 +330,22 @@ impl ShownJourneys {
             sessions: visits.sessions,
             users: visits.users,
         };
-        let rank = |value: &Option<String>| (value.is_none(), value.clone());
-        let mut links: Vec<JourneyLink> = links.drain(..).map(link).collect();
-        links.sort_by_cached_key(|link| (link.step, Reverse(link.sessions), rank(&link.from), rank(&link.to)));
+        let rank = |step: usize, node: usize| {
+            steps.get(step).and_then(|step| step.values.get(node)).map_or((true, ""), |text| (false, text))
+        };
+        let place = |(step, from, to): (usize, usize, usize)| (rank(step - 1, from), rank(step, to));
+        let mut links: Vec<_> = links.into_iter().collect();
+        links.sort_unstable_by_key(|(at, visits)| (Reverse(visits.sessions), at.0, place(*at)));
+        let truncated = links.len() > MAX_LINKS;
+        links.truncate(MAX_LINKS);
+        links.sort_by_key(|(at, _)| at.0);
+        let links = links.into_iter().map(link).collect();
         let path = |key: &Vec<u8>| {
             let CountedPath { values, visits, revenue } = paths.remove(key).unwrap_or_default();
             JourneyPath { values, sessions: visits.sessions, users: visits.users, revenue }
         };
         let top = order.iter().map(path).collect();
-        Journeys { sessions, steps: steps.into_iter().map(nodes_of).collect(), links, top, unconverted }
+        Journeys { sessions, steps: steps.into_iter().map(nodes_of).collect(), links, truncated, top, unconverted }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Chains whose steps come in any order.
 //!
-//! What a chain can still do depends on the steps that were done, and on its start. Among chains
-//! with the same steps, the one with the latest start has the most time left: it says how deep
-//! chains get, and when. Once that is known, the chain with the earliest start that is still in
-//! time is found in a second pass. So each pass keeps one chain for each set of steps, and not one
-//! for each event.
+//! Among chains that have done the same steps, the chain with the latest start has the most time
+//! left: it says how deep chains get, and when. Then a second pass finds the earliest start that is
+//! still in time. So each pass keeps one chain for each set of steps, and not one for each event.
+
+use std::collections::BTreeMap;
 
 use crate::moment::Moment;
 
@@ -23,35 +23,37 @@ fn served_after(served: usize, event: &StepEvent<'_>) -> Option<usize> {
     (fresh > 0).then(|| served | fresh & fresh.wrapping_neg())
 }
 
+/// The sets that an event adds a step to, those with most steps first: a chain that goes on is not
+/// met again.
+fn going_on<T>(open: &BTreeMap<usize, T>, event: &StepEvent<'_>) -> Vec<(usize, usize)> {
+    open.keys().rev().filter_map(|served| Some((*served, served_after(*served, event)?))).collect()
+}
+
 /// For each set of steps, the latest start of a chain that has done them.
-#[derive(Debug)]
-pub(super) struct LatestStarts(Vec<Option<Moment>>);
+#[derive(Debug, Default)]
+pub(super) struct LatestStarts(BTreeMap<usize, Moment>);
 
 impl LatestStarts {
-    pub(super) fn new(steps: usize) -> Self {
-        Self(vec![None; 1 << steps])
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
     }
 
-    pub(super) fn clear(&mut self) {
-        self.0.fill(None);
+    fn start(&mut self, served: usize, start: Moment) {
+        let latest = self.0.entry(served).or_insert(start);
+        *latest = start.max(*latest);
     }
 
     /// Returns the depth of the deepest chain that the event belongs to.
     pub(super) fn add(&mut self, event: &StepEvent<'_>, length: Option<i64>) -> usize {
-        let (mut depth, starts) = (0, &mut self.0);
-        // A chain that goes on has more steps then, and was passed already.
-        for served in (1..starts.len()).rev() {
-            let Some(start) = starts[served] else { continue };
-            if !may_last(Some(start), event.at, length) {
-                starts[served] = None;
-            } else if let Some(after) = served_after(served, event) {
-                starts[served] = None;
-                starts[after] = starts[after].max(Some(start));
+        let mut depth = 0;
+        for (served, after) in going_on(&self.0, event) {
+            if let Some(start) = self.0.remove(&served).filter(|start| may_last(Some(*start), event.at, length)) {
+                self.start(after, start);
                 depth = depth.max(after.count_ones() as usize);
             }
         }
         if let Some(first) = served_after(0, event).filter(|_| event.may_begin) {
-            starts[first] = Some(event.at);
+            self.start(first, event.at);
             depth = depth.max(1);
         }
         depth
@@ -65,14 +67,14 @@ pub struct EarliestChains {
     length: Option<i64>,
     reached: Reached,
     /// For each set of steps, the chain with the earliest start that has done them.
-    chains: Vec<Option<Chain>>,
+    chains: BTreeMap<usize, Chain>,
     found: Option<Chain>,
 }
 
 impl EarliestChains {
     /// Prepares to find the chain. `length` is in milliseconds.
-    pub fn new(steps: usize, length: Option<i64>, reached: Reached) -> Self {
-        Self { length, reached, chains: vec![None; 1 << steps], found: None }
+    pub fn new(length: Option<i64>, reached: Reached) -> Self {
+        Self { length, reached, chains: BTreeMap::new(), found: None }
     }
 
     /// Adds the next event of the sequence.
@@ -88,17 +90,16 @@ impl EarliestChains {
                 *found = Some(chain.clone());
             }
         };
-        for served in (1..chains.len()).rev() {
-            let Some(after) = chains[served].as_ref().and_then(|_| served_after(served, event)) else { continue };
-            let Some(mut chain) = chains[served].take() else { continue };
+        for (served, after) in going_on(chains, event) {
+            let Some(mut chain) = chains.remove(&served) else { continue };
             chain.push(event);
             note(&chain);
-            if chains[after].as_ref().is_none_or(|present| chain.start() < present.start()) {
-                chains[after] = Some(chain);
+            if chains.get(&after).is_none_or(|present| chain.start() < present.start()) {
+                chains.insert(after, chain);
             }
         }
         if let Some(first) = served_after(0, event).filter(|_| event.may_begin) {
-            let chain = chains[first].get_or_insert_with(|| Chain::of(event));
+            let chain = chains.entry(first).or_insert_with(|| Chain::of(event));
             if chain.start() == Some(event.at) {
                 note(chain);
             }

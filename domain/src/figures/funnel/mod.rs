@@ -3,6 +3,8 @@
 mod any_order;
 mod chain;
 mod sequence;
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Reverse;
 

@@ -77,7 +77,7 @@ impl SequenceFold {
         let open = match order {
             StepOrder::Loose => OpenChains::Loose(vec![None; steps]),
             StepOrder::Strict => OpenChains::Strict(Vec::new()),
-            StepOrder::Any => OpenChains::Any(LatestStarts::new(steps)),
+            StepOrder::Any => OpenChains::Any(LatestStarts::default()),
         };
         Self { steps, length, open, reached: None, deepest: None }
     }
@@ -123,14 +123,13 @@ fn note(chain: &Chain, reached: &mut Option<Reached>, deepest: &mut Option<Chain
     }
 }
 
-/// From the last step down, so that no event serves two steps of a chain. Of chains to the same
-/// step the one with the latest start is kept: it has the most time left.
+/// From the last step down, so that no event serves two steps of a chain. Starts only rise, so the
+/// present chain to a step gives way: the new one has as much time left, or more.
 fn add_loose(open: &mut [Option<Chain>], length: Option<i64>, event: &StepEvent<'_>, note: &mut dyn FnMut(&Chain)) {
     for step in (1..open.len()).rev().filter(|step| event.fits(*step)) {
         let (before, after) = open.split_at_mut(step);
         let (Some(Some(shorter)), Some(place)) = (before.last(), after.first_mut()) else { continue };
-        let is_later = place.as_ref().is_some_and(|present| present.start() > shorter.start());
-        if is_later || !may_last(shorter.start(), event.at, length) {
+        if !may_last(shorter.start(), event.at, length) {
             continue;
         }
         let chain = place.get_or_insert_with(|| shorter.clone());

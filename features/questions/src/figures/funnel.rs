@@ -30,7 +30,7 @@ json_body! {
     }))]
     pub(crate) struct FunnelBody {
         /// The steps, 2 to 12.
-        #[schema(value_type = Vec<StepShape>)]
+        #[schema(value_type = Vec<StepShape>, min_items = 2, max_items = 12)]
         steps: Vec<SentStep> = with(steps::read),
         /// How long it may take from the first step to the last: at most 90 days, or the session of the first step. Default: 7 days.
         #[schema(value_type = Option<ChainLengthShape>)]
@@ -134,7 +134,7 @@ answer! {
         steps: Vec<FunnelStep> = steps_of(&funnel.steps, names, has_money),
         /// How many did all steps.
         completed: u64 = last_of(&funnel.steps),
-        /// `completed` of those who did the first step, 0 to 1.
+        /// The share of the first step's `entities` that `completed` is, 0 to 1.
         rate: Decimal = Decimal(ratio_of_counts(last_of(&funnel.steps), funnel.steps.first().map_or(0, |step| step.entities))),
         /// The median time from the first step to the last, in seconds; null if nobody did all steps.
         #[schema(required)]
@@ -177,9 +177,9 @@ pub(crate) struct FunnelStep {
     name: String,
     /// How many people, or accounts, did it and all steps before.
     entities: u64,
-    /// `entities` of those of the first step, 0 to 1.
+    /// The share of the first step's `entities`, 0 to 1.
     rate: Decimal,
-    /// `entities` of those of the step before; null for the first step.
+    /// The share of the `entities` of the step before; null for the first step.
     #[schema(required)]
     step_rate: Option<Decimal>,
     /// The median time from the step before, in seconds; null for the first step, and if nobody did it.
@@ -227,7 +227,7 @@ pub(crate) struct FunnelValue {
     value: GroupValue,
     /// How many did each step.
     steps: Vec<u64>,
-    /// Those of the last step of those of the first, 0 to 1.
+    /// The share of the first step's that did the last step, 0 to 1.
     rate: Decimal,
 }
 
@@ -249,7 +249,7 @@ pub(crate) struct PreviousFunnel {
     steps: Vec<u64>,
     /// How many did all steps.
     completed: u64,
-    /// `completed` of those who did the first step, 0 to 1.
+    /// The share of the first step's `entities` that `completed` is, 0 to 1.
     rate: Decimal,
     /// The first day.
     start_date: String,

@@ -35,7 +35,7 @@ json_body! {
     }))]
     pub(crate) struct FunnelPeopleBody {
         /// The steps, 2 to 12.
-        #[schema(value_type = Vec<StepShape>)]
+        #[schema(value_type = Vec<StepShape>, min_items = 2, max_items = 12)]
         steps: Vec<SentStep> = with(steps::read),
         /// How long it may take from the first step to the last: at most 90 days, or the session of the first step. Default: 7 days.
         #[schema(value_type = Option<ChainLengthShape>)]
@@ -177,7 +177,7 @@ pub(crate) struct FunnelPersonRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = String)]
     company_id: Option<String>,
-    /// The e-mail address that was reported last to the project, else the user id, else the anonymous id. Of a company: its domain, else its key.
+    /// The e-mail address that was reported last to the project, else the user id, else the anonymous id; empty for a visitor without any. Of a company: its domain, else its key.
     resolved_identifier: String,
     /// When the step was done.
     at: String,

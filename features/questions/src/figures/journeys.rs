@@ -45,7 +45,7 @@ json_body! {
         #[schema(value_type = Option<u32>, minimum = 2, maximum = 10, default = 5)]
         depth: usize = with(|fields, name| read_count(fields, name, (2, MAX_DEPTH), DEFAULT_DEPTH)),
         /// Paths that count as one value, at most 50 groups. The first group that matches renames a path.
-        #[schema(value_type = Option<Vec<PathGroupShape>>)]
+        #[schema(value_type = Option<Vec<PathGroupShape>>, max_items = 50)]
         groups: Vec<PathGroup> = with(read_groups),
         /// The most values of each step that are shown apart.
         #[schema(value_type = Option<u32>, minimum = 1, maximum = 50, default = 10)]
@@ -133,13 +133,12 @@ fn read_groups(fields: &Fields<'_>, name: &str) -> Result<Vec<PathGroup>> {
     groups.into_iter().enumerate().map(one).collect()
 }
 
-fn read_group(json: &str) -> Result<PathGroup> {
-    let fields = Fields::read(json.as_bytes(), &["name", "pattern"])?;
+fn read_group(fields: &Fields<'_>) -> Result<PathGroup> {
     let name: String = fields.required("name", "a string")?;
     if !(1..=MAX_GROUP_NAME_CHARS).contains(&name.chars().count()) {
         return Err(ApiError::parameter("name", format!("`name` must have 1 to {MAX_GROUP_NAME_CHARS} characters")));
     }
-    let pattern = read_pattern(&fields, "pattern")?.ok_or_else(|| ApiError::missing("pattern"))?;
+    let pattern = read_pattern(fields, "pattern")?.ok_or_else(|| ApiError::missing("pattern"))?;
     Ok(PathGroup { name, pattern })
 }
 
@@ -171,6 +170,8 @@ answer! {
         steps: Vec<JourneyStep> = journeys.steps.into_iter().map(|nodes| JourneyStep::new(nodes, has_money)).collect(),
         /// The links between neighbouring steps, by step; the largest first.
         links: Vec<JourneyLinkRow> = journeys.links.into_iter().map(JourneyLinkRow::from).collect(),
+        /// Whether there are more links than these 2,000.
+        truncated: bool = journeys.truncated,
         /// The 20 commonest ways as a whole.
         top: Vec<JourneyWay> = journeys.top.into_iter().map(|path| JourneyWay::new(path, has_money)).collect(),
         /// Money of these sessions that the figures leave out because its currency had no rate, by currency.
@@ -269,7 +270,7 @@ answer! {
                 {"nodes": [{"value": "/", "sessions": 3, "users": 2, "exits": 1, "revenue": 0, "other": 0}]},
                 {"nodes": [{"value": "/pricing", "sessions": 2, "users": 2, "exits": 2, "revenue": 99.5, "other": 0}]}
             ],
-            "links": [{"step": 2, "from": "/", "to": "/pricing", "sessions": 2, "users": 2}],
+            "links": [{"step": 2, "from": "/", "to": "/pricing", "sessions": 2, "users": 2}], "truncated": false,
             "top": [
                 {"path": ["/", "/pricing"], "sessions": 2, "users": 2, "revenue": 99.5},
                 {"path": ["/"], "sessions": 1, "users": 1, "revenue": 0}

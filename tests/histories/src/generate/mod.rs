@@ -5,6 +5,7 @@ mod body;
 pub(crate) mod crowd;
 mod hints;
 mod passive;
+mod walks;
 
 use crate::history::{History, Project, Size, Step};
 use crate::questions::{all_companies, closing, questions};
@@ -20,6 +21,7 @@ pub use hints::sent_headers;
 use passive::add_passive;
 pub use passive::is_of_server;
 use std::collections::BTreeMap;
+pub(crate) use walks::add_walks;
 
 const TIMEZONES: [&str; 6] =
     ["UTC", "America/New_York", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe", "America/Sao_Paulo"];

@@ -8,6 +8,7 @@ use crate::facts::Account;
 use crate::json::Json;
 use crate::time::{Window, day_of};
 use chrono::{Days, NaiveDate, NaiveTime};
+use chrono_tz::Tz;
 use std::collections::{BTreeMap, BTreeSet};
 
 const MINUTE_MS: i64 = 60_000;
@@ -122,7 +123,7 @@ impl Funnel {
     /// The events among which chains are looked for, in order, with their entity: all of an entity,
     /// or those of each session.
     fn sequences(&self, asked: &Asked<'_>, project: &str, window: Window) -> Vec<(Account, Vec<usize>)> {
-        let end_ms = last_ms(asked, window.last);
+        let end_ms = last_ms(asked.timezone, window.last);
         let is_in_time = |index: usize| {
             let day = asked.day(index);
             let is_later = match self.within {
@@ -212,11 +213,32 @@ impl Funnel {
 }
 
 /// The last millisecond of a day.
-fn last_ms(asked: &Asked<'_>, day: NaiveDate) -> i64 {
+fn last_ms(timezone: Tz, day: NaiveDate) -> i64 {
     let mut end_ms = (day + Days::new(3)).and_time(NaiveTime::MIN).and_utc().timestamp_millis();
     // Days begin with a minute, in any timezone.
-    while day_of(end_ms - 1, asked.timezone) > day {
+    while day_of(end_ms - 1, timezone) > day {
         end_ms -= MINUTE_MS;
     }
     end_ms - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_ms;
+    use chrono_tz::Tz;
+
+    #[test]
+    fn days_end_with_their_timezone() {
+        let end = |day: &str, timezone: &str| {
+            let end_ms = last_ms(timezone.parse::<Tz>().unwrap(), day.parse().unwrap());
+            chrono::DateTime::from_timestamp_millis(end_ms).unwrap().to_rfc3339()
+        };
+        assert_eq!(end("2024-03-10", "UTC"), "2024-03-10T23:59:59.999+00:00");
+        assert_eq!(end("2024-03-10", "America/New_York"), "2024-03-11T03:59:59.999+00:00");
+        assert_eq!(end("2024-03-09", "America/New_York"), "2024-03-10T04:59:59.999+00:00");
+        // The clocks went ahead at midnight, to the day after, and back from it.
+        assert_eq!(end("2018-11-03", "America/Sao_Paulo"), "2018-11-04T02:59:59.999+00:00");
+        assert_eq!(end("2018-02-17", "America/Sao_Paulo"), "2018-02-18T02:59:59.999+00:00");
+        assert_eq!(end("2011-12-29", "Pacific/Apia"), "2011-12-30T09:59:59.999+00:00");
+    }
 }

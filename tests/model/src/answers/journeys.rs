@@ -7,7 +7,6 @@ use super::revenue::Till;
 use super::{Asked, Wrong, ranked};
 use crate::facts::{Identity, Session};
 use crate::json::Json;
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many whole sequences are listed.
@@ -164,13 +163,13 @@ fn links(journeys: &[Journey<'_>], step: usize, rows: usize) -> Vec<Json> {
     let mut links: BTreeMap<_, Vec<&Journey<'_>>> = BTreeMap::new();
     for journey in journeys {
         if let (Some(from), Some(to)) = (node(journey, step - 1), node(journey, step)) {
-            // The node of the others comes last.
-            links.entry(((from.is_none(), from), (to.is_none(), to))).or_default().push(journey);
+            links.entry((from, to)).or_default().push(journey);
         }
     }
-    let mut links: Vec<_> = links.into_iter().collect();
-    links.sort_by_key(|(_, journeys)| Reverse(journeys.len()));
-    let link = |(((_, from), (_, to)), journeys): (((bool, Option<String>), (bool, Option<String>)), Vec<&Journey<'_>>)| {
+    // The node of the others comes last.
+    let order = |node: &Option<String>| (node.is_none(), node.clone());
+    let rows = ranked(links.into_iter().collect(), |(_, journeys)| journeys.len(), |((from, to), _)| (order(from), order(to)));
+    let link = |((from, to), journeys): ((Option<String>, Option<String>), Vec<&Journey<'_>>)| {
         object(vec![
             ("step", Json::from(step + 1)),
             ("from", Json::from(from)),
@@ -179,7 +178,7 @@ fn links(journeys: &[Journey<'_>], step: usize, rows: usize) -> Vec<Json> {
             ("users", users(&journeys)),
         ])
     };
-    links.into_iter().map(link).collect()
+    rows.into_iter().map(link).collect()
 }
 
 /// The commonest whole sequences.
@@ -221,6 +220,7 @@ pub(super) fn journeys(asked: &Asked<'_>, project: &str, mut params: Params) -> 
     let mut answer = vec![
         ("sessions", Json::from(journeys.len())),
         ("steps", Json::list((0..steps).map(|step| nodes(asked, &journeys, step, rows)))),
+        ("truncated", Json::from(false)),
         ("links", Json::list((1..steps).flat_map(|step| links(&journeys, step, rows)))),
         ("top", top(asked, &journeys)),
     ];

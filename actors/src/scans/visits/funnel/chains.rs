@@ -1,6 +1,7 @@
 //! The deepest chain of each entity.
 
 use std::io;
+use std::sync::atomic::AtomicBool;
 
 use headcount_domain::figures::{Chain, ChainLength, EarliestChains, FunnelSteps, Reached, SequenceFold, StepOrder};
 
@@ -36,20 +37,34 @@ pub(super) fn visit_chains(
 ) -> Result<()> {
     let fold = || SequenceFold::new(steps.steps.len(), steps.length, steps.order);
     let buffer = SessionBuffer::new(scan.scratch(), sort_bytes / SHARE);
-    let mut open = OpenEntity { steps, place: None, windows: [fold(), fold()], reached: [None; 2], chain: None, buffer };
+    let mut open = OpenEntity {
+        cancelled: scan.cancelled,
+        steps,
+        place: None,
+        windows: [fold(), fold()],
+        reached: [None; 2],
+        chain: None,
+        buffer,
+    };
     let mut seen = 0_u64;
     while let Some(record) = found.next()? {
         seen += 1;
         if seen.is_multiple_of(CHECK_EVERY) {
             check(scan.cancelled)?;
         }
-        open.add(record, visit)?;
+        added(scan, open.add(record, visit))?;
     }
-    Ok(open.end_entity(visit)?)
+    added(scan, open.end_entity(visit))
+}
+
+/// Tells an error from a scan that nobody waits for.
+fn added(scan: &Scan<'_>, result: io::Result<()>) -> Result<()> {
+    result.or_else(|error| check(scan.cancelled).and(Err(error.into())))
 }
 
 /// The entity whose events are being read.
 struct OpenEntity<'q> {
+    cancelled: &'q AtomicBool,
     steps: &'q FunnelSteps,
     /// The entity, and the sequence.
     place: Option<(EntityKey, u64)>,
@@ -96,8 +111,13 @@ impl OpenEntity<'_> {
     /// Reads the events of the sequence again, to find its chain.
     fn earliest(&mut self, reached: Reached) -> io::Result<Option<Chain>> {
         let length = if let ChainLength::Within(length) = self.steps.length { Some(length) } else { None };
-        let mut chains = EarliestChains::new(self.steps.steps.len(), length, reached);
+        let mut chains = EarliestChains::new(length, reached);
+        let (cancelled, mut seen) = (self.cancelled, 0_u64);
         self.buffer.drain(|record| {
+            seen += 1;
+            if seen.is_multiple_of(CHECK_EVERY) && check(cancelled).is_err() {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
             let event = FoundStep::read(record).and_then(|(_, step)| step.in_window(0));
             event.iter().for_each(|event| chains.add(event));
             Ok(())

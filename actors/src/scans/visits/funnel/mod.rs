@@ -30,7 +30,7 @@ pub(in super::super) use counts::funnel;
 /// A funnel has some sorts besides those of sessions. Together they have the memory of one.
 const SHARE: usize = 4;
 
-/// What finds the steps of all entities.
+/// Asks for the events that fit steps, of all entities.
 struct StepsQuestion<'q> {
     windows: [Option<Window>; 2],
     predicate: &'q Predicate,
@@ -108,6 +108,15 @@ struct FoundSteps<'q> {
 }
 
 impl FoundSteps<'_> {
+    /// Whether a chain can begin in the sequence of an event: no chain begins after the windows.
+    fn can_begin(&self, session: Option<&CountedSession>, event: &Carried<'_>) -> bool {
+        if self.steps.length != ChainLength::Session {
+            return true;
+        }
+        let began = session.map_or(event.buckets, |session| session.began);
+        event.buckets.iter().zip(began).any(|(bucket, began)| bucket.is_some() && began != Some(1))
+    }
+
     /// The sequence of an event: all events of an entity are one, unless chains end with sessions.
     fn sequence(&mut self, session: Option<&CountedSession>) -> u64 {
         match (self.steps.length, session) {
@@ -128,7 +137,7 @@ impl VisitCounts for FoundSteps<'_> {
             StepOrder::Strict => met.is_interactive,
             StepOrder::Loose | StepOrder::Any => !event.goals_met.is_empty(),
         };
-        if !is_wanted {
+        if !is_wanted || !self.can_begin(of.session, event) {
             return Ok(());
         }
         let entity = match &mut self.accounts {
@@ -141,7 +150,8 @@ impl VisitCounts for FoundSteps<'_> {
             windows: event.buckets,
             steps: event.goals_met.iter().fold(0, |steps, step| steps | 1 << step),
             money: event.money,
-            value: values_of(key).next().filter(|_| self.values > 0).unwrap_or_default(),
+            // Only the event that begins a chain tells its row.
+            value: values_of(key).next().filter(|_| self.values > 0 && event.buckets[0] == Some(0)).unwrap_or_default(),
         };
         self.record.clear();
         step.write(entity, &mut self.record);

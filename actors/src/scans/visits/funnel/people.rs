@@ -43,10 +43,14 @@ impl Scans {
 fn find(scan: &Scan<'_>, question: &FunnelPeopleQuestion, sort_bytes: usize) -> Result<(Vec<PeoplePlace>, bool)> {
     let FunnelPeopleQuestion { window, predicate, steps, step, dropped, after, limit } = question;
     scan.check_is_kept(window.start)?;
+    let is_last = step + 1 == steps.steps.len();
+    if *dropped && is_last {
+        return Ok((Vec::new(), false));
+    }
     let asked = StepsQuestion { windows: [Some(*window), None], predicate, steps, breakdown: None };
     let found = find_steps(scan, &asked, sort_bytes)?;
     let (mut page, mut has_more) = (BTreeSet::new(), false);
-    let stops_here = |depth: usize| depth == step + 1 && depth < steps.steps.len();
+    let stops_here = |depth: usize| depth == step + 1;
     visit_chains(scan, steps, found, sort_bytes, &mut |chains| {
         let links = chains.chain.map_or(&[][..], |chain| chain.links());
         let Some(link) = links.get(*step).filter(|_| !dropped || stops_here(links.len())) else { return Ok(()) };

@@ -9,7 +9,7 @@ use super::super::super::sessions::{ordered, time_of};
 use super::super::carried::{MONEY_BYTES, read_money, write_money};
 
 /// The flags of the first window: whether the event is in it, and whether it is after it. Those of
-/// the second are the next bits.
+/// the second window are the next bits.
 const IN_WINDOW: u8 = 1;
 const AFTER_WINDOW: u8 = 4;
 const MONEY: u8 = 16;
