@@ -1,4 +1,4 @@
-// Funnels in the URL: one `s=kind~value~name` for each step, and `within`, `order`, `level`, `breakdown`.
+// Funnels in the URL: one `s=kind~value~name` for each step, and the rules by their names.
 
 import { decode, encode, readJson, writeClause, writeJson, type Clause } from "./filters";
 import { KINDS, type Condition, type Kind } from "./people";

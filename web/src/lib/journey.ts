@@ -77,7 +77,10 @@ export interface Flow {
 const GAP = 14;
 const LEAST = 3;
 
-/** Boxes for nodes and bands for links. `width` is the distance of steps; steps that are read backwards run to the left. */
+/**
+ * Boxes for nodes and bands for links. `width` is the distance of steps. Steps that are read
+ * backwards run to the left.
+ */
 export function flowOf({ steps, links, sessions }: Pick<Journeys, "steps" | "links" | "sessions">, isBackwards: boolean, width: number, inner: number): Flow {
   const scale = inner / Math.max(1, sessions);
   const boxes = steps.flatMap(({ nodes }, index) => {

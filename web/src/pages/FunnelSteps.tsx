@@ -14,7 +14,7 @@ import css from "./Funnels.module.css";
 
 const EMPTY: Step = { event_name: "" };
 
-/** The steps of the URL, and those that are not yet complete. The URL follows once you stop typing. */
+/** The steps of the URL, and incomplete ones. The URL follows once you stop typing. */
 function useSteps(): [Step[], (steps: Step[]) => void] {
   const { query } = useScene();
   const written = query.getAll("s").join("\n");

@@ -1,4 +1,5 @@
-// The flow of sessions from step to step, as SVG. Tables below it have the same figures for keyboards and screen readers.
+// The flow of sessions from step to step, as SVG. Tables below it have the same figures for
+// keyboards and screen readers.
 
 import { useRef, useState } from "preact/hooks";
 import type { Journeys } from "../api/types";
