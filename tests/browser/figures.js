@@ -8,7 +8,9 @@ export const briefMoney = (value) => (Math.abs(value) < 1_000 ? money(value) : n
 export const share = (value) => new Intl.NumberFormat("en-US", { style: "percent", maximumFractionDigits: 1 }).format(value);
 export const duration = (seconds) => {
   const all = Math.round(seconds);
-  return all < 60 ? `${all}s` : `${Math.floor(all / 60)}m ${String(all % 60).padStart(2, "0")}s`;
+  const [hours, minutes] = [Math.floor(all / 3_600), Math.floor((all % 3_600) / 60)];
+  if (hours) return hours < 48 ? `${hours}h ${String(minutes).padStart(2, "0")}m` : `${Math.floor(hours / 24)}d ${hours % 24}h`;
+  return minutes ? `${minutes}m ${String(all % 60).padStart(2, "0")}s` : `${all}s`;
 };
 
 export const today = () => new Date().toISOString().slice(0, 10);

@@ -13,8 +13,8 @@ import { sample } from "./sample.js";
 process.env.TZ = "Pacific/Auckland";
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const PATIENCE_MS = 15_000;
-const PAGES = ["overview", "live", "revenue", "retention", "companies", "people", "groups", "health", "settings"];
-const SETTINGS = ["tracking", "projects", "tokens", "members", "shares", "webhooks", "privacy", "organization"];
+const PAGES = ["overview", "live", "revenue", "retention", "funnels", "journeys", "companies", "people", "groups", "health", "settings"];
+const SETTINGS = ["tracking", "goals", "projects", "tokens", "members", "shares", "webhooks", "privacy", "organization"];
 const COMPANY_DAYS = 90;
 
 let browser, server, state;
@@ -106,7 +106,7 @@ test("a token signs in, a wrong one is refused, and signing out ends it", async 
 test("the first view is small, and of this server alone", async () => {
   const page = await open("overview", { viewport: { width: 1280, height: 720 } });
   await page.locator("[aria-roledescription=chart]").waitFor();
-  assert.ok(page.asked.length <= 8, page.asked.join("\n"));
+  assert.ok(page.asked.length <= 9, page.asked.join("\n"));
   await close(page);
 });
 
@@ -505,7 +505,7 @@ test("a share leaves whoever is signed in signed in, and shows them nothing more
   for (const again of [() => {}, () => page.getByRole("link", { name: "Live", exact: true }).click(), () => page.reload()]) {
     await again();
     await page.getByRole("heading", { level: 1 }).waitFor();
-    assert.deepEqual(await names(), ["Overview", "Live", "Retention"]);
+    assert.deepEqual(await names(), ["Overview", "Live", "Retention", "Funnels", "Journeys"]);
     assert.ok(page.url().startsWith(link.split("#")[0]), page.url());
   }
   await page.locator("[data-figure=users_5m]").waitFor();
@@ -552,7 +552,7 @@ test("a share shows its project, without people and money", async () => {
   await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
   await settled(page);
   const links = await page.getByRole("navigation", { name: "Pages" }).getByRole("link").allInnerTexts();
-  assert.deepEqual(links.map((link) => link.trim()), ["Overview", "Live", "Retention"]);
+  assert.deepEqual(links.map((link) => link.trim()), ["Overview", "Live", "Retention", "Funnels", "Journeys"]);
   assert.equal(await page.locator("[data-figure=revenue]").count(), 0);
   // The page asks for nothing that a share may not see.
   assert.deepEqual(answers.filter(([status]) => status >= 400), []);

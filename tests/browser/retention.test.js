@@ -16,6 +16,7 @@ const BEFORE = "period=custom&from=2020-01-01&to=2020-01-31";
 const PATHS = [
   ...["", YEARS, NEWS, `${YEARS}&${NEWS}`, "period=yesterday", "period=day", "compare=previous_year", `compare=previous_year&${NEWS}`, "period=12mo", BEFORE, `${BEFORE}&${NEWS}`].map((query) => `overview?${query}`),
   ...["", YEARS, "compare=previous_year", BEFORE].map((query) => `revenue?${query}`),
+  ...["", YEARS, "compare=previous_year", BEFORE].flatMap((query) => [`funnels?s=page~/&s=event_name~order&${query}`, `journeys?${query}`]),
   ...["live", "retention", "retention?interval=month", "health?range_days=365", "settings", "settings/tracking"],
   ...["companies", "people", "groups"].map((page) => `${page}?range_days=365`),
   ...["", YEARS, BEFORE].map((query) => `people/user-4?by=user_id&${query}`),

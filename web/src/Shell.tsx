@@ -4,6 +4,7 @@ import type { Session } from "./api/types";
 import { SceneContext, dayOf, isAdmin, readsMoney, type Scene } from "./context";
 import { count } from "./lib/format";
 import { onKeys } from "./lib/keys";
+import { choiceOf, isChosen } from "./lib/people";
 import { HOME, address, go, setQuery, type Place } from "./lib/router";
 import { useTheme } from "./lib/theme";
 import { Dialog } from "./parts/Dialog";
@@ -13,7 +14,7 @@ import { Mark } from "./parts/Mark";
 import { Menu, menu } from "./parts/Menu";
 import { PeriodPicker, choosePeriod } from "./parts/PeriodPicker";
 import { PERIODS, floorOf } from "./lib/period";
-import { PAGES, type Page } from "./pages";
+import { PAGES, SETUP, type Page } from "./pages";
 import { buttons } from "./parts/Card";
 import css from "./Shell.module.css";
 
@@ -25,7 +26,7 @@ interface ShellProps {
 }
 
 /** The parameters that links to other pages keep. */
-const SHARED = ["period", "from", "to", "compare", "f"];
+const SHARED = ["period", "from", "to", "compare", "f", "p", "segment"];
 
 export function Shell({ session, project, place, onSignOut }: ShellProps) {
   const { timezone } = session;
@@ -105,6 +106,11 @@ export function Shell({ session, project, place, onSignOut }: ShellProps) {
               {page.hasPeriod && <PeriodPicker />}
             </div>
           </div>
+          {!page.hasFilters && page.group !== SETUP && isChosen(choiceOf(place.query)) && (
+            <p class={css.unfiltered} role="note">
+              The filters of other pages don't apply to this page.
+            </p>
+          )}
           <page.View key={`${project} ${page.id} ${place.of}`} />
           <p class={css.notice}>Times are in {timezone}, the organization's timezone.</p>
         </main>

@@ -27,6 +27,9 @@ export function useScene(): Scene {
 
 export const isAdmin = ({ role, share }: Session) => !share && role !== "member";
 
+/** Whether the reader may make and change goals, segments, annotations and funnels. */
+export const mayDefine = (session: Session) => isAdmin(session) && session.scopes.includes("admin");
+
 /** Revenue needs the scope, and unless it is a share, the role of an owner or admin. */
 export const readsMoney = (session: Session) => session.scopes.includes("revenue:read") && (session.share || isAdmin(session));
 

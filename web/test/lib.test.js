@@ -105,6 +105,7 @@ test("intervals suit their windows, and charts stay within 400 points", () => {
 });
 
 test("filters survive an address", () => {
+  const clauses = (query) => lib.clausesOf(new URLSearchParams(query)).map(({ clause }) => clause);
   for (const filter of [
     { field: "source", operator: "is", value: "news~letter %7E 100%" },
     { field: "metadata.a~b", operator: "contains", value: "" },
@@ -112,14 +113,13 @@ test("filters survive an address", () => {
     { field: "metadata.n", operator: "is", value: "json:5" },
     { field: "metadata.flag", operator: "is_not", value: false },
     { field: "path", operator: "is_set" },
+    { any: [[{ field: "os", operator: "is", value: "Linux" }], [{ field: "path", operator: "is_set" }]] },
   ]) {
-    const query = new URLSearchParams([["f", lib.write(filter)]]);
-    assert.deepEqual(lib.filtersOf(new URLSearchParams(query.toString())), [filter]);
+    const query = new URLSearchParams([["f", lib.writeClause(filter)]]);
+    assert.deepEqual(clauses(query.toString()), [filter]);
   }
-  assert.deepEqual(lib.filtersOf(new URLSearchParams("f=a&f=a~b~c&f=a~is~json:{")), []);
-  const filters = [{ field: "os", operator: "is", value: "Linux" }];
-  assert.deepEqual(lib.toggle(filters, "os", "Linux"), []);
-  assert.deepEqual(lib.toggle(filters, "path", null), ["os~is~Linux", "path~is_not_set~"]);
+  assert.deepEqual(clauses("f=a&f=a~b~c&f=a~is~json:{&f=json:{&f=json:null&f=json:5&f=json:{}"), []);
+  assert.deepEqual([lib.valueFilter("os", "Linux"), lib.valueFilter("path", null)], ["os~is~Linux", "path~is_not_set~"]);
 });
 
 test("files hold text as text", () => {
@@ -153,4 +153,73 @@ test("axes have round values that hold all points", () => {
   }
   assert.deepEqual(lib.ticks(0, 2, 1), [0, 1, 2]);
   assert.deepEqual(lib.labelled(5, 3), [0, 2, 4]);
+});
+
+test("conditions on people come back from an address as they were, and others are nothing", () => {
+  const asked = [
+    { part: "did", atLeast: 1, within: "window", kind: "goal", value: "goal_1" },
+    { part: "did_not", atLeast: 1_000, within: { days: 365 }, kind: "page", value: "/a~b%7E/**" },
+    { part: "did", atLeast: 2, within: "ever", kind: "event_name", value: "sign up" },
+  ];
+  const query = new URLSearchParams(asked.map((one) => ["p", lib.writeAsked(one)]));
+  const conditions = (query) => lib.conditionsOf(query).map(({ condition }) => condition);
+  assert.deepEqual(conditions(new URLSearchParams(String(query))), asked.map(lib.conditionOf));
+  for (const text of ["", "did", "does~1~ever~goal~g", "did~0~ever~goal~g", "did~1001~ever~goal~g", "did~1~always~goal~g", "did~1~366~goal~g", "did~1~ever~filter~g", "did~1~ever~goal~"]) {
+    assert.deepEqual(conditions(new URLSearchParams([["p", text]])), [], text);
+  }
+  const goals = new Map([["goal_1", "Signed up"]]);
+  const texts = asked.map((one) => lib.conditionText(lib.conditionOf(one), goals));
+  assert.deepEqual(texts, ["reached Signed up in this period", "visited /a~b%7E/** fewer than 1000 times in the last 365 days", "did sign up at least 2 times at any time"]);
+  const others = { did_not: { event_name: "order", filters: [{ field: "source", operator: "is", value: ["a", "b"] }] }, within: "ever" };
+  assert.equal(lib.conditionText(others, goals), "did not do order and Source is a or b at any time");
+  assert.deepEqual(conditions(new URLSearchParams([["p", lib.writeJson(others)], ["p", "json:{"]])), [others]);
+});
+
+test("adding what is there removes it", () => {
+  assert.deepEqual(lib.toggled(["a"], "b"), ["a", "b"]);
+  assert.deepEqual(lib.toggled(["a", "b"], "a"), ["b"]);
+});
+
+test("funnels come back from an address as they were", () => {
+  const kept = {
+    funnel_id: "funnel_1",
+    steps: [{ page: "/a~b/**", name: "First" }, { goal: "goal_1" }, { event_name: "order", filters: [{ field: "path", operator: "is_set" }] }],
+    within: { hours: 2_160 },
+    order: "strict",
+    level: null,
+    breakdown: "source",
+    filters: [{ any: [[{ field: "os", operator: "is_set" }]] }],
+    people: [{ did: { event_name: "used" }, within: { days: 9 } }],
+    segment: null,
+  };
+  const params = Object.entries(lib.paramsOf(kept)).flatMap(([name, value]) => [value ?? []].flat().map((text) => [name, text]));
+  const query = new URLSearchParams(String(new URLSearchParams(params)));
+  assert.deepEqual(lib.funnelOf(query), { steps: kept.steps, within: kept.within, order: "strict", level: "identity", breakdown: "source" });
+  assert.deepEqual(lib.choiceOf(query), { filters: kept.filters, people: kept.people });
+  // What can't be asked is as if nothing was said.
+  for (const within of ["", "0days", "91days", "2161hours", "5weeks"]) assert.deepEqual(lib.funnelOf(new URLSearchParams({ within })).within, { days: 7 }, within);
+  assert.deepEqual(lib.stepsOf(new URLSearchParams("s=&s=page&s=page~&s=other~x&s=json:{")), []);
+});
+
+test("a flow has a box for each node, and bands that fill them", () => {
+  const node = (value, sessions, other = 0) => ({ value, sessions, users: sessions, exits: 0, other });
+  const link = (from, to, sessions) => ({ step: 2, from, to, sessions, users: sessions });
+  const answer = { sessions: 10, steps: [{ nodes: [node("/", 7), node(null, 3, 2)] }, { nodes: [node("/a", 6), node("/", 2)] }], links: [link("/", "/a", 5), link(null, "/", 2), link(null, "/a", 1)] };
+  for (const isBackwards of [false, true]) {
+    const { boxes, bands, height } = lib.flowOf(answer, isBackwards, 100, 200);
+    assert.deepEqual(boxes.map(({ x }) => x), isBackwards ? [100, 100, 0, 0] : [0, 0, 100, 100]);
+    assert.deepEqual(boxes.map(({ height }) => height), [140, 60, 120, 40]);
+    assert.ok(boxes.every(({ y, height: own }) => y + own <= height));
+    const into = bands.filter(({ to }) => to === boxes[2]);
+    assert.deepEqual(into.map(({ toY, height }) => [toY, height]), [[0, 100], [100, 20]]);
+    assert.deepEqual(bands.filter(({ from }) => from === boxes[1]).map(({ fromY, height, to }) => [fromY - boxes[1].y, height, to.node.value]), [[20, 40, "/"], [0, 20, "/a"]]);
+  }
+});
+
+test("journeys in an address are those that can be asked", () => {
+  const of = (query) => lib.journeyOf(new URLSearchParams(query));
+  assert.deepEqual(of(""), { by: "path", depth: 5, rows: 10 });
+  assert.deepEqual(of("by=other&depth=11&rows=7"), { by: "path", depth: 5, rows: 10 });
+  assert.deepEqual(of("by=path_or_event&begin=/a&end=/b&depth=3&g=Blog~/blog/**&g=x"), { by: "path_or_event", from: "/a", depth: 3, rows: 10, groups: [{ name: "Blog", pattern: "/blog/**" }] });
+  assert.deepEqual(of("by=event_name&end=a&g=Blog~/blog/**"), { by: "event_name", to: "a", depth: 5, rows: 10 });
 });

@@ -57,6 +57,9 @@ export function takeSecret(share: string, text: string): void {
 /** Fires when the browser is no longer signed in. */
 export const signedOut = new EventTarget();
 
+/** Fires after each change, so that figures and lists show it at once. */
+export const changed = new EventTarget();
+
 /** Fires when a request includes days whose events are no longer stored. */
 export const outlived = new EventTarget();
 
@@ -118,7 +121,9 @@ export async function change<T>(method: "POST" | "PATCH" | "DELETE", path: strin
   const headers: Record<string, string> = body ? { "content-type": "application/json" } : {};
   const answer = await send(path, { method, headers, body: body && JSON.stringify(body) });
   if (!answer.ok) throw await refusal(answer);
-  return (answer.status === 204 ? undefined : await answer.json()) as T;
+  const content = (answer.status === 204 ? undefined : await answer.json()) as T;
+  changed.dispatchEvent(new Event("change"));
+  return content;
 }
 
 export interface ServerEvent {

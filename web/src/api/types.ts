@@ -1,5 +1,8 @@
 // The server's answers, as `/openapi.json` describes them.
 
+import type { Clause } from "../lib/filters";
+import type { Condition } from "../lib/people";
+
 export interface Project {
   project_id: string;
   name: string;
@@ -296,4 +299,117 @@ export interface PrivacyRequest {
   created_at: string;
   completed_at: string | null;
   download_available: boolean;
+}
+
+export interface Goal {
+  goal_id: string;
+  name: string;
+  event_name: string | null;
+  page: string | null;
+  filters: Clause[];
+  created_at: string;
+}
+
+export interface GoalFigures {
+  conversions: number;
+  converters: number;
+  rate: number;
+  revenue?: number;
+}
+
+export interface GoalRow extends GoalFigures {
+  goal_id: string;
+  name: string;
+  previous: GoalFigures | null;
+}
+
+export interface Goals {
+  goals: GoalRow[];
+  unique_users: number;
+  previous: { unique_users: number; start_date: string; end_date: string } | null;
+  currency?: string;
+}
+
+export interface Segment {
+  segment_id: string;
+  name: string;
+  filters: Clause[];
+  people: Condition[];
+}
+
+export interface Annotation {
+  annotation_id: string;
+  day: string;
+  text: string;
+  author: string | null;
+}
+
+export interface FunnelStep {
+  name: string;
+  entities: number;
+  rate: number;
+  step_rate: number | null;
+  median_sec: number | null;
+  p75_sec: number | null;
+  dropped: number;
+  revenue?: number;
+}
+
+export interface FunnelRow {
+  value: Scalar;
+  steps: number[];
+  rate: number;
+}
+
+export interface Funnel {
+  steps: FunnelStep[];
+  completed: number;
+  rate: number;
+  median_sec: number | null;
+  p75_sec: number | null;
+  breakdown: FunnelRow[] | null;
+  total_rows: number;
+  truncated: boolean;
+  previous: { steps: number[]; completed: number; rate: number; start_date: string; end_date: string } | null;
+  unconverted?: Unconverted;
+  currency?: string;
+  start_date: string;
+  end_date: string;
+}
+
+export interface FunnelPerson {
+  identity_id?: string;
+  company_id?: string;
+  resolved_identifier: string;
+  at: string;
+}
+
+export interface JourneyNode {
+  /** Null stands for `other` values. */
+  value: string | null;
+  sessions: number;
+  users: number;
+  exits: number;
+  revenue?: number;
+  other: number;
+}
+
+export interface JourneyLink {
+  /** The number of the step that it leads to. */
+  step: number;
+  from: string | null;
+  to: string | null;
+  sessions: number;
+  users: number;
+}
+
+export interface Journeys {
+  sessions: number;
+  steps: { nodes: JourneyNode[] }[];
+  links: JourneyLink[];
+  top: { path: string[]; sessions: number; users: number; revenue?: number }[];
+  unconverted?: Unconverted;
+  currency?: string;
+  start_date: string;
+  end_date: string;
 }

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ask, remembered, type Refusal } from "./client";
+import { ask, changed, remembered, type Refusal } from "./client";
 
 /** How often figures are refreshed. */
 const EVERY_MS = 20_000;
@@ -24,6 +24,11 @@ export function useAnswer<T>(path: string | null, body?: object, of = ""): Answe
   const asked = useRef({ path, body });
   asked.current = { path, body };
 
+  useEffect(() => {
+    const again = () => setTurn((turn) => turn + 1);
+    changed.addEventListener("change", again);
+    return () => changed.removeEventListener("change", again);
+  }, []);
   useEffect(() => {
     const { path, body } = asked.current;
     if (!path || !key) return;

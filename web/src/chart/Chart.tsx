@@ -26,6 +26,12 @@ interface ChartProps {
   note?: string;
   /** The names of both lines. Without them there is no legend. */
   legend?: { now: string; former?: string };
+  /** Texts about points: one list for each. */
+  marks?: string[][];
+  /** Acts on a click on a point, and on Enter. */
+  onPick?: (index: number) => void;
+  /** What a pick does, for screen readers. */
+  pickHint?: string;
   /** The smallest step of the axis: 1 for counts. */
   finest?: number;
 }
@@ -33,7 +39,7 @@ interface ChartProps {
 const TOP = 10;
 const BOTTOM = 26;
 
-export function Chart({ label, points, kind = "line", height = 250, format, axis = format, note, legend, finest = 1 }: ChartProps) {
+export function Chart({ label, points, kind = "line", height = 250, format, axis = format, note, legend, marks = [], onPick, pickHint, finest = 1 }: ChartProps) {
   const plot = useRef<HTMLDivElement>(null);
   const width = useWidth(plot);
   const [at, setAt] = useState<number | null>(null);
@@ -55,7 +61,8 @@ export function Chart({ label, points, kind = "line", height = 250, format, axis
   const read = (index: number) => {
     const point = points[index]!;
     const former = point.former ? `; ${point.former.name}: ${format(point.former.value)}` : "";
-    return `${point.name}${remark(index) && `, ${remark(index)}`}: ${format(point.value)}${former}`;
+    const marked = (marks[index] ?? []).map((text) => `; ${text}`).join("");
+    return `${point.name}${remark(index) && `, ${remark(index)}`}: ${format(point.value)}${former}${marked}`;
   };
   const move = (to: number | null) => {
     setAt(to);
@@ -67,15 +74,19 @@ export function Chart({ label, points, kind = "line", height = 250, format, axis
     const to = { ArrowLeft: Math.max(0, from - 1), ArrowRight: Math.min(last, from + 1), Home: 0, End: last }[event.key];
     if (event.key === "Escape" && index !== null) event.stopPropagation();
     if (event.key === "Escape") return move(null);
+    if (event.key === "Enter" && index !== null) return onPick?.(index);
     if (to === undefined || event.metaKey || event.ctrlKey || event.altKey) return;
     event.preventDefault();
     move(to);
   };
-  const onPointer = (event: PointerEvent) => {
+  const nearest = (event: MouseEvent) => {
     const from = event.clientX - plot.current!.getBoundingClientRect().left - left;
     const near = kind === "bars" ? Math.floor(from / slot) : Math.round(from / slot);
-    setAt(Math.max(0, Math.min(points.length - 1, near)));
+    return Math.max(0, Math.min(points.length - 1, near));
   };
+  const onPointer = (event: PointerEvent) => setAt(nearest(event));
+  // A tap only reads a value: fingers have no hover.
+  const onClick = (event: MouseEvent) => (event as PointerEvent).pointerType !== "touch" && onPick?.(nearest(event));
 
   const shown = index === null ? null : points[index]!;
   return (
@@ -85,11 +96,12 @@ export function Chart({ label, points, kind = "line", height = 250, format, axis
         class={css.plot}
         role="application"
         aria-roledescription="chart"
-        aria-label={`${label}. Use the arrow keys to read the values.`}
+        aria-label={`${label}. Use the arrow keys to read the values.${onPick ? ` Press Enter to ${pickHint}.` : ""}`}
         tabIndex={0}
         onKeyDown={onKey}
         onPointerMove={onPointer}
         onPointerDown={onPointer}
+        onClick={onClick}
         onPointerLeave={() => setAt(null)}
         onBlur={() => move(null)}
       >
@@ -107,6 +119,7 @@ export function Chart({ label, points, kind = "line", height = 250, format, axis
               {points[index]!.tick}
             </text>
           ))}
+          {points.map((_, index) => marks[index]?.length && <Mark key={index} x={x(index)} base={height - BOTTOM} />)}
           {shown && kind === "line" && <line class={css.cursor} x1={x(index!)} x2={x(index!)} y1={TOP} y2={height - BOTTOM} />}
           {kind === "bars" ? <Bars {...{ points, x, y, slot, shown: index }} /> : <Lines {...{ points, x, y }} />}
           {shown && !shown.isFuture && kind === "line" && <circle class={css.dot} r={4.5} cx={x(index!)} cy={y(shown.value)} />}
@@ -123,6 +136,11 @@ export function Chart({ label, points, kind = "line", height = 250, format, axis
                 {shown.former.name}: {format(shown.former.value)}
               </div>
             )}
+            {marks[index!]?.map((text) => (
+              <div key={text} class={css.marked}>
+                {text}
+              </div>
+            ))}
             {note && <div class={css.note}>{note}</div>}
           </div>
         )}
@@ -130,6 +148,11 @@ export function Chart({ label, points, kind = "line", height = 250, format, axis
       <div class={css.spoken} aria-live="polite">
         {spoken}
       </div>
+      {marks.some(({ length }) => length) && (
+        <ul class={css.marks} aria-label="Annotations">
+          {points.flatMap(({ name }, index) => (marks[index] ?? []).map((text) => <li key={name + text}>{`${name}: ${text}`}</li>))}
+        </ul>
+      )}
       {legend && (
         <div class={css.legend}>
           <span>
@@ -145,6 +168,16 @@ export function Chart({ label, points, kind = "line", height = 250, format, axis
         </div>
       )}
     </div>
+  );
+}
+
+/** A line at a point that has a text, with a handle at the axis. */
+function Mark({ x, base }: { x: number; base: number }) {
+  return (
+    <g>
+      <line class={css.mark} x1={x} x2={x} y1={TOP} y2={base} />
+      <path class={css.handle} d={`M${x - 4.5},${base + 1}h9v5l-4.500,4l-4.500,-4z`} />
+    </g>
   );
 }
 
@@ -194,7 +227,8 @@ function Bars({ points, x, y, slot, shown }: Drawn & { slot: number; shown: numb
   );
 }
 
-function useWidth(ref: { current: HTMLElement | null }): number {
+/** The width of an element, as it changes. */
+export function useWidth(ref: { current: HTMLElement | null }): number {
   const [width, setWidth] = useState(640);
   useEffect(() => {
     const element = ref.current;

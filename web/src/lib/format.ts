@@ -46,6 +46,7 @@ export function briefMoney(value: number, currency: string): string {
 export function duration(seconds: number): string {
   const all = Math.round(seconds);
   const [hours, minutes, rest] = [Math.floor(all / 3600), Math.floor((all % 3600) / 60), all % 60];
+  if (hours >= 48) return `${Math.floor(hours / 24)}d ${hours % 24}h`;
   if (hours) return `${hours}h ${String(minutes).padStart(2, "0")}m`;
   return minutes ? `${minutes}m ${String(rest).padStart(2, "0")}s` : `${rest}s`;
 }

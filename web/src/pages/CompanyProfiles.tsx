@@ -8,10 +8,11 @@ import { useAnswer } from "../api/use";
 import { useScene } from "../context";
 import { counted, dayAt, moment, sentence } from "../lib/format";
 import { address } from "../lib/router";
+import { Create, useAction } from "../parts/Action";
 import { Answered, Card, State, buttons } from "../parts/Card";
 import { FormError, Input } from "../parts/Form";
 import { Table, type Column } from "../parts/Table";
-import { Create, Resource, useAction } from "./settings/Resource";
+import { Resource } from "./settings/Resource";
 import css from "./CompanyProfiles.module.css";
 import layout from "./layout.module.css";
 
@@ -79,19 +80,18 @@ export function CompanyProfiles() {
       ]}
       remove={{ verb: "Delete", warning: ({ label }) => `This deletes the profile of ${label}. Recorded events and figures stay.`, run: ({ id }) => change("DELETE", `/company-profiles/${id}`) }}
     >
-      {(again) => <NewAccount again={again} />}
+      <NewAccount />
     </Resource>
   );
 }
 
-function NewAccount({ again }: { again: () => void }) {
+function NewAccount() {
   const [label, setLabel] = useState("");
   const [website, setWebsite] = useState("");
   const action = useAction(async () => {
     await change("POST", "/company-profiles", { label, website: website || null });
     setLabel("");
     setWebsite("");
-    again();
   });
   return (
     <Create verb="Add target account" action={action} onSubmit={action.run}>

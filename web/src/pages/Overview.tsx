@@ -2,11 +2,12 @@ import { useState } from "preact/hooks";
 import type { Bucket, Figures, Intake, Interval, Report } from "../api/types";
 import { useAnswer, type Answer } from "../api/use";
 import { readsMoney, useScene } from "../context";
-import { filtersOf } from "../lib/filters";
 import { brief, briefMoney, bucketName, count, dayRange, duration, money, share, tick } from "../lib/format";
+import { choiceOf, isChosen } from "../lib/people";
 import { compareOf, floorIn, formerOf, intervalOf, intervals, kept, windowOf, type Window } from "../lib/period";
 import { setQuery } from "../lib/router";
 import { Chart, type Point } from "../chart/Chart";
+import { useAnnotated } from "../parts/Annotations";
 import { BreakdownCard, type Dimension } from "../parts/BreakdownCard";
 import { Answered, Card, Stale, State, Tabs, Tool } from "../parts/Card";
 import { FilterChips } from "../parts/Filters";
@@ -17,6 +18,7 @@ import { Tiles, type Tile } from "../parts/Tiles";
 import { Unconverted } from "../parts/Unconverted";
 import { EventsCard } from "./EventsCard";
 import { FirstSteps } from "./FirstSteps";
+import { GoalsCard } from "./GoalsCard";
 import { DEVICES, LOCATIONS, PAGES_OF_SITE, SOURCES } from "./dimensions";
 import css from "./Overview.module.css";
 
@@ -70,14 +72,14 @@ interface Reported {
 /** Asks for the report. With filters or hours, it covers only days with stored events. */
 function useReport(): Reported {
   const { project, query, today, floor } = useScene();
-  const filters = filtersOf(query);
+  const choice = choiceOf(query);
   const asked = windowOf(query, today);
-  const window = filters.length ? kept(asked, floor) : asked;
+  const window = isChosen(choice) ? kept(asked, floor) : asked;
   const interval = window && intervalOf(query, window, floor);
   const former = window && formerOf(query, window);
-  const isFormerGone = !!former && (filters.length > 0 || interval === "hour") && floorIn(former, floor) !== null;
+  const isFormerGone = !!former && (isChosen(choice) || interval === "hour") && floorIn(former, floor) !== null;
   const compare = former && !isFormerGone ? compareOf(query) : null;
-  const body = { start_date: window?.start_date, end_date: window?.end_date, interval, compare, filters };
+  const body = { start_date: window?.start_date, end_date: window?.end_date, interval, compare, ...choice };
   const answer = useAnswer<Report>(window && `/projects/${project}/analytics/report`, body, project);
   return { answer, window, isCut: window !== asked, isFormerGone };
 }
@@ -87,7 +89,7 @@ export function Overview() {
   const reported = useReport();
   const { answer, window, isCut } = reported;
   const asked = windowOf(query, today);
-  const isEmpty = answer.data?.totals.events === 0 && !filtersOf(query).length;
+  const isEmpty = answer.data?.totals.events === 0 && !isChosen(choiceOf(query));
   const intake = useAnswer<Intake>(isEmpty && !session.share ? `/projects/${project}/intake` : null);
   if (isEmpty && intake.data && intake.data.last_event_at === null) return <FirstSteps onEvents={answer.again} />;
   return (
@@ -122,6 +124,9 @@ function Lists({ since }: { since: string | null }) {
           <BreakdownCard title={title} dimensions={dimensions} />
         </Lazy>
       ))}
+      <Lazy height={220} class={css.wide}>
+        <GoalsCard />
+      </Lazy>
       <Lazy height={360} class={css.wide}>
         <EventsCard />
       </Lazy>
@@ -146,6 +151,7 @@ function tilesOf({ totals, previous, currency = "" }: Report, hasMoney: boolean,
 function Main({ answer, window, isCut, isFormerGone }: Reported & { window: Window }) {
   const { session, query, today, floor } = useScene();
   const [isTable, setTable] = useState(false);
+  const annotated = useAnnotated(window);
   const hasMoney = readsMoney(session);
   const asked = query.get("figure") as Figure | null;
   const figure: Figure = asked && asked in FIGURES && (asked !== "revenue" || hasMoney) ? asked : "unique_users";
@@ -177,6 +183,7 @@ function Main({ answer, window, isCut, isFormerGone }: Reported & { window: Wind
                   />
                 )}
                 <Tool icon={isTable ? "chart" : "table"} label={isTable ? "Show the chart" : "Show the table"} pressed={isTable} onClick={() => setTable(!isTable)} />
+                {report.interval !== "hour" && annotated.tool}
                 <CsvTool name="Figures" columns={columns} rows={buckets} />
               </div>
             </div>
@@ -184,12 +191,13 @@ function Main({ answer, window, isCut, isFormerGone }: Reported & { window: Wind
             {isTable ? (
               <Table caption="Figures" columns={columns} rows={buckets.toReversed()} />
             ) : buckets.some((bucket) => bucket.events) || previous ? (
-              <FigureChart report={report} buckets={buckets} figure={figure} />
+              <FigureChart report={report} buckets={buckets} figure={figure} marksOf={annotated.marksOf} />
             ) : (
               <State title="No data in this period">
                 <p>Choose another period or remove filters.</p>
               </State>
             )}
+            {annotated.dialog}
           </>
         )}
       </Answered>
@@ -203,7 +211,14 @@ function withoutLeadingNothing({ series }: Report, period: string): Bucket[] {
   return period === "all" && first > 0 ? series.slice(first) : series;
 }
 
-function FigureChart({ report, buckets, figure }: { report: Report; buckets: Bucket[]; figure: Figure }) {
+interface FigureChartProps {
+  report: Report;
+  buckets: Bucket[];
+  figure: Figure;
+  marksOf: ReturnType<typeof useAnnotated>["marksOf"];
+}
+
+function FigureChart({ report, buckets, figure, marksOf }: FigureChartProps) {
   const { timezone } = useScene();
   const { interval, previous, currency = "" } = report;
   const { name, show, long, note } = FIGURES[figure];
@@ -226,6 +241,7 @@ function FigureChart({ report, buckets, figure }: { report: Report; buckets: Buc
       format={(value) => long(value, currency)}
       axis={(value) => show(value, currency).replace(/\.00$/, "")}
       finest={figure === "bounce_rate" ? 0 : 1}
+      {...(interval !== "hour" && marksOf(buckets.map(({ bucket }) => bucket), interval === "day"))}
       note={note?.replace("interval", interval)}
       legend={previous ? { now: name, former: dayRange(previous.start_date, previous.end_date) } : undefined}
     />

@@ -25,7 +25,7 @@ export function People() {
 type Named = { user_id: string | null; email: string | null };
 
 /** Finds a person by user ID, or else by e-mail. */
-async function lookUp(name: string): Promise<Named> {
+export async function lookUp(name: string): Promise<Named> {
   const [byId, byEmail]: Named[] = [{ user_id: name, email: null }, { user_id: null, email: name }];
   const exists = (who: Named) => ask<PersonProfile>(url("/identities/profile", { ...who }));
   try {

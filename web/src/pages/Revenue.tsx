@@ -7,6 +7,7 @@ import { brief, briefMoney, count, counted, dayName, dayRange, money, month, tic
 import { formerOf, windowOf } from "../lib/period";
 import { setQuery } from "../lib/router";
 import { Chart } from "../chart/Chart";
+import { useAnnotated } from "../parts/Annotations";
 import { Answered, Card, Stale, State, Tabs, Tool } from "../parts/Card";
 import { CsvTool, Table, type Column } from "../parts/Table";
 import { Tiles, type Tile } from "../parts/Tiles";
@@ -48,6 +49,7 @@ function Figures() {
   const window = windowOf(query, today);
   const { start_date, end_date } = window;
   const [isTable, setTable] = useState(false);
+  const annotated = useAnnotated(window);
   const isRunning = start_date === today;
   const former = isRunning ? null : formerOf(query, window);
   const now = useAnswer<RevenueMetrics>(url(`/projects/${project}/revenue/metrics`, { start_date, end_date }), undefined, project);
@@ -74,6 +76,7 @@ function Figures() {
                 {now.isStale && <Stale />}
                 <div class={overview.right}>
                   <Tool icon={isTable ? "chart" : "table"} label={isTable ? "Show the chart" : "Show the table"} pressed={isTable} onClick={() => setTable(!isTable)} />
+                  {annotated.tool}
                   <CsvTool name="Revenue" columns={columns} rows={series.data?.series} />
                 </div>
               </div>
@@ -85,6 +88,7 @@ function Figures() {
                     <Chart
                       label="Revenue by day"
                       kind="bars"
+                      {...annotated.marksOf(rows!.map(({ day }) => day), rows!.length === fromFirst(series).length)}
                       points={rows!.map(({ name, day, revenue }) => ({ name, tick: tick(day, "day", ""), value: revenue, complete: day !== today }))}
                       format={(value) => money(value, currency)}
                       axis={(value) => briefMoney(value, currency).replace(/\.00$/, "")}
@@ -92,6 +96,7 @@ function Figures() {
                   )
                 }
               </Answered>
+              {annotated.dialog}
             </>
           )}
         </Answered>

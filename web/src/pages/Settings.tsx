@@ -1,6 +1,7 @@
 import type { FunctionComponent } from "preact";
 import { useScene } from "../context";
 import { address } from "../lib/router";
+import { Goals } from "./settings/Goals";
 import { Members } from "./settings/Members";
 import { OrganizationSettings } from "./settings/Organization";
 import { Privacy } from "./settings/Privacy";
@@ -13,6 +14,7 @@ import css from "./Settings.module.css";
 
 const SECTIONS: [string, string, FunctionComponent][] = [
   ["tracking", "Tracking", Tracking],
+  ["goals", "Goals", Goals],
   ["projects", "Projects", Projects],
   ["tokens", "API tokens", Tokens],
   ["members", "Members", Members],

@@ -3,8 +3,9 @@
 import { useState } from "preact/hooks";
 import type { Breakdown, BreakdownFigures, BreakdownRow } from "../api/types";
 import { useAnswer } from "../api/use";
-import { readsMoney, useScene } from "../context";
-import { filtersOf, toggle } from "../lib/filters";
+import { mayDefine, readsMoney, useScene } from "../context";
+import { toggled, valueFilter } from "../lib/filters";
+import { choiceOf } from "../lib/people";
 import { brief, briefMoney, count, money, roundShare, valueName } from "../lib/format";
 import { kept, windowOf, type Days } from "../lib/period";
 import { setQuery } from "../lib/router";
@@ -12,6 +13,7 @@ import { useDelayed } from "../lib/delayed";
 import { Answered, Card, State, Tabs, Tool } from "./Card";
 import { Dialog } from "./Dialog";
 import { Search } from "./Form";
+import { GoalOfRow, canBeGoal } from "./GoalDialog";
 import { CsvTool, Table, type Column } from "./Table";
 import css from "./BreakdownCard.module.css";
 
@@ -55,8 +57,7 @@ interface Asked {
 export function useBreakdown({ field, figure, event: event_name }: Dimension, { limit, search, order_by = figure, window }: Asked) {
   const { project, query, today, floor } = useScene();
   const days = window ?? kept(windowOf(query, today), floor);
-  const filters = filtersOf(query);
-  const body = { start_date: days?.start_date, end_date: days?.end_date, filters, dimension: field, order_by, limit, ...(event_name && { event_name }), ...(search && { search }) };
+  const body = { start_date: days?.start_date, end_date: days?.end_date, ...choiceOf(query), dimension: field, order_by, limit, ...(event_name && { event_name }), ...(search && { search }) };
   return useAnswer<Breakdown>(days && `/projects/${project}/analytics/breakdown`, body, `${field} ${event_name ?? ""}`);
 }
 
@@ -137,6 +138,11 @@ export function Rows({ dimension, rows, data, onMore }: { dimension: Dimension; 
             <div class={css.cell}>
               <span class={css.fill} style={{ width: `${((row[figure] ?? 0) / most) * 100}%` }} />
               <RowName dimension={dimension} row={row} />
+              {canBeGoal(dimension.field) && (
+                <span class={css.act}>
+                  <GoalOfRow field={dimension.field} value={row.value} />
+                </span>
+              )}
             </div>
             <span class={css.figure} title={`${FIGURE_NAMES[figure]}: ${count(row[figure] ?? 0)}`}>
               {brief(row[figure] ?? 0)}
@@ -158,16 +164,17 @@ export function Rows({ dimension, rows, data, onMore }: { dimension: Dimension; 
 
 function RowName({ dimension, row }: { dimension: Dimension; row: BreakdownRow }) {
   const { query } = useScene();
-  const filters = filtersOf(query);
+  const filters = query.getAll("f");
   const name = rowName(dimension, row);
-  const isOn = filters.some(({ field, value }) => field === dimension.field && value === row.value);
+  const filter = valueFilter(dimension.field, row.value);
+  const isOn = filters.includes(filter);
   return (
     <button
       type="button"
       class={`${css.name} ${row.value === null ? css.none : ""}`}
       data-on={isOn}
       title={isOn ? `Remove the filter on ${name}` : `Filter by ${name}`}
-      onClick={() => setQuery({ f: toggle(filters, dimension.field, row.value) })}
+      onClick={() => setQuery({ f: toggled(filters, filter) })}
     >
       {name}
     </button>
@@ -196,16 +203,17 @@ export function columnsOf(dimension: Dimension, data: Breakdown | undefined, pic
 }
 
 export function BreakdownDialog({ title, dimension, onClose }: { title: string; dimension: Dimension; onClose: () => void }) {
-  const { query } = useScene();
+  const { query, session } = useScene();
   const [text, setText] = useState("");
   const [sorted, setSorted] = useState<string>(dimension.figure);
   const search = useDelayed(text);
   const answer = useBreakdown(dimension, { limit: LONG, search, order_by: sorted });
   const pick = ({ value }: BreakdownRow) => {
-    setQuery({ f: toggle(filtersOf(query), dimension.field, value) });
+    setQuery({ f: toggled(query.getAll("f"), valueFilter(dimension.field, value)) });
     onClose();
   };
   const columns = columnsOf(dimension, answer.data, pick);
+  const act: Column<BreakdownRow> = { name: "Actions", isUnnamed: true, value: () => "", show: ({ value }) => <GoalOfRow field={dimension.field} value={value} />, isNumber: true };
   return (
     <Dialog title={title} onClose={onClose}>
       <div class={css.tools}>
@@ -215,7 +223,7 @@ export function BreakdownDialog({ title, dimension, onClose }: { title: string; 
       <Answered answer={answer} height={320}>
         {(data) =>
           data.rows.length ? (
-            <Table caption={title} columns={columns} rows={data.rows} sorted={sorted} onSort={setSorted} truncated={data.truncated} />
+            <Table caption={title} columns={canBeGoal(dimension.field) && mayDefine(session) ? [...columns, act] : columns} rows={data.rows} sorted={sorted} onSort={setSorted} truncated={data.truncated} />
           ) : (
             <State title="No matches" />
           )

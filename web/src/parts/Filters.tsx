@@ -1,82 +1,91 @@
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { Breakdown, Scalar } from "../api/types";
-import { useAnswer } from "../api/use";
+import { useGoalNames, useSegments } from "../api/definitions";
 import { useScene } from "../context";
-import { FIELDS, OPERATORS, fieldName, filtersOf, write, type Filter } from "../lib/filters";
-import { counted, valueName } from "../lib/format";
-import { kept, windowOf } from "../lib/period";
+import { OPERATORS, clauseText, clausesOf, fieldName, toggled, valueText, write, type Clause } from "../lib/filters";
+import { conditionText, conditionsOf, writeAsked } from "../lib/people";
 import { setQuery } from "../lib/router";
-import { useDelayed } from "../lib/delayed";
-import { buttons } from "./Card";
+import { Tabs } from "./Card";
 import { Dialog } from "./Dialog";
-import { Input, Select, form } from "./Form";
+import { FilterForm } from "./FilterForm";
 import { Icon } from "./Icon";
+import { PeopleForm } from "./PeopleForm";
+import { Segments } from "./Segments";
 import css from "./Filters.module.css";
 
+/** What chooses the events of all figures. */
 export function FilterChips() {
   const { query } = useScene();
-  const filters = filtersOf(query);
-  if (!filters.length) return null;
-  const without = (index: number) => setQuery({ f: filters.filter((_, other) => other !== index).map(write) });
+  const filters = clausesOf(query);
+  const people = conditionsOf(query);
+  const segment = query.get("segment");
+  const goals = useGoalNames(people.some(({ condition: { did, did_not } }) => did?.goal ?? did_not?.goal));
+  const segments = useSegments(segment !== null).data?.segments;
+  if (!filters.length && !people.length && !segment) return null;
+  const remove = (name: "f" | "p", text: string) => setQuery({ [name]: toggled(query.getAll(name), text) });
   return (
     <ul class={css.chips} aria-label="Filters">
-      {filters.map(({ field, operator, value }, index) => (
-        <li key={index} class={css.chip}>
-          <span>
-            {fieldName(field)} {OPERATORS[operator]} {value !== undefined && <b>{valueName(field, value)}</b>}
-          </span>
-          <button type="button" class={css.remove} aria-label={`Remove the filter on ${fieldName(field)}`} onClick={() => without(index)}>
-            <Icon name="close" size={12} />
-          </button>
-        </li>
+      {segment && (
+        <Chip label="Remove the segment" onRemove={() => setQuery({ segment: null })}>
+          Segment <b>{segments?.find(({ segment_id }) => segment_id === segment)?.name ?? ""}</b>
+        </Chip>
+      )}
+      {filters.map(({ clause, text }) => (
+        <Chip key={text} label={`Remove the filter on ${"any" in clause ? "alternatives" : fieldName(clause.field)}`} onRemove={() => remove("f", text)}>
+          <ClauseText clause={clause} />
+        </Chip>
+      ))}
+      {people.map(({ condition, text }) => (
+        <Chip key={text} label="Remove the condition on people" onRemove={() => remove("p", text)}>
+          People who {conditionText(condition, goals)}
+        </Chip>
       ))}
     </ul>
   );
 }
 
+function ClauseText({ clause }: { clause: Clause }) {
+  if ("any" in clause) return <>{clauseText(clause)}</>;
+  return (
+    <>
+      {fieldName(clause.field)} {OPERATORS[clause.operator]} <b>{valueText(clause)}</b>
+    </>
+  );
+}
+
+function Chip({ label, onRemove, children }: { label: string; onRemove: () => void; children: ComponentChildren }) {
+  return (
+    <li class={css.chip}>
+      <span>{children}</span>
+      <button type="button" class={css.remove} aria-label={label} onClick={onRemove}>
+        <Icon name="close" size={12} />
+      </button>
+    </li>
+  );
+}
+
+type Kind = "events" | "people" | "segments";
+
 export function FilterDialog({ onClose }: { onClose: () => void }) {
-  const { project, query, today, floor } = useScene();
-  const [field, setField] = useState("source");
-  const [operator, setOperator] = useState("is");
-  const [text, setText] = useState("");
-  const search = useDelayed(text);
-  const days = kept(windowOf(query, today), floor);
-  const body = { start_date: days?.start_date, end_date: days?.end_date, dimension: field, search, order_by: "events", limit: 30 };
-  const found = useAnswer<Breakdown>(days && `/projects/${project}/analytics/breakdown`, body, field);
-  const needsValue = !operator.endsWith("_set");
-  const add = (value?: Scalar) => {
-    const isNegative = operator === "is_not" || operator === "not_contains";
-    const filter: Filter = value === null ? { field, operator: isNegative ? "is_set" : "is_not_set" } : { field, operator, ...(value === undefined ? {} : { value }) };
-    setQuery({ f: [...filtersOf(query).map(write), write(filter)] });
+  const { query, session } = useScene();
+  const [kind, setKind] = useState<Kind>("events");
+  const kinds: [Kind, string][] = [
+    ["events", "Events"],
+    ["people", "People"],
+    ["segments", "Segments"],
+  ];
+  const add = (name: "f" | "p", text: string) => {
+    setQuery({ [name]: [...query.getAll(name), text] });
     onClose();
-  };
-  const submit = (event: Event) => {
-    event.preventDefault();
-    add(needsValue ? text : undefined);
   };
   return (
     <Dialog title="Add a filter" isNarrow onClose={onClose}>
-      <form class={form.form} onSubmit={submit}>
-        <div class={form.row}>
-          <Select label="Field" value={field} options={Object.entries(FIELDS)} onSelect={setField} />
-          <Select label="Condition" value={operator} options={Object.entries(OPERATORS)} onSelect={setOperator} />
-        </div>
-        {needsValue && <Input label="Value" value={text} onText={setText} autocomplete="off" data-search />}
-        {needsValue && (
-          <div class={css.options}>
-            {found.data?.rows.map(({ value, events }) => (
-              <button key={JSON.stringify(value)} type="button" class={css.option} onClick={() => add(value)}>
-                <span>{valueName(field, value)}</span>
-                <span>{counted(events, "event")}</span>
-              </button>
-            ))}
-            {found.data && !found.data.rows.length && <div class={css.option}>No matching values.</div>}
-          </div>
-        )}
-        <button type="submit" class={buttons.primary} disabled={needsValue && !text}>
-          Add filter
-        </button>
-      </form>
+      <div class={css.kinds}>
+        <Tabs label="Kind of filter" options={session.share ? kinds.slice(0, 2) : kinds} value={kind} onSelect={setKind} />
+      </div>
+      {kind === "events" && <FilterForm onAdd={(filter) => add("f", write(filter))} />}
+      {kind === "people" && <PeopleForm onAdd={(asked) => add("p", writeAsked(asked))} />}
+      {kind === "segments" && <Segments onChosen={onClose} />}
     </Dialog>
   );
 }

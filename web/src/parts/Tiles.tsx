@@ -66,7 +66,8 @@ export function Tiles({ tiles, selected, onSelect, against, isRunning, isPlain }
   );
 }
 
-function Change({ now, before, isInverse, against }: Tile & { against?: string }) {
+/** The growth of a figure. */
+export function Change({ now, before, isInverse, against }: Pick<Tile, "now" | "before" | "isInverse"> & { against?: string }) {
   if (now === undefined || before === undefined) return null;
   const ratio = growth(now, before);
   if (ratio === null) return <span>new</span>;

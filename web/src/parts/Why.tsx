@@ -4,8 +4,8 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, type Refusal } from "../api/client";
 import type { ExplainedEvent, Explanation } from "../api/types";
 import { useScene } from "../context";
-import { filtersOf } from "../lib/filters";
 import { count, counted, dayRange, moment, money, plural } from "../lib/format";
+import { choiceOf } from "../lib/people";
 import { floorIn, kept, windowOf } from "../lib/period";
 import { buttons, Failure, State, Tabs, Waiting } from "./Card";
 import { Dialog } from "./Dialog";
@@ -78,7 +78,7 @@ function usePages({ figure, touch, isUnfiltered }: Why) {
     const own = (abort.current = new AbortController());
     setBusy(true);
     try {
-      const body = { figure, start_date, end_date, filters: isUnfiltered ? [] : filtersOf(query), ...touch, limit: PAGE, ...(cursor && { cursor }) };
+      const body = { figure, start_date, end_date, ...(!isUnfiltered && choiceOf(query)), ...touch, limit: PAGE, ...(cursor && { cursor }) };
       const page = await ask<Explanation>(`/projects/${project}/explain`, body, own.signal);
       setShown((before) => (cursor && before ? { ...page, rows: [...before.rows, ...page.rows], not_counted: [...before.not_counted, ...page.not_counted] } : page));
       setError(undefined);

@@ -3,9 +3,10 @@ import { change } from "../../api/client";
 import type { Member } from "../../api/types";
 import { useScene } from "../../context";
 import { dayAt } from "../../lib/format";
+import { Create, useAction } from "../../parts/Action";
 import { Input, Select } from "../../parts/Form";
 import layout from "../layout.module.css";
-import { Create, Resource, useAction } from "./Resource";
+import { Resource } from "./Resource";
 
 const ROLES: [string, string][] = [
   ["member", "Member"],
@@ -34,12 +35,12 @@ export function Members() {
         run: ({ member_id }) => change("DELETE", `/members/${member_id}`),
       }}
     >
-      {(again) => <NewMember again={again} />}
+      <NewMember />
     </Resource>
   );
 }
 
-function NewMember({ again }: { again: () => void }) {
+function NewMember() {
   const [email, setEmail] = useState("");
   const [name, setName] = useState("");
   const [role, setRole] = useState("member");
@@ -47,7 +48,6 @@ function NewMember({ again }: { again: () => void }) {
     await change("POST", "/members", { email, role, ...(name && { name }) });
     setEmail("");
     setName("");
-    again();
   });
   return (
     <Create verb="Add member" action={action} onSubmit={action.run}>

@@ -2,10 +2,10 @@ import { useState } from "preact/hooks";
 import { change } from "../../api/client";
 import type { Organization } from "../../api/types";
 import { useAnswer } from "../../api/use";
+import { Create, useAction } from "../../parts/Action";
 import { Answered, Card } from "../../parts/Card";
 import { Input } from "../../parts/Form";
 import layout from "../layout.module.css";
-import { Create, useAction } from "./Resource";
 
 export function OrganizationSettings() {
   const answer = useAnswer<Organization>("/organization");
@@ -13,19 +13,18 @@ export function OrganizationSettings() {
     <Answered answer={answer} height={300}>
       {(organization) => (
         <div class={layout.stack}>
-          <Main key={organization.name} organization={organization} again={answer.again} />
-          <Rates key={JSON.stringify(organization.fx_rates)} rates={organization.fx_rates} again={answer.again} />
+          <Main key={organization.name} organization={organization} />
+          <Rates key={JSON.stringify(organization.fx_rates)} rates={organization.fx_rates} />
         </div>
       )}
     </Answered>
   );
 }
 
-function Main({ organization, again }: { organization: Organization; again: () => void }) {
+function Main({ organization }: { organization: Organization }) {
   const [name, setName] = useState(organization.name);
   const action = useAction(async () => {
     await change("PATCH", "/organization", { name });
-    again();
   });
   return (
     <Card title="Organization" lead={`Times are in ${organization.timezone}. Figures across projects are in ${organization.currency}.`}>
@@ -37,12 +36,11 @@ function Main({ organization, again }: { organization: Organization; again: () =
 }
 
 /** Exchange rates, edited as one text. */
-function Rates({ rates, again }: { rates: Record<string, number>; again: () => void }) {
+function Rates({ rates }: { rates: Record<string, number> }) {
   const [text, setText] = useState(Object.entries(rates).map(([code, rate]) => `${code} ${rate}`).join(", "));
   const action = useAction(async () => {
     const entries = text.split(",").map((part) => part.trim().split(/[\s=:]+/)).filter(([code]) => code);
     await change("PATCH", "/organization", { fx_rates: Object.fromEntries(entries.map(([code, rate]) => [code!.toUpperCase(), Number(rate)])) });
-    again();
   });
   return (
     <Card title="Exchange rates" lead="The value of one unit of each currency in USD. Changes apply to new events; recorded events keep their rates.">

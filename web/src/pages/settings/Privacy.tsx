@@ -3,10 +3,11 @@ import { change } from "../../api/client";
 import type { PrivacyRequest } from "../../api/types";
 import { useScene } from "../../context";
 import { moment } from "../../lib/format";
+import { Confirm, Create, useAction } from "../../parts/Action";
 import { buttons } from "../../parts/Card";
 import { Input, Select } from "../../parts/Form";
 import layout from "../layout.module.css";
-import { Confirm, Create, Resource, useAction } from "./Resource";
+import { Resource } from "./Resource";
 
 const KINDS: [string, string][] = [
   ["export", "Export everything recorded"],
@@ -49,12 +50,12 @@ export function Privacy() {
         },
       ]}
     >
-      {(again) => <NewRequest again={again} />}
+      <NewRequest />
     </Resource>
   );
 }
 
-function NewRequest({ again }: { again: () => void }) {
+function NewRequest() {
   const [type, setType] = useState("export");
   const [by, setBy] = useState("email");
   const [who, setWho] = useState("");
@@ -62,7 +63,6 @@ function NewRequest({ again }: { again: () => void }) {
   const send = async () => {
     await change("POST", "/privacy-requests", { type, [by]: who });
     setWho("");
-    again();
   };
   const action = useAction(send);
   return (

@@ -3,9 +3,10 @@ import { change } from "../../api/client";
 import type { ProjectSettings } from "../../api/types";
 import { useScene } from "../../context";
 import { dayAt } from "../../lib/format";
+import { Create, useAction } from "../../parts/Action";
 import { Copyable, Input } from "../../parts/Form";
 import layout from "../layout.module.css";
-import { Create, Resource, useAction } from "./Resource";
+import { Resource } from "./Resource";
 
 export function Projects() {
   const { timezone } = useScene();
@@ -27,12 +28,12 @@ export function Projects() {
         run: ({ project_id }) => change("DELETE", `/projects/${project_id}`),
       }}
     >
-      {(again) => <NewProject again={again} />}
+      <NewProject />
     </Resource>
   );
 }
 
-function NewProject({ again }: { again: () => void }) {
+function NewProject() {
   const [name, setName] = useState("");
   const [currency, setCurrency] = useState("USD");
   const [key, setKey] = useState("");
@@ -40,7 +41,6 @@ function NewProject({ again }: { again: () => void }) {
     const made = await change<ProjectSettings>("POST", "/projects", { name, currency });
     setKey(made.public_key);
     setName("");
-    again();
   });
   return (
     <>

@@ -2,9 +2,10 @@ import { useState } from "preact/hooks";
 import { change } from "../../api/client";
 import { useScene } from "../../context";
 import { dayAt } from "../../lib/format";
+import { Create, useAction } from "../../parts/Action";
 import { Input, Select } from "../../parts/Form";
 import layout from "../layout.module.css";
-import { Create, Resource, useAction } from "./Resource";
+import { Resource } from "./Resource";
 import { Secret } from "./Secret";
 
 interface Share {
@@ -37,12 +38,12 @@ export function Shares() {
         run: ({ share_id }) => change("DELETE", `${path}/${share_id}`),
       }}
     >
-      {(again) => <NewShare path={path} again={again} />}
+      <NewShare path={path} />
     </Resource>
   );
 }
 
-function NewShare({ path, again }: { path: string; again: () => void }) {
+function NewShare({ path }: { path: string }) {
   const [name, setName] = useState("");
   const [revenue, setRevenue] = useState("false");
   const [address, setAddress] = useState("");
@@ -50,7 +51,6 @@ function NewShare({ path, again }: { path: string; again: () => void }) {
     const made = await change<{ url: string }>("POST", path, { name, revenue: revenue === "true" });
     setAddress(made.url);
     setName("");
-    again();
   });
   return (
     <>

@@ -3,10 +3,11 @@ import { change } from "../../api/client";
 import type { Token } from "../../api/types";
 import { useScene } from "../../context";
 import { dayAt } from "../../lib/format";
+import { Create, useAction } from "../../parts/Action";
 import { Input, Select } from "../../parts/Form";
 import layout from "../layout.module.css";
 import css from "../Settings.module.css";
-import { Create, Resource, useAction } from "./Resource";
+import { Resource } from "./Resource";
 import { Secret } from "./Secret";
 
 const SCOPES = [
@@ -46,12 +47,12 @@ export function Tokens() {
         run: ({ token_id }) => change("DELETE", `/api-tokens/${token_id}`),
       }}
     >
-      {(again) => <NewToken again={again} />}
+      <NewToken />
     </Resource>
   );
 }
 
-function NewToken({ again }: { again: () => void }) {
+function NewToken() {
   const { session } = useScene();
   const [name, setName] = useState("");
   const [role, setRole] = useState("member");
@@ -62,7 +63,6 @@ function NewToken({ again }: { again: () => void }) {
     const made = await change<{ token: string }>("POST", "/api-tokens", { name, role, scopes, ...(project && { project_id: project }) });
     setToken(made.token);
     setName("");
-    again();
   });
   const toggle = (scope: string) => setScopes(scopes.includes(scope) ? scopes.filter((other) => other !== scope) : [...scopes, scope]);
   return (

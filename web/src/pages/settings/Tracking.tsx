@@ -3,12 +3,13 @@ import { change } from "../../api/client";
 import type { ProjectSettings } from "../../api/types";
 import { useAnswer } from "../../api/use";
 import { useScene } from "../../context";
+import { Create, useAction } from "../../parts/Action";
 import { Answered, Card, buttons } from "../../parts/Card";
 import { Copyable, FormError, Input, Select, form } from "../../parts/Form";
 import { snippet } from "../FirstSteps";
 import layout from "../layout.module.css";
 import css from "../Settings.module.css";
-import { Create, Resource, useAction } from "./Resource";
+import { Resource } from "./Resource";
 
 export function Tracking() {
   const { project } = useScene();
@@ -22,8 +23,8 @@ export function Tracking() {
         </Answered>
       </Card>
       <Keys path={path} />
-      <Answered answer={answer} height={200}>{(settings) => <Policies settings={settings} again={answer.again} />}</Answered>
-      <Answered answer={answer} height={200}>{(settings) => <ExcludedReferrers settings={settings} again={answer.again} />}</Answered>
+      <Answered answer={answer} height={200}>{(settings) => <Policies settings={settings} />}</Answered>
+      <Answered answer={answer} height={200}>{(settings) => <ExcludedReferrers settings={settings} />}</Answered>
     </div>
   );
 }
@@ -51,15 +52,14 @@ function Keys({ path }: { path: string }) {
         run: ({ public_key }) => change("DELETE", `${path}/keys/${public_key}`),
       }}
     >
-      {(again) => <AddKey path={path} again={again} />}
+      <AddKey path={path} />
     </Resource>
   );
 }
 
-function AddKey({ path, again }: { path: string; again: () => void }) {
+function AddKey({ path }: { path: string }) {
   const action = useAction(async () => {
     await change("POST", `${path}/keys`);
-    again();
   });
   return (
     <>
@@ -76,11 +76,10 @@ const YES_NO: [string, string][] = [
   ["false", "No"],
 ];
 
-function Policies({ settings, again }: { settings: ProjectSettings; again: () => void }) {
+function Policies({ settings }: { settings: ProjectSettings }) {
   const { project } = useScene();
   const action = useAction(async (patch: object) => {
     await change("PATCH", `/projects/${project}`, patch);
-    again();
   });
   const choose = (field: string, options: [string, string][], label: string, value: string | boolean) => (
     <Select label={label} value={String(value)} options={options} onSelect={(chosen) => action.run({ [field]: typeof value === "boolean" ? chosen === "true" : chosen })} />
@@ -104,7 +103,7 @@ function Policies({ settings, again }: { settings: ProjectSettings; again: () =>
 /** Splits hosts at commas and spaces. */
 const hosts = (text: string) => text.split(/[\s,]+/).filter(Boolean);
 
-function ExcludedReferrers({ settings, again }: { settings: ProjectSettings; again: () => void }) {
+function ExcludedReferrers({ settings }: { settings: ProjectSettings }) {
   const { project } = useScene();
   const [own, setOwn] = useState(settings.own_domains.join(", "));
   const [ignored, setIgnored] = useState(settings.ignored_referrers.join(", "));
@@ -112,7 +111,6 @@ function ExcludedReferrers({ settings, again }: { settings: ProjectSettings; aga
     const changed = await change<ProjectSettings>("PATCH", `/projects/${project}`, { own_domains: hosts(own), ignored_referrers: hosts(ignored) });
     setOwn(changed.own_domains.join(", "));
     setIgnored(changed.ignored_referrers.join(", "));
-    again();
   });
   return (
     <Card title="Excluded referrers" lead="Links from these hosts and their subdomains don't count as a source. You don't need to list the site's own domain, or well-known payment and sign-in pages.">

@@ -3,9 +3,10 @@ import { change } from "../../api/client";
 import type { Webhook } from "../../api/types";
 import { useScene } from "../../context";
 import { dayAt } from "../../lib/format";
+import { Create, useAction } from "../../parts/Action";
 import { Input } from "../../parts/Form";
 import layout from "../layout.module.css";
-import { Create, Resource, useAction } from "./Resource";
+import { Resource } from "./Resource";
 import { Secret } from "./Secret";
 
 export function Webhooks() {
@@ -30,12 +31,12 @@ export function Webhooks() {
         run: ({ id }) => change("DELETE", `/webhooks/${id}`),
       }}
     >
-      {(again) => <NewWebhook again={again} />}
+      <NewWebhook />
     </Resource>
   );
 }
 
-function NewWebhook({ again }: { again: () => void }) {
+function NewWebhook() {
   const { project } = useScene();
   const [url, setUrl] = useState("");
   const [secret, setSecret] = useState("");
@@ -43,7 +44,6 @@ function NewWebhook({ again }: { again: () => void }) {
     const made = await change<{ secret: string }>("POST", "/webhooks", { project_id: project, url });
     setSecret(made.secret);
     setUrl("");
-    again();
   });
   return (
     <>
