@@ -38,7 +38,8 @@ pub type OrganizationQuestion<'r, Q> = Question<'r, Arc<Organization>, Q>;
 pub struct Question<'r, S, Q> {
     pub(crate) state: &'r AppState,
     request: &'r HttpRequest,
-    pub(crate) body: Bytes,
+    /// The body, then the definitions that it names.
+    pub body: Bytes,
     /// The definitions that it depends on.
     pub definitions: Vec<Arc<Definition>>,
     /// The calendar that it is asked by.

@@ -380,7 +380,8 @@ export interface Funnel {
 export interface FunnelPerson {
   identity_id?: string;
   company_id?: string;
-  resolved_identifier: string;
+  /** Null for a visitor without any id. */
+  resolved_identifier: string | null;
   at: string;
 }
 

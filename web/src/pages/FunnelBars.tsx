@@ -118,7 +118,7 @@ function PeopleDialog({ group, funnel, window, onClose }: Omit<FunnelBarsProps, 
   };
   useEffect(() => void load(), []);
   const columns: Column<FunnelPerson>[] = [
-    { name: funnel.level === "account" ? "Account" : "Person", value: ({ resolved_identifier }) => resolved_identifier, show: (person) => <PersonLink person={person} /> },
+    { name: funnel.level === "account" ? "Account" : "Person", value: ({ resolved_identifier }) => resolved_identifier ?? NO_ID, show: (person) => <PersonLink person={person} /> },
     { name: "Time of the step", value: ({ at }) => at, show: ({ at }) => moment(at, timezone), isNumber: true },
   ];
   return (
@@ -143,16 +143,20 @@ function PeopleDialog({ group, funnel, window, onClose }: Omit<FunnelBarsProps, 
   );
 }
 
+/** The name of a visitor without any id. */
+const NO_ID = "Visitor without an ID";
+
 /** Leads to the page of a company, or of a person who has a user ID or an e-mail. */
 function PersonLink({ person: { company_id, resolved_identifier: name } }: { person: FunnelPerson }) {
   const { project } = useScene();
   const find = useAction(async () => {
     try {
-      go(personAddress(project, await lookUp(name)));
+      go(personAddress(project, await lookUp(name ?? "")));
     } catch (error) {
       throw (error as Refusal).status === 404 ? new Refusal(404, "not_found", "This visitor has no user ID and no e-mail, so no page.") : error;
     }
   });
+  if (!name) return <>{NO_ID}</>;
   if (company_id) return <a href={address(project, "companies", company_id)}>{name}</a>;
   return (
     <>

@@ -30,11 +30,11 @@ pub enum EntityName {
 }
 
 impl EntityName {
-    /// The text that people know it by.
-    pub fn text(&self) -> String {
+    /// The text that people know it by. `None` for visitors, who have no id of their own.
+    pub fn text(&self) -> Option<String> {
         match self {
-            Self::Identity { id, email } => email.clone().unwrap_or_else(|| id.text()),
-            Self::Company(key) => key.clone(),
+            Self::Identity { id, email } => email.clone().or_else(|| Some(id.text()).filter(|text| !text.is_empty())),
+            Self::Company(key) => Some(key.clone()),
         }
     }
 }

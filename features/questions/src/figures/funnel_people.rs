@@ -1,7 +1,9 @@
 //! `POST /projects/{project_id}/analytics/funnel/people`
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::hash::Hasher as _;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,13 +12,15 @@ use headcount_api::extract::definitions::EventChoice;
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::people::{self, PeopleShape, SentCondition};
 use headcount_api::extract::steps::{self, ChainLengthShape, SentStep, StepShape};
+use headcount_control::Definition;
 use headcount_domain::figures::{
     ChainLength, FunnelPeople, FunnelPeopleQuestion, FunnelPerson, FunnelSteps, PeoplePlace, StepOrder,
 };
 use headcount_domain::ids::PublicCompany;
 use headcount_domain::intake::policy::Policy;
 use headcount_domain::queries::{EntityLevel, EntityName};
-use headcount_domain::{Clause, Day, Depends, Instant, RecordKey, Window};
+use headcount_domain::{Clause, Day, Depends, Instant, ProjectId, RecordKey, Window};
+use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -146,6 +150,15 @@ impl PeopleCursor {
     }
 }
 
+/// Returns a hash of everything that a cursor is bound to: the body without the page, and definitions as they are now.
+fn hash_of(project: ProjectId, body: &[u8], definitions: &[Arc<Definition>]) -> u64 {
+    let mut fields: BTreeMap<String, Value> = serde_json::from_slice(body).unwrap_or_default();
+    ["cursor", "limit"].iter().for_each(|field| drop(fields.remove(*field)));
+    let mut hash = Xxh3::new();
+    hash.write(format!("{project:?} {fields:?} {definitions:?}").as_bytes());
+    hash.digest()
+}
+
 answer! {
     /// Those who reached a step, or stopped at it.
     pub(crate) struct FunnelPeopleAnswer from |found: FunnelPeople, asked: (u64, Window), policy: &Policy| {
@@ -177,8 +190,9 @@ pub(crate) struct FunnelPersonRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = String)]
     company_id: Option<String>,
-    /// The e-mail address that was reported last to the project, else the user id, else the anonymous id; empty for a visitor without any. Of a company: its domain, else its key.
-    resolved_identifier: String,
+    /// The e-mail address that was reported last to the project, else the user id, else the anonymous id; null for a visitor without any. Of a company: its domain, else its key.
+    #[schema(required)]
+    resolved_identifier: Option<String>,
     /// When the step was done.
     at: String,
 }
@@ -211,14 +225,11 @@ impl FunnelPersonRow {
 )]
 pub(crate) async fn people(ApiCall { state, request, payload }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
     let mut question = ProjectQuestion::<FunnelPeopleBody>::read_body(&state, &request, payload, caller).await?;
+    let body = question.body.clone();
     let asked = &mut question.parameters;
     let count = asked.steps.len();
     let step = asked.step.checked_sub(1).filter(|step| *step < count);
     let step = step.ok_or_else(|| ApiError::parameter("step", format!("`step` must be an integer from 1 to {count}")))?;
-    let mut hash = Xxh3::new();
-    hash.write(format!("{:?} {:?}", question.subject.project, (&asked.steps, asked.within, asked.order, asked.level)).as_bytes());
-    hash.write(format!("{:?}", (step, asked.outcome, &asked.start_date, &asked.end_date)).as_bytes());
-    hash.write(format!("{:?}", (&asked.filters, &asked.people)).as_bytes());
     let choice = EventChoice {
         filters: std::mem::take(&mut asked.filters),
         segment: asked.segment.take(),
@@ -227,8 +238,8 @@ pub(crate) async fn people(ApiCall { state, request, payload }: ApiCall, caller:
     let sent = std::mem::take(&mut asked.steps);
     let predicate = question.predicate(None, choice)?.unwrap_or_default();
     let (_, steps) = question.steps(sent)?;
-    hash.write(format!("{:?}", question.definitions).as_bytes());
-    let (hash, body) = (hash.digest(), &question.parameters);
+    let hash = hash_of(question.subject.project, &body, &question.definitions);
+    let body = &question.parameters;
     let cursor = body.cursor.as_deref().map(|text| {
         let wrong = || ApiError::parameter("cursor", "`cursor` is not one of an answer to this question");
         PeopleCursor::parse(text).filter(|cursor| cursor.question == hash).ok_or_else(wrong)
