@@ -114,7 +114,7 @@ fn check_goals(subject: &mut Served<Tenant>, project: &str, first_day: &str) {
         body["filters"] = match page {
             None => json!([{"field": "name", "operator": "is", "value": name}]),
             Some(page) => json!([
-                {"field": "name", "operator": "is", "value": ["pageview", "page"]},
+                {"field": "name", "operator": "is", "value": ["pageview", "page_view", "$pageview", "page"]},
                 {"field": "path", "operator": "matches", "value": page}
             ]),
         };

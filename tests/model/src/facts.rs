@@ -176,8 +176,15 @@ impl<'a> Facts<'a> {
     /// Returns the most recently reported e-mail address of an identity, and all that it ever had.
     #[must_use]
     pub fn emails(&self, identity: &Identity) -> (Option<String>, BTreeSet<String>) {
+        self.emails_in(identity, |_| true)
+    }
+
+    /// The same, of the events of some projects.
+    #[must_use]
+    pub fn emails_in(&self, identity: &Identity, is_in: impl Fn(&str) -> bool) -> (Option<String>, BTreeSet<String>) {
         let mut reported: Vec<_> = self
             .all()
+            .filter(|&index| is_in(&self.events[index].project))
             .filter(|&index| self.identities[index].as_ref() == Some(identity))
             .filter_map(|index| reported_email(&self.events[index]).map(|email| (self.moment(index), email)))
             .collect();

@@ -115,13 +115,13 @@ pub(super) fn funnel(asked: &Asked<'_>, project: &str, mut params: Params) -> Re
     Ok(object(answer))
 }
 
-/// The displayed identifier of an identity; a visitor has none of its own.
-fn resolved(asked: &Asked<'_>, identity: &Identity) -> Option<String> {
+/// The displayed identifier of an identity, as its project knows it; a visitor has none of its own.
+fn resolved(asked: &Asked<'_>, project: &str, identity: &Identity) -> Option<String> {
     let own = match identity {
         Identity::User(id) | Identity::Anonymous(_, id) => Some(id.clone()),
         Identity::Visitor(_) => None,
     };
-    asked.facts.emails(identity).0.or(own)
+    asked.facts.emails_in(identity, |name| name == project).0.or(own)
 }
 
 /// Lists who reached a step, or dropped after it: the first page. Those of one instant are in the
@@ -152,7 +152,7 @@ pub(super) fn people(asked: &Asked<'_>, project: &str, mut params: Params) -> Re
                 None
             }
             Account::Identity(identity) => {
-                let name = resolved(asked, identity);
+                let name = resolved(asked, project, identity);
                 fields.push(("identity_id", id(identity)));
                 fields.push(("resolved_identifier", Json::from(name.clone())));
                 name
