@@ -62,7 +62,8 @@ fn ask_again_and_again(settings: &[&str], first_seed: u64) -> (Arc<TestServer>, 
 fn what_is_asked_again_equals_the_model() {
     let (server, sealed) = ask_again_and_again(&[], 9_000);
     assert!(sealed > 0, "nothing was sealed meanwhile");
-    assert!(metric(&server, "headcount_view_hits_total") > 100);
+    let hits = metric(&server, "headcount_view_hits_total");
+    assert!(hits > 50, "{hits} hits");
     assert!(metric(&server, "headcount_views") > 0 && metric(&server, "headcount_view_bytes") > 0);
 }
 

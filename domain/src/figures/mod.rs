@@ -20,8 +20,8 @@ pub use explain::{
 };
 pub use funnel::{
     Chain, ChainLength, ChainLink, EarliestChains, Funnel, FunnelPeople, FunnelPeopleQuestion, FunnelPerson, FunnelQuestion,
-    FunnelRow, FunnelSteps, MAX_CHAIN_DAYS, MAX_STEPS, PeoplePlace, Reached, SequenceFold, StepEvent, StepFigures, StepOrder,
-    StepTimes,
+    FunnelRow, FunnelSteps, MAX_CHAIN_DAYS, MAX_STEPS, PeoplePlace, ReachedDepth, SequenceFold, StepEvent, StepFigures,
+    StepOrder, StepTimes,
 };
 pub use goals::{GoalFigures, GoalsQuestion, GoalsReport, WindowGoals};
 pub use journeys::{

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::moment::Moment;
 
-use super::chain::Chain;
-use super::sequence::{Reached, StepEvent};
+use super::chain::{Chain, ReachedDepth};
+use super::event::StepEvent;
 
 /// Whether a chain can go on with an event of this moment.
 pub(super) fn may_last(start: Option<Moment>, at: Moment, length: Option<i64>) -> bool {
@@ -65,7 +65,7 @@ impl LatestStarts {
 #[derive(Debug)]
 pub struct EarliestChains {
     length: Option<i64>,
-    reached: Reached,
+    reached: ReachedDepth,
     /// For each set of steps, the chain with the earliest start that has done them.
     chains: BTreeMap<usize, Chain>,
     found: Option<Chain>,
@@ -73,7 +73,7 @@ pub struct EarliestChains {
 
 impl EarliestChains {
     /// Prepares to find the chain. `length` is in milliseconds.
-    pub fn new(length: Option<i64>, reached: Reached) -> Self {
+    pub fn new(length: Option<i64>, reached: ReachedDepth) -> Self {
         Self { length, reached, chains: BTreeMap::new(), found: None }
     }
 

@@ -2,19 +2,9 @@
 
 use std::rc::Rc;
 
-use crate::figures::CountedMoney;
 use crate::moment::Moment;
 
-use super::sequence::StepEvent;
-
-/// An event of a chain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ChainLink {
-    /// When it happened.
-    pub at: Moment,
-    /// Its money.
-    pub money: Option<CountedMoney>,
-}
+use super::event::{ChainLink, StepEvent};
 
 /// Events that fit one step after another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,5 +43,21 @@ impl Chain {
     /// Its events.
     pub fn links(&self) -> &[ChainLink] {
         &self.links
+    }
+}
+
+/// How deep a chain is, and since when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReachedDepth {
+    /// The number of its steps.
+    pub depth: usize,
+    /// When the last of them was done.
+    pub at: Moment,
+}
+
+impl ReachedDepth {
+    /// Whether this takes the place of another chain: it is deeper, or as deep earlier.
+    pub fn is_before(&self, other: &Self) -> bool {
+        self.depth > other.depth || (self.depth == other.depth && self.at < other.at)
     }
 }

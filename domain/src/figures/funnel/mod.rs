@@ -2,6 +2,7 @@
 
 mod any_order;
 mod chain;
+mod event;
 mod sequence;
 #[cfg(test)]
 mod tests;
@@ -20,8 +21,9 @@ use crate::versions::Depends;
 use super::question::ComparedWindows;
 
 pub use any_order::EarliestChains;
-pub use chain::{Chain, ChainLink};
-pub use sequence::{Reached, SequenceFold, StepEvent};
+pub use chain::{Chain, ReachedDepth};
+pub use event::{ChainLink, StepEvent};
+pub use sequence::SequenceFold;
 
 /// The maximum number of steps.
 pub const MAX_STEPS: usize = 12;

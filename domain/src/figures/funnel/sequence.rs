@@ -1,52 +1,9 @@
 //! The deepest chain of a sequence of events.
 
-use crate::figures::CountedMoney;
-use crate::moment::Moment;
-
 use super::any_order::{LatestStarts, may_last};
-use super::chain::{Chain, ChainLink};
+use super::chain::{Chain, ReachedDepth};
+use super::event::StepEvent;
 use super::{ChainLength, StepOrder};
-
-/// An event of a sequence.
-#[derive(Debug, Clone, Copy)]
-pub struct StepEvent<'e> {
-    /// When it happened. Events come in this order.
-    pub at: Moment,
-    /// A bit for each step that it fits.
-    pub steps: u16,
-    /// Whether it is in the window, so that a chain can begin at it.
-    pub may_begin: bool,
-    /// Its money.
-    pub money: Option<CountedMoney>,
-    /// The key of the value by which rows are divided.
-    pub value: &'e [u8],
-}
-
-impl StepEvent<'_> {
-    pub(super) fn fits(&self, step: usize) -> bool {
-        self.steps >> step & 1 > 0
-    }
-
-    pub(super) fn link(&self) -> ChainLink {
-        ChainLink { at: self.at, money: self.money }
-    }
-}
-
-/// How deep a chain is, and since when.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reached {
-    /// The number of its steps.
-    pub depth: usize,
-    /// When the last of them was done.
-    pub at: Moment,
-}
-
-impl Reached {
-    /// Whether this takes the place of another chain: it is deeper, or as deep earlier.
-    pub fn is_before(&self, other: &Self) -> bool {
-        self.depth > other.depth || (self.depth == other.depth && self.at < other.at)
-    }
-}
 
 /// The chains of a sequence that can grow.
 #[derive(Debug)]
@@ -65,7 +22,7 @@ pub struct SequenceFold {
     /// In milliseconds.
     length: Option<i64>,
     open: OpenChains,
-    reached: Option<Reached>,
+    reached: Option<ReachedDepth>,
     /// The chain that was the first to reach the depth, unless steps come in any order.
     deepest: Option<Chain>,
 }
@@ -93,7 +50,7 @@ impl SequenceFold {
             OpenChains::Any(open) => {
                 let depth = open.add(event, *length);
                 if depth > reached.map_or(0, |reached| reached.depth) {
-                    *reached = Some(Reached { depth, at: event.at });
+                    *reached = Some(ReachedDepth { depth, at: event.at });
                 }
             }
         }
@@ -101,7 +58,7 @@ impl SequenceFold {
 
     /// Ends the sequence, and returns how deep its chains are, with the first chain that is so
     /// deep. If steps come in any order, [`EarliestChains`](super::EarliestChains) finds the chain.
-    pub fn end(&mut self) -> Option<(Reached, Option<Chain>)> {
+    pub fn end(&mut self) -> Option<(ReachedDepth, Option<Chain>)> {
         match &mut self.open {
             OpenChains::Loose(open) => open.fill(None),
             OpenChains::Strict(open) => open.clear(),
@@ -112,13 +69,13 @@ impl SequenceFold {
     }
 }
 
-fn note(chain: &Chain, reached: &mut Option<Reached>, deepest: &mut Option<Chain>) {
+fn note(chain: &Chain, reached: &mut Option<ReachedDepth>, deepest: &mut Option<Chain>) {
     let depth = chain.links().len();
     if depth <= reached.map_or(0, |reached| reached.depth) {
         return;
     }
     if let Some(last) = chain.links().last() {
-        *reached = Some(Reached { depth, at: last.at });
+        *reached = Some(ReachedDepth { depth, at: last.at });
         deepest.get_or_insert_with(|| chain.clone()).copy_from(chain);
     }
 }

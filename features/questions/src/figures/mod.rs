@@ -1,4 +1,5 @@
-//! `POST /projects/{project_id}/analytics/report`, `…/breakdown`, `…/goals`, `…/funnel` and `…/journeys`
+//! `POST /projects/{project_id}/analytics/report`, `…/breakdown`, `…/goals`, `…/funnel` and
+//! `…/journeys`
 
 pub(crate) mod breakdown;
 mod compare;

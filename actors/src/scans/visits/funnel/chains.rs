@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::AtomicBool;
 
-use headcount_domain::figures::{Chain, ChainLength, EarliestChains, FunnelSteps, Reached, SequenceFold, StepOrder};
+use headcount_domain::figures::{Chain, ChainLength, EarliestChains, FunnelSteps, ReachedDepth, SequenceFold, StepOrder};
 
 use super::super::super::accounts::EntityKey;
 use super::super::super::error::{Result, check};
@@ -20,7 +20,7 @@ const CHECK_EVERY: u64 = 4_096;
 pub(super) struct EntityChains<'c> {
     pub(super) entity: EntityKey,
     /// In each window.
-    pub(super) reached: [Option<Reached>; 2],
+    pub(super) reached: [Option<ReachedDepth>; 2],
     /// The chain of the first window that was the first to reach the depth.
     pub(super) chain: Option<&'c Chain>,
 }
@@ -71,7 +71,7 @@ struct OpenEntity<'q> {
     /// The open sequence in each window.
     windows: [SequenceFold; 2],
     /// The depth of the former sequences of the entity.
-    reached: [Option<Reached>; 2],
+    reached: [Option<ReachedDepth>; 2],
     chain: Option<Chain>,
     /// The events of the sequence, if they are read twice.
     buffer: SessionBuffer,
@@ -109,7 +109,7 @@ impl OpenEntity<'_> {
     }
 
     /// Reads the events of the sequence again, to find its chain.
-    fn earliest(&mut self, reached: Reached) -> io::Result<Option<Chain>> {
+    fn earliest(&mut self, reached: ReachedDepth) -> io::Result<Option<Chain>> {
         let length = if let ChainLength::Within(length) = self.steps.length { Some(length) } else { None };
         let mut chains = EarliestChains::new(length, reached);
         let (cancelled, mut seen) = (self.cancelled, 0_u64);
