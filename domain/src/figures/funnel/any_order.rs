@@ -38,6 +38,11 @@ impl LatestStarts {
         self.0.clear();
     }
 
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
+
     fn start(&mut self, served: usize, start: Moment) {
         let latest = self.0.entry(served).or_insert(start);
         *latest = start.max(*latest);

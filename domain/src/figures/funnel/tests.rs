@@ -153,9 +153,14 @@ fn many_starts_take_little_memory() {
         (Moment { time: Instant(position as i64), position }, fits, true)
     });
     let mut fold = SequenceFold::new(steps, ChainLength::DEFAULT, StepOrder::Any);
+    let (mut starts, mut most) = (any_order::LatestStarts::default(), 0);
     for (at, steps, may_begin) in events {
-        fold.add(&StepEvent { at, steps, may_begin, money: None, value: b"" });
+        let event = StepEvent { at, steps, may_begin, money: None, value: b"" };
+        fold.add(&event);
+        starts.add(&event, None);
+        most = most.max(starts.count());
     }
     let (reached, _) = fold.end().unwrap();
     assert_eq!((reached.depth, reached.at.position), (steps, 11_000));
+    assert!((2..=steps).contains(&most), "{most} starts are kept");
 }
