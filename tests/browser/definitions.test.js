@@ -225,6 +225,7 @@ test("a segment is saved, chosen, changed and deleted", async () => {
   await enter(opened.getByLabel("Name", { exact: true }), "Users");
   await opened.getByRole("button", { name: "Save segment" }).waitFor({ state: "detached" });
   await press(opened.getByRole("button", { name: "Delete Users" }));
+  await dialog("Delete?").waitFor();
   await page.keyboard.press("Escape");
   await dialog("Delete?").waitFor({ state: "detached" });
   const [changed] = await listed("segments");
