@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures what a sender with a public key can cost: memory, work per event, and the latency of another organization.
 
-usage: attack.py [memory|work|neighbour ...] [--only NAME ...] [--binary PATH] [--memory 128MiB] [--events 1000000] [--seconds 60]
+usage: attack.py [memory|work|neighbour|paths ...] [--only NAME ...] [--binary PATH] [--memory 128MiB] [--events 1000000] [--seconds 60]
 
 memory     peak memory of the server (VmHWM) for each of: a new company, group, source, referrer, e-mail domain (also such that begin alike), user or page with each
            event; a million values of a property, and events with 128 metadata keys, sealed and aggregated; 5,000 user agents of 120 KB;
@@ -13,6 +13,8 @@ work       CPU time of the server per batch of 5,000 events of one user, with a 
            the last batches compared with the first; then a kill, and the rate of the replay
 neighbour  eight connections of that load for a while: latency of another organization's events and queries meanwhile; duration of a
            stop; time until the server answers after a kill
+paths      goals, funnels and journeys over a million pages, a million events of one person, and 200 goals: how long an answer takes, fresh and
+           kept; the latency of another organization's events and queries meanwhile; peak memory
 
 Requires a release build. Uses loopback and temporary directories only, and stops all processes it started. Prints one table per part.
 """
@@ -131,6 +133,7 @@ NEW = {  # events, by the attribute that is new in each
     # Beyond what a top list knows of names without reading records.
     "alike": '{{"name":"open","user_id":"u{0}","metadata":{{"email":"u@customer-of-ours-{0:06d}.example"}}}}',
     "users": '{{"name":"open","user_id":"u{0}"}}',
+    "events": '{{"name":"open","user_id":"one"}}',
     "pages": '{{"name":"pageview","user_id":"one","url":"https://x.example/p{0}"}}',
     "values": '{{"name":"open","user_id":"u","metadata":{{"value":"value number {0}","n":{0}}}}}',
     # 128 keys and some 4 KB each: a batch of 900 has nearly 4 MiB.
@@ -407,7 +410,7 @@ def robots(server, _):
 
 SEALED = {"values": sealed("values", "value", 1), "keys": sealed("keys", "key0", 0.06)}
 HELD = {"held": held, "bodies": bodies, "management": management}
-MEMORY = {kind: always_new(kind) for kind in NEW} | SEALED | {"agents": large_agents, "unread": unread} | HELD | {"queries": queries}
+MEMORY = {kind: always_new(kind) for kind in NEW if kind != "events"} | SEALED | {"agents": large_agents, "unread": unread} | HELD | {"queries": queries}
 MEMORY |= {"robots.txt": robots, "top domains": top_domains}
 FLAGS = {"robots.txt": ["--outbound-allow", "127.0.0.1"]}
 
@@ -546,8 +549,69 @@ def after_kill(server):
     return f"{ready.get('/healthz', 300):.2f} (ready {ready.get('/readyz', 300):.1f})"
 
 
+# paths
+
+
+def steps(order, step, within={"days": 90}, **more):
+    return "funnel", {"steps": [step] * 12, "order": order, "within": within} | more
+
+
+def goals(server, count):
+    """Defines goals that each event reaches."""
+    for number in range(count):
+        body = {"name": f"goal {number}", "event_name": "open", "filters": [{"field": "name", "operator": "starts_with", "value": "op"}]}
+        status, answer = server.ask(f"/projects/{server.keys['project_id']}/goals", body=json.dumps(body))
+        assert status == 201, answer
+
+
+OPEN, PAGE = {"event_name": "open"}, {"page": "/**"}
+# Events, the number of goals, and the questions.
+PATHS = {
+    "a million pages": ("pages", 0, [("journeys", {"by": "path", "depth": 10, "rows": 50}), ("journeys", {"by": "path", "to": "/p9*", "rows": 50}),
+                                     steps("loose", PAGE, breakdown="path"), ("breakdown", {"dimension": "path", "limit": 1000})]),
+    "a million events of one person": ("events", 0, [steps("loose", OPEN), steps("strict", OPEN), steps("any", OPEN), steps("loose", OPEN, "session"),
+                                                     steps("loose", OPEN, level="account"), ("journeys", {"by": "event_name", "depth": 10})]),
+    "a million people": ("users", 0, [steps("loose", OPEN), steps("any", OPEN), steps("loose", OPEN, breakdown="day"),
+                                      ("report", {"people": [{"did_not": OPEN, "at_least": 5, "within": "ever"}]}),
+                                      ("journeys", {"by": "event_name", "depth": 10})]),
+    "200 goals": ("users", 200, [("goals", {}), ("goals", {"compare": "previous_period"})]),
+}
+
+
+def paths(options):
+    print(f"\n| `--memory {options.memory}`, {options.events:,} events | question | first s | again ms | other organization: p99 ms | worst ms | responses | peak MiB |\n|---|---|---|---|---|---|---|---|", flush=True)
+    for name in selected(options, PATHS):
+        kind, count, questions = PATHS[name]
+        with running(options) as server:
+            recorded, statuses = fill(server, kind, options.events)
+            assert recorded == options.events, statuses
+            goals(server, count)
+            for path, question in questions:
+                ask_beside(server, name, path, question)
+
+
+def ask_beside(server, name, path, question):
+    """Asks twice, while another organization sends events and queries."""
+    results, until = multiprocessing.Queue(), time.monotonic() + 10
+    other = multiprocessing.Process(target=measure_neighbour, args=(server.address, server.other, until, results))
+    other.start()
+    took = []
+    for _ in range(2):
+        began = time.monotonic()
+        status, answer = server.ask(f"/projects/{server.keys['project_id']}/analytics/{path}", body=json.dumps(question))
+        took.append(time.monotonic() - began)
+    latencies, statuses = results.get(timeout=120)
+    latencies.sort()
+    other.join()
+    text = json.dumps(question)
+    shown = path if len(question) == 0 else f"{path} {text if len(text) < 90 else text[:40] + ' … ' + text[-40:]}"
+    outcome = "" if status == 200 else f" ({status} {answer[:200]})"
+    print(f"| {name} | `{shown}` | {took[0]:.2f}{outcome} | {took[1] * 1000:.1f} | {latencies[int(len(latencies) * 0.99)] * 1000:.0f} | "
+          f"{latencies[-1] * 1000:.0f} | {statuses} | {server.memory_mib():.0f} |", flush=True)
+
+
 def main():
-    parts = {"memory": memory, "work": work, "neighbour": neighbour}
+    parts = {"memory": memory, "work": work, "neighbour": neighbour, "paths": paths}
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("parts", nargs="*", choices=[*parts, []])
     options.add_argument("--only", nargs="*")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Benchmarks aggregates, filtered unique users, funnels and journeys over sealed events, asked for the first time and again, compared with DuckDB's time for the
-equivalent SQL over the same Parquet files.
+"""Benchmarks aggregates, filtered unique users, goals, funnels and journeys over sealed events, asked for the first time and again, compared with DuckDB's time
+for the equivalent SQL over the same Parquet files.
 
 First compares every answer, cell by cell; if one differs, measures nothing and exits with code 1.
 
@@ -101,6 +101,14 @@ class Server:
             raise SystemExit(f"{question}: {status} {body}")
         return took, json.loads(body, parse_float=Decimal)
 
+    def define_goal(self):
+        """The goal `login`, unless an earlier run defined it."""
+        path = f"/projects/{self.project}/goals"
+        if not json.loads(self.request("GET", path)[1])["goals"]:
+            status, body = self.request("POST", path, {"name": "login", "event_name": "login"})
+            if status != 201:
+                raise SystemExit(f"the goal: {status} {body}")
+
     def cpu_seconds(self):
         """The processor time of all threads so far."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(") ")[2].split()
@@ -141,8 +149,9 @@ gaps as (select *, lag(t) over w before from identified window w as (partition b
 numbered as (select *, sum((before is null or t - before > interval 30 minutes)::int) over w session from gaps window w as (partition by identity order by t, p)),
 changed as (select *, lag(name) over (partition by identity, session order by t, p) former from numbered),
 steps as (select *, row_number() over (partition by identity, session order by t, p) step from changed where former is null or former <> name)"""
+WHO_DID = f"identity in (select {IDENTITY} from {IDENTIFIED} where name = 'search' and not set_aside group by 1 having count(*) >= 3)"
 # The endpoints, by a field that only their questions have.
-PATHS = {"steps": "funnel", "by": "journeys", "group_by": "aggregate", "metadata_field": "aggregate"}
+PATHS = {"compare": "goals", "steps": "funnel", "by": "journeys", "group_by": "aggregate", "metadata_field": "aggregate"}
 
 # Name, question, SQL.
 QUESTIONS = [
@@ -164,6 +173,11 @@ QUESTIONS = [
        window w as (partition by identity order by timestamp, position)),
      entries as (select arg_min(page, (timestamp, position)) v, count(*) n from numbered group by identity, session)
      select v, sum(n)::bigint c from entries group by v order by c desc, v nulls last"""),
+    ("a goal: login", {**window(), "compare": None},
+     f"""with {LINKS}, chosen as (select name, {IDENTITY} identity from {IDENTIFIED} where day between '{{start_date}}' and '{{end_date}}' and not set_aside)
+     select count(*) filter (name = 'login'), count(distinct identity) filter (name = 'login'), count(distinct identity) from chosen"""),
+    ("users who searched three times, per day", {**window(), "people": [{"did": {"event_name": "search"}, "at_least": 3, "within": "ever"}]},
+     USERS.replace("WHERE", WHO_DID)),
     ("a funnel of names: search, feature_used, login", {**window(0, DAYS - 8), "steps": [{"event_name": name} for name in ("search", "feature_used", "login")]},
      FUNNEL.replace("{tests}", "name = 'search' is1, name = 'feature_used' is2, name = 'login' is3")),
     ("a funnel that any event fits", {**window(0, DAYS - 8), "steps": [{"event_name": "pageview"}, {"event_name": "pageview"}, {"event_name": "pageview"}]},
@@ -191,6 +205,9 @@ class DuckDb:
 
 
 def same(question, answer, rows):
+    if "compare" in question:
+        [goal] = answer["goals"]
+        return (goal["conversions"], goal["converters"], answer["unique_users"]) == rows[0]
     if "steps" in question:
         return [step["entities"] for step in answer["steps"]] == list(rows[0])
     if "by" in question:
@@ -238,6 +255,7 @@ def main():
             database = DuckDb(data / "archive" / f"project={server.project}")
             # Open what a first request opens.
             server.ask({**window(0, 0), "group_by": "os", "limit": 1})
+            server.define_goal()
             for name, question, sql in questions:
                 cpu = server.cpu_seconds()
                 took, answer = server.ask(question)

@@ -109,6 +109,27 @@ test("steps that are typed make a funnel, and the address keeps it", async () =>
   await showsFunnel({ steps: [steps[1], steps[0]], within: { minutes: 1 }, order: "any", level: "account" });
 });
 
+test("a keyboard gives a step a name and a filter, and takes them away", async () => {
+  await reader.open(`funnels?${STEPS}`);
+  await showsFunnel({ steps });
+  const details = page.getByRole("button", { name: "Name and filters of step 2" });
+  await press(details);
+  await page.getByLabel("Name of step 2").fill("Used it");
+  await page.getByLabel("Field").selectOption("source");
+  await page.getByLabel("Value").fill("news");
+  await page.keyboard.press("Enter");
+  const changed = [steps[0], { ...steps[1], name: "Used it", filters: [{ field: "source", operator: "is", value: "news" }] }, steps[2]];
+  await showsFunnel({ steps: changed });
+  await press(details);
+  await page.getByText("Named “Used it”. Only where Source is news").waitFor();
+  await page.reload();
+  await showsFunnel({ steps: changed });
+  await press(details);
+  await press(page.getByRole("button", { name: "Remove: Source is news" }));
+  await page.getByLabel("Name of step 2").fill("");
+  await showsFunnel({ steps });
+});
+
 test("a breakdown shows the rows of the API, and a row filters", async () => {
   await reader.open(`funnels?${STEPS}&breakdown=source&within=session`);
   const answer = await showsFunnel({ steps, within: "session", breakdown: "source" });
@@ -220,6 +241,7 @@ for (const [colorScheme, width] of [["light", 1280], ["dark", 390]]) {
     await reader.open("funnels");
     await hasNoBarrier();
     await reader.open(`funnels?${STEPS}&breakdown=source`);
+    await page.getByRole("button", { name: "Name and filters of step 1" }).click();
     await hasNoBarrier();
     await page.getByRole("button", { name: /stopped before/ }).first().click();
     await page.getByRole("dialog").locator("tbody tr").first().waitFor();

@@ -177,6 +177,11 @@ def try_forward(tree, name=""):
 def try_paths(tree, name=""):
     """Compares answers about goals, people, funnels and journeys with the model over HTTP, and runs the tests of definitions."""
     os.environ["HEADCOUNT_SCAN_TRIALS"] = os.environ.get("HEADCOUNT_SCAN_TRIALS", "40")
+    if name:
+        # Most of them are in the domain, whose tests are built in a tenth of the time.
+        passed, output = run_tests(tree, "-p", "headcount-domain", "--lib", "--", "figures::")
+        if not passed:
+            return passed, output
     return run_tests(tree, "-p", "headcount", "--test", "it", "--", "scans_equal_the_model", "definitions::")
 
 

@@ -1,28 +1,54 @@
-//! The days on which users were active, in memory, kept right through links.
+//! The marks of users, in memory, kept right through links.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use headcount_domain::cache::table::KeyHashBuilder;
-use headcount_domain::queries::UniqueUsers;
-use headcount_domain::{Day, IdentityLink, Position, RecordKey, Window};
+use headcount_domain::{IdentityLink, Position, RecordKey};
 
 type KeyMap<V> = HashMap<RecordKey, V, KeyHashBuilder>;
 
-/// The days of a block, each a bit.
-const BLOCK_DAYS: usize = u64::BITS as usize;
+/// The marks of a block, each a bit.
+const BLOCK: usize = u64::BITS as usize;
 
-/// The users with counted events in a window, and the links of their ids, up to a position.
+/// Some marks of a user: days on which they were active, or goals that they reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Marks {
+    /// The number of the block.
+    pub(super) block: u16,
+    /// The marks of the block, each a bit.
+    pub(super) bits: u64,
+}
+
+impl Marks {
+    /// The mark of this number.
+    pub(super) fn one(number: usize) -> Self {
+        Self { block: u16::try_from(number / BLOCK).unwrap_or(u16::MAX), bits: 1 << (number % BLOCK) }
+    }
+
+    /// The numbers of the marks.
+    pub(super) fn numbers(self) -> impl Iterator<Item = usize> {
+        let set = (0..BLOCK).filter(move |bit| self.bits >> bit & 1 > 0);
+        set.map(move |bit| usize::from(self.block) * BLOCK + bit)
+    }
+}
+
+/// How many users have each mark, and how many have any.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct MarkCounts {
+    pub(super) of_mark: Vec<u64>,
+    pub(super) total: u64,
+}
+
+/// The users of counted events with their marks, and the links of their ids, up to a position.
 pub(super) struct ActiveUsers {
-    window: Window,
     /// The last event that is counted.
     pub(super) until: Position,
     /// The user of each linked id.
     links: KeyMap<RecordKey>,
-    /// The days of each identity, in blocks of [`BLOCK_DAYS`] from the start of the window.
+    /// The marks of each identity, by block.
     blocks: Vec<KeyMap<u64>>,
-    by_day: Vec<u64>,
-    total: u64,
+    counts: MarkCounts,
     /// The active ids whose links are to be asked for; `None`: [`ActiveUsers::see_link`] sees all
     /// links.
     unresolved: Option<HashSet<RecordKey, KeyHashBuilder>>,
@@ -35,12 +61,13 @@ fn map_bytes<V>(map: &KeyMap<V>) -> usize {
 }
 
 impl ActiveUsers {
-    /// Nobody was active yet. `sees_all_links`: the first link of an id that is seen is the first
-    /// that was recorded.
-    pub(super) fn new(window: Window, sees_all_links: bool) -> Self {
-        let blocks = (0..window.len().div_ceil(BLOCK_DAYS)).map(|_| KeyMap::default()).collect();
+    /// Nobody has one of the `marks` yet. `sees_all_links`: the first link of an id that is seen is
+    /// the first that was recorded.
+    pub(super) fn new(marks: usize, sees_all_links: bool) -> Self {
+        let blocks = (0..marks.div_ceil(BLOCK)).map(|_| KeyMap::default()).collect();
         let unresolved = (!sees_all_links).then(HashSet::default);
-        Self { window, until: 0, links: KeyMap::default(), blocks, by_day: vec![0; window.len()], total: 0, unresolved }
+        let counts = MarkCounts { of_mark: vec![0; marks], total: 0 };
+        Self { until: 0, links: KeyMap::default(), blocks, counts, unresolved }
     }
 
     /// Records that all events up to a position were seen.
@@ -52,7 +79,7 @@ impl ActiveUsers {
     pub(super) fn bytes(&self) -> usize {
         let blocks: usize = self.blocks.iter().map(map_bytes).sum();
         let unresolved = self.unresolved.as_ref().map_or(0, HashSet::capacity) * 8 / 7 * (size_of::<RecordKey>() + 1);
-        map_bytes(&self.links) + blocks + self.by_day.len() * size_of::<u64>() + unresolved + size_of::<Self>()
+        map_bytes(&self.links) + blocks + self.counts.of_mark.len() * size_of::<u64>() + unresolved + size_of::<Self>()
     }
 
     /// Sees the link of an event. Links must come in the order of their events.
@@ -94,36 +121,31 @@ impl ActiveUsers {
         }
     }
 
-    /// Records that `named` was active. Its days belong to the user that it is linked to, now or
-    /// later.
-    pub(super) fn add(&mut self, named: RecordKey, day: Day) {
-        if !self.window.contains(day) {
-            return;
-        }
+    /// Records marks of `named`. They belong to the user that it is linked to, now or later.
+    pub(super) fn add(&mut self, named: RecordKey, marks: Marks) {
         let identity = self.links.get(&named).copied().unwrap_or(named);
-        let at = usize::try_from(day.since(self.window.start)).unwrap_or_default();
-        self.set(identity, at / BLOCK_DAYS, 1 << (at % BLOCK_DAYS));
+        self.set(identity, marks.block.into(), marks.bits);
     }
 
-    /// Adds days of a block to an identity.
-    fn set(&mut self, identity: RecordKey, block: usize, days: u64) {
+    /// Adds marks of a block to an identity.
+    fn set(&mut self, identity: RecordKey, block: usize, bits: u64) {
         let known = self.blocks[block].entry(identity).or_default();
-        let new = days & !*known;
+        let new = bits & !*known;
         let is_new = *known == 0;
-        *known |= days;
+        *known |= bits;
         if is_new && !self.is_in_another(identity, block) {
-            self.total += 1;
+            self.counts.total += 1;
             self.ask_for(identity);
         }
         self.count(block, new, |count| *count += 1);
     }
 
-    fn count(&mut self, block: usize, mut days: u64, change: impl Fn(&mut u64)) {
-        while days > 0 {
-            if let Some(count) = self.by_day.get_mut(block * BLOCK_DAYS + days.trailing_zeros() as usize) {
+    fn count(&mut self, block: usize, mut bits: u64, change: impl Fn(&mut u64)) {
+        while bits > 0 {
+            if let Some(count) = self.counts.of_mark.get_mut(block * BLOCK + bits.trailing_zeros() as usize) {
                 change(count);
             }
-            days &= days - 1;
+            bits &= bits - 1;
         }
     }
 
@@ -131,32 +153,28 @@ impl ActiveUsers {
         self.blocks.iter().enumerate().any(|(other, map)| other != block && map.contains_key(&identity))
     }
 
-    /// Moves all days of an identity to another.
+    /// Moves all marks of an identity to another.
     fn rename(&mut self, from: RecordKey, to: RecordKey) {
-        let mut had_days = false;
+        let mut had_marks = false;
         for block in 0..self.blocks.len() {
-            let Some(days) = self.blocks[block].remove(&from) else { continue };
-            had_days = true;
-            self.count(block, days, |count| *count -= 1);
-            self.set(to, block, days);
+            let Some(bits) = self.blocks[block].remove(&from) else { continue };
+            had_marks = true;
+            self.count(block, bits, |count| *count -= 1);
+            self.set(to, block, bits);
         }
-        self.total -= u64::from(had_days);
+        self.counts.total -= u64::from(had_marks);
     }
 
     /// Returns the counts.
-    pub(super) fn answer(&self) -> UniqueUsers {
-        UniqueUsers { series: self.window.days().zip(self.by_day.iter().copied()).collect(), total: self.total }
+    pub(super) fn counts(&self) -> MarkCounts {
+        self.counts.clone()
     }
 
-    /// Returns the user of each linked id, and each identity with each of its days.
-    pub(super) fn into_parts(self) -> (KeyMap<RecordKey>, impl Iterator<Item = (RecordKey, Day)>) {
-        let start = self.window.start;
-        let days = move |block: usize, (identity, days): (RecordKey, u64)| {
-            let day = move |bit: usize| start.plus(i32::try_from(block * BLOCK_DAYS + bit).unwrap_or(i32::MAX));
-            (0..BLOCK_DAYS).filter(move |bit| days >> bit & 1 > 0).map(move |bit| (identity, day(bit)))
-        };
-        let blocks = self.blocks.into_iter().enumerate();
-        (self.links, blocks.flat_map(move |(block, map)| map.into_iter().flat_map(move |one| days(block, one))))
+    /// Returns the user of each linked id, and each identity with its marks.
+    pub(super) fn into_parts(self) -> (KeyMap<RecordKey>, impl Iterator<Item = (RecordKey, Marks)>) {
+        let blocks = (0..).zip(self.blocks);
+        let marks = |block: u16, (identity, bits): (RecordKey, u64)| (identity, Marks { block, bits });
+        (self.links, blocks.flat_map(move |(block, map)| map.into_iter().map(move |one| marks(block, one))))
     }
 }
 
@@ -168,57 +186,52 @@ mod tests {
 
     use super::*;
 
-    fn window(days: i32) -> Window {
-        Window { start: Day(100), end: Day(99 + days) }
-    }
-
     /// Counts by a list of all that happened.
-    fn expected(window: Window, links: &[(u128, u128)], active: &[(u128, i32)]) -> UniqueUsers {
+    fn expected(marks: usize, links: &[(u128, u128)], active: &[(u128, usize)]) -> MarkCounts {
         let mut first: BTreeMap<u128, u128> = BTreeMap::new();
         for (other, user) in links {
             first.entry(*other).or_insert(*user);
         }
-        let days: BTreeSet<(i32, u128)> = active.iter().map(|(key, day)| (*day, *first.get(key).unwrap_or(key))).collect();
-        let in_window: Vec<_> = days.into_iter().filter(|(day, _)| window.contains(Day(*day))).collect();
-        let count = |day: Day| in_window.iter().filter(|(of, _)| *of == day.0).count() as u64;
-        let users: BTreeSet<u128> = in_window.iter().map(|(_, user)| *user).collect();
-        UniqueUsers { series: window.days().map(|day| (day, count(day))).collect(), total: users.len() as u64 }
+        let given: BTreeSet<(usize, u128)> = active.iter().map(|(key, mark)| (*mark, *first.get(key).unwrap_or(key))).collect();
+        let of_mark = (0..marks).map(|mark| given.iter().filter(|(of, _)| *of == mark).count() as u64).collect();
+        let users: BTreeSet<u128> = given.iter().map(|(_, user)| *user).collect();
+        MarkCounts { of_mark, total: users.len() as u64 }
     }
 
     #[test]
-    fn links_move_days_whenever_they_come() {
-        for days in [1, 5, 64, 65, 200] {
+    fn links_move_marks_whenever_they_come() {
+        for marks in [1, 5, 64, 65, 200] {
             let (mut links, mut active) = (Vec::new(), Vec::new());
-            let mut users = ActiveUsers::new(window(days), true);
+            let mut users = ActiveUsers::new(marks, true);
             for number in 0..2_000_u64 {
                 let random = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
                 let key = |user: bool, number: u64| RecordKey(u128::from(number) << 8 | u128::from(user));
                 let (other, user) = (key(false, random % 150), key(true, random / 150 % 40));
-                let day = 95 + i32::try_from(random / 6_000 % 300).unwrap() % (days + 10);
+                let mark = usize::try_from(random / 6_000 % 300).unwrap() % marks;
                 match number % 5 {
                     0 => {
                         users.see_link(IdentityLink { anonymous: other, position: number, user });
                         links.push((other.0, user.0));
                     }
                     1 => {
-                        users.add(user, Day(day));
-                        active.push((user.0, day));
+                        users.add(user, Marks::one(mark));
+                        active.push((user.0, mark));
                     }
                     _ => {
-                        users.add(other, Day(day));
-                        active.push((other.0, day));
+                        users.add(other, Marks::one(mark));
+                        active.push((other.0, mark));
                     }
                 }
                 if number % 97 == 0 {
-                    assert_eq!(users.answer(), expected(window(days), &links, &active), "{number} of {days} days");
+                    assert_eq!(users.counts(), expected(marks, &links, &active), "{number} of {marks} marks");
                 }
             }
-            assert!(links.len() > 300 && users.answer().total > 20);
-            let expected = expected(window(days), &links, &active);
+            assert!(links.len() > 300 && users.counts().total > 20);
+            let expected = expected(marks, &links, &active);
             let (known, active) = users.into_parts();
             let known: Vec<_> = known.into_iter().map(|(other, user)| (other.0, user.0)).collect();
-            let active: Vec<_> = active.map(|(key, day)| (key.0, day.0)).collect();
-            assert_eq!(self::expected(window(days), &known, &active), expected);
+            let active: Vec<_> = active.flat_map(|(key, marks)| marks.numbers().map(move |mark| (key.0, mark))).collect();
+            assert_eq!(self::expected(marks, &known, &active), expected);
         }
     }
 
@@ -227,8 +240,8 @@ mod tests {
         let hasher = KeyHasher::new([9; 16]);
         let (device, other) = (hasher.anonymous("kiosk"), hasher.anonymous("phone"));
         let (first, second) = (hasher.user("ada"), hasher.user("ben"));
-        let mut users = ActiveUsers::new(window(5), false);
-        users.add(device, Day(100));
+        let mut users = ActiveUsers::new(5, false);
+        users.add(device, Marks::one(0));
         assert_eq!(users.unresolved(), [device]);
         // Not linked yet.
         users.resolved();
@@ -236,14 +249,14 @@ mod tests {
         let link = |anonymous, user| IdentityLink { anonymous, position: 9, user };
         users.see_link(link(device, second));
         users.see_link(link(other, second));
-        assert_eq!((users.unresolved(), users.answer().total), (vec![device], 1));
+        assert_eq!((users.unresolved(), users.counts().total), (vec![device], 1));
         users.link(link(device, first));
         users.resolved();
         users.see_link(link(device, second));
-        users.add(device, Day(101));
-        users.add(first, Day(101));
-        users.add(second, Day(102));
+        users.add(device, Marks::one(1));
+        users.add(first, Marks::one(1));
+        users.add(second, Marks::one(2));
         assert!(users.unresolved().is_empty());
-        assert_eq!((users.answer().total, users.answer().series[1].1), (2, 1));
+        assert_eq!((users.counts().total, users.counts().of_mark[1]), (2, 1));
     }
 }

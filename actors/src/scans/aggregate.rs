@@ -39,7 +39,7 @@ pub(super) fn aggregate(
     }
     let mut groups = match std::mem::take(kept) {
         KeptFigures::Groups(groups) => groups,
-        KeptFigures::None | KeptFigures::Users(_) => CountedGroups { until: 0, table: new() },
+        _ => CountedGroups { until: 0, table: new() },
     };
     let outcome = by_event(scan, question, &mut groups);
     match groups.table.answer(sums, limit) {

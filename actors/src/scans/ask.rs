@@ -298,7 +298,7 @@ impl KeptQuestion {
             }
             Self::Report(question) => report(scan, question, sort_bytes).map(KeptAnswer::Report),
             Self::Breakdown(question) => breakdown(scan, question, sort_bytes).map(KeptAnswer::Breakdown),
-            Self::Goals(question) => goals(scan, question, sort_bytes).map(KeptAnswer::Goals),
+            Self::Goals(question) => goals(scan, question, (figures, room), sort_bytes).map(KeptAnswer::Goals),
             Self::Funnel(question) => funnel(scan, question, sort_bytes).map(KeptAnswer::Funnel),
             Self::Journeys(question) => journeys(scan, question, sort_bytes).map(KeptAnswer::Journeys),
         }

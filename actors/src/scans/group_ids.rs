@@ -3,8 +3,9 @@
 use std::rc::Rc;
 
 use headcount_archive::{ArchiveError, TextColumn};
-use headcount_domain::{Day, IdentityLink, KeyHasher, RecordKey, SentKeys};
+use headcount_domain::{IdentityLink, KeyHasher, RecordKey, SentKeys};
 
+use super::active_users::Marks;
 use super::sealed_group::{Rows, SealedGroup};
 
 /// See the module.
@@ -18,15 +19,15 @@ pub(super) struct GroupIds<'h> {
 struct IdColumn {
     texts: Rc<TextColumn>,
     keys: Vec<Option<RecordKey>>,
-    /// The day for which each id was last asked.
-    last_days: Vec<Day>,
+    /// The marks that each id was last given.
+    last_marks: Vec<Option<Marks>>,
 }
 
 impl IdColumn {
     fn read(group: &SealedGroup<'_>, name: &str) -> Result<Self, ArchiveError> {
         let texts = group.texts(name)?;
         let count = texts.null() as usize;
-        Ok(Self { texts, keys: vec![None; count], last_days: vec![Day(i32::MIN); count] })
+        Ok(Self { texts, keys: vec![None; count], last_marks: vec![None; count] })
     }
 
     fn code(&self, row: usize) -> Option<u32> {
@@ -41,9 +42,9 @@ impl IdColumn {
         *known
     }
 
-    /// Whether the day differs from that of the last call for this id.
-    fn is_another_day(&mut self, code: u32, day: Day) -> bool {
-        self.last_days.get_mut(code as usize).is_some_and(|last| std::mem::replace(last, day) != day)
+    /// Whether the marks differ from those of the last call for this id.
+    fn are_other_marks(&mut self, code: u32, marks: Marks) -> bool {
+        self.last_marks.get_mut(code as usize).is_some_and(|last| last.replace(marks) != Some(marks))
     }
 }
 
@@ -90,13 +91,13 @@ impl<'h> GroupIds<'h> {
         self.anonymous.key(code, |id| self.hasher.anonymous(id))
     }
 
-    /// The key of a user, unless the last call for it was for the same day.
-    pub(super) fn user_on(&mut self, code: u32, day: Day) -> Option<RecordKey> {
-        if self.users.is_another_day(code, day) { self.user(code) } else { None }
+    /// The key of a user, unless the last call for it had the same marks.
+    pub(super) fn marked_user(&mut self, code: u32, marks: Marks) -> Option<RecordKey> {
+        if self.users.are_other_marks(code, marks) { self.user(code) } else { None }
     }
 
-    /// The key of an anonymous id, unless the last call for it was for the same day.
-    pub(super) fn anonymous_on(&mut self, code: u32, day: Day) -> Option<RecordKey> {
-        if self.anonymous.is_another_day(code, day) { self.anonymous(code) } else { None }
+    /// The key of an anonymous id, unless the last call for it had the same marks.
+    pub(super) fn marked_anonymous(&mut self, code: u32, marks: Marks) -> Option<RecordKey> {
+        if self.anonymous.are_other_marks(code, marks) { self.anonymous(code) } else { None }
     }
 }

@@ -2,8 +2,9 @@
 
 use headcount_domain::Position;
 
-use super::active_users::ActiveUsers;
 use super::group_table::GroupTable;
+use super::user_marks::CountedUsers;
+use super::visits::GoalSums;
 
 /// What an answer is made of, up to a position.
 #[derive(Default)]
@@ -14,7 +15,9 @@ pub(super) enum KeptFigures {
     /// Groups of events.
     Groups(CountedGroups),
     /// The days of users.
-    Users(Box<ActiveUsers>),
+    Users(Box<CountedUsers<()>>),
+    /// The goals of users, with their conversions.
+    Goals(Box<CountedUsers<GoalSums>>),
 }
 
 /// The groups of the events up to a position.
@@ -30,7 +33,8 @@ impl KeptFigures {
         match self {
             Self::None => 0,
             Self::Groups(groups) => groups.table.bytes,
-            Self::Users(users) => users.bytes(),
+            Self::Users(counted) => counted.users.bytes(),
+            Self::Goals(counted) => counted.users.bytes() + counted.sums.bytes(),
         }
     }
 
@@ -39,7 +43,8 @@ impl KeptFigures {
         match self {
             Self::None => 0,
             Self::Groups(groups) => groups.until,
-            Self::Users(users) => users.until,
+            Self::Users(counted) => counted.users.until,
+            Self::Goals(counted) => counted.users.until,
         }
     }
 }

@@ -45,6 +45,7 @@ mod tests;
 mod top_identities;
 mod turns;
 mod unique_users;
+mod user_marks;
 mod views;
 mod visits;
 

@@ -13,15 +13,18 @@ pub(super) type HeldWindows = u8;
 
 /// The identities for which all conditions hold in a window, with these windows.
 pub(super) struct People {
+    /// The identities whose windows are not those of `others`.
     sorted: SortedRecords,
+    /// The windows of all other identities.
+    others: HeldWindows,
     /// The first identity that was not passed yet.
     next: Option<([u8; KEY], HeldWindows)>,
 }
 
 impl People {
-    /// Reads identities, each with its windows.
-    pub(super) fn new(sorted: SortedRecords) -> io::Result<Self> {
-        let mut people = Self { sorted, next: None };
+    /// Reads identities, each with its windows. All others have the windows `others`.
+    pub(super) fn new(sorted: SortedRecords, others: HeldWindows) -> io::Result<Self> {
+        let mut people = Self { sorted, others, next: None };
         people.advance()?;
         Ok(people)
     }
@@ -33,7 +36,7 @@ impl People {
         while self.next.is_some_and(|(next, _)| next < key) {
             self.advance()?;
         }
-        Ok(self.next.filter(|(next, _)| *next == key).map_or(0, |(_, windows)| windows))
+        Ok(self.next.filter(|(next, _)| *next == key).map_or(self.others, |(_, windows)| windows))
     }
 
     fn advance(&mut self) -> io::Result<()> {

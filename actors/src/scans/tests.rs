@@ -6,6 +6,7 @@ use std::time::{Duration, Instant as Stopwatch};
 use headcount_common::clock::FixedClock;
 use headcount_control::ProjectPatch;
 use headcount_domain::aggregate::{Aggregate, Grouping};
+use headcount_domain::figures::{ComparedWindows, GoalFigures, GoalsQuestion, GoalsReport, WindowGoals};
 use headcount_domain::intake::fields::{BuiltIn, Field, Scalar};
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
 use headcount_domain::{Day, Depends, Instant, Predicate, ProjectId, Timezone, Window};
@@ -18,6 +19,7 @@ use super::page::{PageOrder, PageQuestion};
 use super::shared::MAX_SCANS;
 use super::unique_users::unique_users;
 use super::views::{ViewRoom, Views};
+use super::visits::goals;
 use crate::engine::{Engine, EngineConfig};
 use crate::ingest::Field::Url;
 use crate::ingest::NewEvent;
@@ -75,6 +77,20 @@ async fn scan(engine: &Engine, project: ProjectId, sort_bytes: usize, room: usiz
 }
 
 async fn scan_window(engine: &Engine, project: ProjectId, window: Window, sort_bytes: usize, room: usize) -> UniqueUsers {
+    let question = Arc::new(KeptQuestion::UniqueUsers { window, predicate: everything() });
+    let counted = move |scan: &Scan<'_>, kept: &mut KeptFigures, room: &mut ViewRoom<'_>| {
+        unique_users(scan, window, &everything(), (kept, room), sort_bytes).unwrap()
+    };
+    with_scan(engine, project, (question, room), counted).await
+}
+
+/// Scans for a question, with room for so many bytes of figures.
+async fn with_scan<R: Send + 'static>(
+    engine: &Engine,
+    project: ProjectId,
+    (question, room): (Arc<KeptQuestion>, usize),
+    answer: impl FnOnce(&Scan<'_>, &mut KeptFigures, &mut ViewRoom<'_>) -> R + Send + 'static,
+) -> R {
     let floor = engine.known_floor(project);
     let until = engine.last(project).await.unwrap();
     let known = engine.scans.known_ids(project).await.unwrap();
@@ -83,13 +99,40 @@ async fn scan_window(engine: &Engine, project: ProjectId, window: Window, sort_b
         let scan =
             Scan { scans: &scans, project, until, known, floor, timezone: Timezone::UTC, cancelled: &AtomicBool::new(false) };
         let views = Views::new(room);
-        let question = KeptQuestion::UniqueUsers { window, predicate: everything() };
-        let view = views.open(project, &Arc::new(question));
-        let mut kept = KeptFigures::None;
-        let room = &mut ViewRoom::new(&views, view);
-        unique_users(&scan, window, &everything(), (&mut kept, room), sort_bytes).unwrap()
+        let view = views.open(project, &question);
+        answer(&scan, &mut KeptFigures::None, &mut ViewRoom::new(&views, view))
     };
     tokio::task::spawn_blocking(scan).await.unwrap()
+}
+
+/// Counts so many equal goals, as [`scan`] does.
+async fn scan_goals(engine: &Engine, project: ProjectId, count: usize, sort_bytes: usize, room: usize) -> GoalsReport {
+    let windows = ComparedWindows { window: window(), previous: Some(window()) };
+    let question = GoalsQuestion { windows, predicate: Predicate::default(), goals: vec![everything(); count] };
+    let asked = question.clone();
+    let counted = move |scan: &Scan<'_>, kept: &mut KeptFigures, room: &mut ViewRoom<'_>| {
+        goals(scan, &asked, (kept, room), sort_bytes).unwrap()
+    };
+    with_scan(engine, project, (Arc::new(KeptQuestion::Goals(question)), room), counted).await
+}
+
+/// The goals have marks in several blocks.
+#[tokio::test]
+async fn goals_have_the_users_of_their_events() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, project) = open(dir.path(), u64::MAX);
+    for batch in 0..BATCHES {
+        send(&engine, project, batch).await;
+        let users = engine.ask(project, UniqueUsersQuery { window: window() }).await.unwrap().total;
+        let (events, _) = engine.scans.count_events(project, window(), everything()).await.unwrap();
+        let figures = GoalFigures { conversions: events, converters: users, ..GoalFigures::default() };
+        for (count, sort_bytes, room) in [(1, 4 << 20, 4 << 20), (90, 4 << 20, 4 << 20), (90, 200, 0), (90, 4 << 20, 300_000)] {
+            let expected = WindowGoals { unique_users: users, goals: vec![figures; count] };
+            let found = scan_goals(&engine, project, count, sort_bytes, room).await;
+            assert_eq!((&found.current, found.previous.as_ref()), (&expected, Some(&expected)), "batch {batch}, {count} goals");
+        }
+    }
+    engine.close().await;
 }
 
 #[tokio::test]

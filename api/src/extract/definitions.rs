@@ -50,13 +50,33 @@ pub struct EventChoice {
     pub people: Vec<SentCondition>,
 }
 
-impl<B> ProjectQuestion<'_, B> {
+/// The parameters of a question about chosen events.
+pub trait ChoosesEvents {
+    /// Takes the fields that choose them, besides their name.
+    fn take_choice(&mut self) -> EventChoice;
+}
+
+/// Implements [`ChoosesEvents`] for bodies with the fields `filters`, `segment` and `people`.
+#[macro_export]
+macro_rules! chooses_events {
+    ($body:ty) => {
+        impl $crate::extract::definitions::ChoosesEvents for $body {
+            fn take_choice(&mut self) -> $crate::extract::definitions::EventChoice {
+                let Self { filters, segment, people, .. } = self;
+                let (filters, people) = (std::mem::take(filters), std::mem::take(people));
+                $crate::extract::definitions::EventChoice { filters, segment: segment.take(), people }
+            }
+        }
+    };
+}
+
+impl<B: ChoosesEvents> ProjectQuestion<'_, B> {
     /// Returns the predicate of chosen events, or `None` if they are all.
     ///
     /// # Errors
     /// 404 without such a segment or goal.
-    pub fn predicate(&mut self, event_name: Option<&str>, choice: EventChoice) -> Result<Option<Predicate>> {
-        let EventChoice { mut filters, segment, people: sent } = choice;
+    pub fn predicate(&mut self, event_name: Option<&str>) -> Result<Option<Predicate>> {
+        let EventChoice { mut filters, segment, people: sent } = self.parameters.take_choice();
         let mut people = Vec::new();
         for (place, condition) in sent.into_iter().enumerate() {
             let param = condition.param_of_goal(place);
@@ -74,7 +94,9 @@ impl<B> ProjectQuestion<'_, B> {
         }
         Ok(Some(Predicate::new(event_name, filters)?.with_people(people)?))
     }
+}
 
+impl<B> ProjectQuestion<'_, B> {
     /// Looks up the goal of a condition, which `param` names.
     fn resolved(&mut self, condition: SentCondition, param: &str) -> Result<PeopleCondition> {
         let goal = condition.goal.as_deref().map(|id| events_of(&*self.definition(id, DefinitionKind::Goal)?)).transpose();

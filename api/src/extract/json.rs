@@ -7,10 +7,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use actix_web::dev::Payload;
 use actix_web::web::Bytes;
 use headcount_actors::admission_gate::Holder;
+use headcount_domain::NamedValues;
 use headcount_domain::text::cut_chars;
 use serde::Deserialize;
 use serde::de::{Deserializer as _, MapAccess, Visitor};
@@ -111,6 +113,26 @@ impl<'a> Fields<'a> {
         let Some(text) = self.optional::<String>(name, "a string")? else { return Ok(None) };
         let wrong = || ApiError::parameter(name, format!("`{name}` must be {expected}, not {:?}", cut_chars(&text, 64)));
         parse(&text).map(Some).ok_or_else(wrong)
+    }
+
+    /// Reads the name of one of a list if it is present.
+    pub fn optional_name<T: NamedValues>(&self, name: &str) -> Result<Option<T>> {
+        self.parsed(name, &format!("one of {}", T::names().join(", ")), |text| text.parse().ok())
+    }
+
+    /// Reads the name of one of a list, or returns the default.
+    pub fn name<T: NamedValues>(&self, name: &str, default: T) -> Result<T> {
+        Ok(self.optional_name(name)?.unwrap_or(default))
+    }
+
+    /// Reads a number within bounds, or returns the default.
+    pub fn count(&self, name: &str, (bounds, default): (RangeInclusive<usize>, usize)) -> Result<usize> {
+        let expected = format!("an integer from {} to {}", bounds.start(), bounds.end());
+        match self.optional::<usize>(name, &expected)? {
+            None => Ok(default),
+            Some(count) if bounds.contains(&count) => Ok(count),
+            Some(count) => Err(ApiError::parameter(name, format!("`{name}` must be {expected}, not {count}"))),
+        }
     }
 
     /// Reads a field by a function of its own.

@@ -25,6 +25,11 @@ pub fn named<T: NamedValues>(description: &str) -> Object {
     one_of(T::names()).description(Some(description)).build()
 }
 
+/// The schema of the name of one of a list, with a default.
+pub fn named_by_default<T: NamedValues>(default: &str) -> ObjectBuilder {
+    one_of(T::names()).default(Some(default.into()))
+}
+
 /// The schema of the policy for bots.
 pub fn bots() -> Object {
     one_of(["drop", "record"]).description(Some("The policy for events of crawlers, monitors and previewers.")).build()

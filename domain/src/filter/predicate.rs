@@ -179,7 +179,12 @@ impl Predicate {
 
     /// Whether evaluating the predicate requires the sessions or the identities of the events.
     pub fn needs_session(&self) -> bool {
-        !self.people.is_empty() || self.parts.iter().any(|part| part.decider.is_some())
+        !self.people.is_empty() || self.reads_sessions()
+    }
+
+    /// Whether properties of sessions are among the filters.
+    pub fn reads_sessions(&self) -> bool {
+        self.parts.iter().any(|part| part.decider.is_some())
     }
 
     /// Returns the dependencies of an answer about the matching events of a window.

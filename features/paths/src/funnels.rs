@@ -94,8 +94,7 @@ fn within_json(fields: &Fields<'_>, name: &str) -> Result<Option<String>> {
 }
 
 fn name_json<T: NamedValues>(fields: &Fields<'_>, name: &str) -> Result<Option<String>> {
-    let expected = format!("one of {}", T::names().join(", "));
-    sent(fields, name, || fields.parsed(name, &expected, |text| text.parse::<T>().ok()))
+    sent(fields, name, || fields.optional_name::<T>(name))
 }
 
 fn field_json(fields: &Fields<'_>, name: &str) -> Result<Option<String>> {

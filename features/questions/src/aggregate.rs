@@ -1,20 +1,19 @@
 //! `POST /projects/{project_id}/analytics/aggregate`
 
 use headcount_api::endpoint::*;
-use headcount_api::extract::definitions::EventChoice;
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::people::{self, PeopleShape, SentCondition, named_by_people};
 use headcount_api::extract::share_rules::named_by_filters;
 use headcount_domain::aggregate::{Aggregate, AggregateRow, Grouping, MAX_GROUPS};
 use headcount_domain::intake::fields::{BuiltIn, Field, MetadataPath, Scalar};
-use headcount_domain::{Clause, Depends, NamedValues, Timezone, Window};
+use headcount_domain::{Clause, Depends, Timezone, Window};
 use serde::Serializer;
 use serde_json::value::RawValue;
 use utoipa::openapi::Object;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Type};
 
 /// The number of groups if none is given.
-const DEFAULT_GROUPS: usize = 100;
+pub(crate) const DEFAULT_GROUPS: usize = 100;
 
 json_body! {
     /// What is grouped. Exactly one of `group_by` and `metadata_field` is given.
@@ -30,7 +29,7 @@ json_body! {
         end_date: Option<String> = optional("a string"),
         /// Group by this built-in field.
         #[schema(value_type = Option<BuiltInName>)]
-        group_by: Option<BuiltIn> = with(read_built_in),
+        group_by: Option<BuiltIn> = with(Fields::optional_name),
         /// Group by the metadata at this path, without the prefix `metadata.`: `plan`, `plan.name`.
         #[schema(value_type = Option<PathName>)]
         metadata_field: Option<MetadataPath> = with(read_path),
@@ -49,9 +48,11 @@ json_body! {
         people: Vec<SentCondition> = with(people::read),
         /// The most groups to return.
         #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000, default = 100)]
-        limit: usize = with(read_limit),
+        limit: usize = count((1..=MAX_GROUPS, DEFAULT_GROUPS)),
     }
 }
+
+headcount_api::chooses_events!(AggregateQuestion);
 
 impl SharedQuestion for AggregateQuestion {
     fn named_fields(&self) -> Vec<NamedField> {
@@ -92,22 +93,9 @@ pub(crate) struct PathName;
 
 own_schema!(PathName, ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).into());
 
-fn read_built_in(fields: &Fields<'_>, name: &str) -> Result<Option<BuiltIn>> {
-    fields.parsed(name, &format!("one of {}", BuiltIn::names().join(", ")), |text| text.parse().ok())
-}
-
 fn read_path(fields: &Fields<'_>, name: &str) -> Result<Option<MetadataPath>> {
     let Some(text) = fields.optional::<String>(name, "a string")? else { return Ok(None) };
     MetadataPath::parse(&text).map(Some).map_err(|error| ApiError::parameter(name, format!("`{name}` {error}")))
-}
-
-pub(crate) fn read_limit(fields: &Fields<'_>, name: &str) -> Result<usize> {
-    let expected = format!("an integer from 1 to {MAX_GROUPS}");
-    match fields.optional::<usize>(name, &expected)? {
-        None => Ok(DEFAULT_GROUPS),
-        Some(limit) if (1..=MAX_GROUPS).contains(&limit) => Ok(limit),
-        Some(limit) => Err(ApiError::parameter(name, format!("`{name}` must be {expected}, not {limit}"))),
-    }
 }
 
 /// Returns the property that is grouped by.
@@ -199,13 +187,8 @@ pub(crate) async fn aggregate(ApiCall { state, request, payload }: ApiCall, aske
     let asked = &mut question.parameters;
     let by = read_group(asked.group_by, asked.metadata_field.take())?;
     let grouping = Grouping::new(by, asked.sum_metadata_field.take())?;
-    let choice = EventChoice {
-        filters: std::mem::take(&mut asked.filters),
-        segment: asked.segment.take(),
-        people: std::mem::take(&mut asked.people),
-    };
     let event_name = asked.event_name.take();
-    let predicate = question.predicate(event_name.as_deref(), choice)?.unwrap_or_default();
+    let predicate = question.predicate(event_name.as_deref())?.unwrap_or_default();
     let (start, end, limit) =
         (&question.parameters.start_date, question.parameters.end_date.as_deref(), question.parameters.limit);
     let window = question.event_window(Some(start), end).await?;

@@ -1,7 +1,6 @@
 //! `POST /projects/{project_id}/analytics/count-unique-users-per-day`
 
 use headcount_api::endpoint::*;
-use headcount_api::extract::definitions::EventChoice;
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::people::{self, PeopleShape, SentCondition, named_by_people};
 use headcount_api::extract::share_rules::named_by_filters;
@@ -28,6 +27,8 @@ json_body! {
         people: Vec<SentCondition> = with(people::read),
     }
 }
+
+headcount_api::chooses_events!(UniqueUsersQuestion);
 
 impl SharedQuestion for UniqueUsersQuestion {
     fn named_fields(&self) -> Vec<NamedField> {
@@ -74,13 +75,8 @@ pub(crate) async fn count_unique_users_per_day(
 ) -> Result<HttpResponse> {
     let mut question = ProjectQuestion::<UniqueUsersQuestion>::read_body(&state, &request, payload, asker).await?;
     let asked = &mut question.parameters;
-    let choice = EventChoice {
-        filters: std::mem::take(&mut asked.filters),
-        segment: asked.segment.take(),
-        people: std::mem::take(&mut asked.people),
-    };
     let event_name = asked.event_name.take();
-    let predicate = question.predicate(event_name.as_deref(), choice)?;
+    let predicate = question.predicate(event_name.as_deref())?;
     let UniqueUsersQuestion { start_date, end_date, .. } = &question.parameters;
     let (start, end) = (start_date.as_deref(), end_date.as_deref());
     let timezone = question.subject.config.policy.timezone;

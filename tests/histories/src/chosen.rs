@@ -1,7 +1,7 @@
 //! What chooses the events of a question: names, filters, segments, conditions on people, goals.
 
 use crate::rng::Rng;
-use crate::values::{BUYERS, FILTERS, GOALS, SEGMENTS};
+use crate::values::{BUYERS, FILTERS, GOALS, SEGMENTS, goals};
 use headcount_model::{Json, Question};
 
 /// Generates what chooses events in questions about single events.
@@ -97,7 +97,11 @@ pub(crate) fn chosen_in_sessions(rng: &mut Rng, body: &mut Vec<(&'static str, Js
 pub(crate) fn of_people(mut question: Question, rng: &mut Rng) -> Question {
     if let Some(Json::Object(body)) = &mut question.body {
         if rng.chance(25) {
-            body.insert("people".to_owned(), Json::List((0..=rng.below(2)).map(|_| people(rng)).collect()));
+            let people = Json::List((0..=rng.below(2)).map(|_| people(rng)).collect());
+            if body.contains_key("goals") && people.to_string().contains("\"goal\"") {
+                body.insert("goals".to_owned(), Json::list(goals()));
+            }
+            body.insert("people".to_owned(), people);
         }
         if rng.chance(5) {
             body.insert("segment".to_owned(), Json::parse(BUYERS).expect("JSON"));

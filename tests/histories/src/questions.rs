@@ -5,7 +5,7 @@ use crate::generate::crowd;
 use crate::history::History;
 use crate::paths::{funnel, journeys, people};
 use crate::rng::Rng;
-use crate::values::{COMPANIES, DOMAINS, EMAILS, FIELDS, GOALS, PATHS, USERS};
+use crate::values::{self, COMPANIES, DOMAINS, EMAILS, FIELDS, PATHS, USERS};
 use chrono::Days;
 use headcount_model::served::company_id;
 use headcount_model::{Json, Question};
@@ -271,13 +271,23 @@ fn report(history: &History, rng: &mut Rng, path: &str) -> Question {
     Question::post(path, object(body))
 }
 
-/// Generates a question for the goals of a project, which it names all.
+/// Generates a question for the goals of a project, which it names all: as they are, or without filters.
 fn goals(history: &History, rng: &mut Rng, path: &str) -> Question {
     let mut body = days_of_sessions(history, rng);
     compare(history, rng, &mut body);
     chosen_in_sessions(rng, &mut body);
     body.retain(|(name, _)| *name != "event_name");
-    body.push(("goals", Json::list(GOALS.map(|goal| Json::parse(goal).expect("JSON")))));
+    // Goals without filters depend on no session.
+    let of_events = rng.chance(50);
+    let goal = |mut goal: Json| {
+        if let Json::Object(fields) = &mut goal
+            && of_events
+        {
+            fields.remove("filters");
+        }
+        goal
+    };
+    body.push(("goals", Json::list(values::goals().map(goal))));
     Question::post(path, object(body))
 }
 

@@ -3,7 +3,7 @@
 use crate::generate::{is_of_server, sent_headers};
 use crate::history::History;
 use crate::run::{BatchReply, Subject, TrackReply};
-use crate::values::GOALS;
+use crate::values::goals;
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use headcount_model::subject::{Credential, Method, Request};
@@ -21,6 +21,8 @@ pub struct Served<S> {
     timezone: Tz,
     /// The ids of definitions, by the path that makes them and their JSON.
     definitions: BTreeMap<(String, String), String>,
+    /// The filters of changed goals, by the project and the goal.
+    changed: BTreeMap<(String, String), Json>,
 }
 
 impl<S: headcount_model::Subject> Served<S> {
@@ -32,7 +34,7 @@ impl<S: headcount_model::Subject> Served<S> {
 
     /// Adapts a server without projects and events.
     pub fn new(server: S) -> Served<S> {
-        Served { server, projects: BTreeMap::new(), timezone: Tz::UTC, definitions: BTreeMap::new() }
+        Served { server, projects: BTreeMap::new(), timezone: Tz::UTC, definitions: BTreeMap::new(), changed: BTreeMap::new() }
     }
 
     /// Sets the retention of a project so that it keeps a day and all later ones. Returns what the
@@ -63,18 +65,31 @@ impl<S: headcount_model::Subject> Served<S> {
         Json::from(id)
     }
 
-    /// Replaces the definitions in the body of a question by their ids. A project has all goals
-    /// that questions name, in their order.
+    /// Gives a goal of a project these filters, or its own.
+    fn change_goal(&mut self, project: &str, goal: &Json, filters: &Json) {
+        let id = self.defined(project, "goal", goal);
+        let key = (project.to_owned(), goal.to_string());
+        if self.changed.get(&key).unwrap_or(goal.field("filters")) == filters {
+            return;
+        }
+        let path = format!("{project}/goals/{}", id.text().expect("an id"));
+        let body = Json::object([("filters", if *filters == Json::Null { Json::list([]) } else { filters.clone() })]);
+        let (status, answer) = self.server.request(&Request::owner(Method::Patch, &path, &body.to_string()));
+        assert!(matches!(status, 200 | 404), "{goal} answered {answer}");
+        self.changed.insert(key, filters.clone());
+    }
+
+    /// Replaces the definitions in the body of a question by their ids. A project has all goals,
+    /// with the filters that a question about goals gives them; else with their own.
     fn with_ids(&mut self, project: &str, body: &Json) -> Json {
         let Json::Object(fields) = body else { return body.clone() };
         let mut fields = fields.clone();
         let is_named = fields.values().any(|value| value.to_string().contains("\"goal\"")) || fields.contains_key("goal");
-        if is_named || fields.contains_key("goals") {
-            for goal in GOALS {
-                self.defined(project, "goal", &Json::parse(goal).expect("JSON"));
-            }
+        let all = Json::list(goals());
+        let asked = fields.remove("goals").or_else(|| is_named.then(|| all.clone()));
+        for (goal, asked) in all.items().iter().zip(asked.iter().flat_map(Json::items)) {
+            self.change_goal(project, goal, asked.field("filters"));
         }
-        fields.remove("goals");
         for kind in ["segment", "goal"] {
             if let Some(definition) = fields.get_mut(kind) {
                 *definition = self.defined(project, kind, definition);

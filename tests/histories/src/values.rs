@@ -1,6 +1,8 @@
 //! What questions ask about: the ids, fields and values that histories have, and some that none
 //! has.
 
+use headcount_model::Json;
+
 pub(crate) const USERS: [&str; 9] =
     ["ada", "ben", "cleo", "dana", "mia@umbrella.co", "Nora@Gmail.com", "owen@acme.com", "nobody", "a1"];
 pub(crate) const EMAILS: [&str; 7] =
@@ -46,6 +48,11 @@ pub(crate) const GOALS: [&str; 7] = [
         {"field": "medium", "operator": "is_not", "value": "cpc"}]}"#,
     r#"{"name": "Nothing", "event_name": "nothing"}"#,
 ];
+
+/// The goals as JSON.
+pub(crate) fn goals() -> impl Iterator<Item = Json> {
+    GOALS.iter().map(|goal| Json::parse(goal).expect("JSON"))
+}
 
 /// A segment of people.
 pub(crate) const BUYERS: &str = r#"{"name": "Buyers", "people": [{"did": {"event_name": "order"}, "within": "ever"},

@@ -2,11 +2,13 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { useGoalNames } from "../api/definitions";
 import { useScene } from "../context";
 import { useDelayed } from "../lib/delayed";
-import { FIELDS, clauseText } from "../lib/filters";
-import { LEVELS, MOST_STEPS, ORDERS, UNITS, kindOf, lengthOf, mostOf, stepsOf, writeStep, type FunnelQuestion, type Step, type Unit } from "../lib/funnel";
+import { FIELDS, clauseText, type Clause } from "../lib/filters";
+import { LEVELS, MOST_STEPS, ORDERS, UNITS, kindOf, lengthOf, mostOf, stepName, stepsOf, writeStep, type FunnelQuestion, type Step, type Unit } from "../lib/funnel";
 import { setQuery } from "../lib/router";
 import { Tool, buttons } from "../parts/Card";
+import { Chip, Chips } from "../parts/Chip";
 import { EventPicker } from "../parts/EventPicker";
+import { FilterForm } from "../parts/FilterForm";
 import { Input, Select, form } from "../parts/Form";
 import { Icon } from "../parts/Icon";
 import layout from "./layout.module.css";
@@ -39,8 +41,14 @@ function useSteps(): [Step[], (steps: Step[]) => void] {
 export function FunnelSteps({ funnel }: { funnel: FunnelQuestion }) {
   const [steps, setSteps] = useSteps();
   const goals = useGoalNames();
+  const [edited, setEdited] = useState<number | null>(null);
   const replace = (index: number, step: Step) => setSteps(steps.with(index, step));
-  const move = (index: number, by: number) => setSteps(steps.with(index, steps[index + by]!).with(index + by, steps[index]!));
+  // The details stay open at their place, so moves and removals close them.
+  const arrange = (steps: Step[]) => {
+    setEdited(null);
+    setSteps(steps);
+  };
+  const move = (index: number, by: number) => arrange(steps.with(index, steps[index + by]!).with(index + by, steps[index]!));
   return (
     <div class={form.form}>
       <ol class={css.steps}>
@@ -49,14 +57,15 @@ export function FunnelSteps({ funnel }: { funnel: FunnelQuestion }) {
             <fieldset class={css.fields}>
               <legend class={css.number}>Step {index + 1}</legend>
               <div class={css.pickers}>
-                <EventPicker label="What" goals={goals} kind={kindOf(step)} value={step[kindOf(step)] ?? ""} onPick={({ kind, value }) => replace(index, { [kind]: value, ...(step.filters && { filters: step.filters }) })} />
+                <EventPicker label="What" goals={goals} kind={kindOf(step)} value={step[kindOf(step)] ?? ""} onPick={({ kind, value }) => replace(index, { ...without(step, kindOf(step)), [kind]: value })} />
               </div>
               <div class={css.tools}>
+                <Tool icon="edit" label={`Name and filters of step ${index + 1}`} pressed={edited === index} onClick={() => setEdited(edited === index ? null : index)} />
                 {index > 0 && <Tool icon="up" label={`Move step ${index + 1} up`} onClick={() => move(index, -1)} />}
-                {steps.length > 2 && <Tool icon="close" label={`Remove step ${index + 1}`} onClick={() => setSteps(steps.toSpliced(index, 1))} />}
+                {steps.length > 2 && <Tool icon="close" label={`Remove step ${index + 1}`} onClick={() => arrange(steps.toSpliced(index, 1))} />}
               </div>
             </fieldset>
-            {step.filters?.length ? <p class={layout.quiet}>Only where {step.filters.map(clauseText).join(" and ")}</p> : null}
+            {edited === index ? <StepDetails step={step} number={index + 1} placeholder={stepName({ ...step, name: undefined }, goals)} onChange={(step) => replace(index, step)} /> : <StepNote step={step} />}
           </li>
         ))}
       </ol>
@@ -69,6 +78,37 @@ export function FunnelSteps({ funnel }: { funnel: FunnelQuestion }) {
       <Rules {...funnel} />
     </div>
   );
+}
+
+/** The name and the filters of a step that has some. */
+function StepNote({ step: { name, filters = [] } }: { step: Step }) {
+  const texts = [...(name ? [`Named “${name}”`] : []), ...(filters.length ? [`Only where ${filters.map(clauseText).join(" and ")}`] : [])];
+  return texts.length ? <p class={`${layout.quiet} ${css.details}`}>{texts.join(". ")}</p> : null;
+}
+
+function StepDetails({ step, number, placeholder, onChange }: { step: Step; number: number; placeholder: string; onChange: (step: Step) => void }) {
+  const filters = step.filters ?? [];
+  const setFilters = (filters: Clause[]) => onChange({ ...without(step, "filters"), ...(filters.length && { filters }) });
+  return (
+    <div class={`${form.form} ${css.details}`}>
+      <Input label={`Name of step ${number}`} value={step.name ?? ""} onText={(name) => onChange({ ...without(step, "name"), ...(name && { name }) })} placeholder={placeholder} maxLength={200} />
+      {filters.length ? (
+        <Chips label={`Filters of step ${number}`}>
+          {filters.map((clause, index) => (
+            <Chip key={clauseText(clause)} label={`Remove: ${clauseText(clause)}`} onRemove={() => setFilters(filters.toSpliced(index, 1))}>
+              {clauseText(clause)}
+            </Chip>
+          ))}
+        </Chips>
+      ) : null}
+      <FilterForm onAdd={(filter) => setFilters([...filters, filter])} />
+    </div>
+  );
+}
+
+function without(step: Step, name: keyof Step): Step {
+  const { [name]: _, ...rest } = step;
+  return rest;
 }
 
 function Rules({ within, order, level, breakdown }: FunnelQuestion) {

@@ -1,4 +1,3 @@
-import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { useGoalNames, useSegments } from "../api/definitions";
 import { useScene } from "../context";
@@ -6,9 +5,9 @@ import { OPERATORS, clauseText, clausesOf, fieldName, toggled, valueText, write,
 import { conditionText, conditionsOf, writeAsked } from "../lib/people";
 import { setQuery } from "../lib/router";
 import { Tabs } from "./Card";
+import { Chip, Chips } from "./Chip";
 import { Dialog } from "./Dialog";
 import { FilterForm } from "./FilterForm";
-import { Icon } from "./Icon";
 import { PeopleForm } from "./PeopleForm";
 import { Segments } from "./Segments";
 import css from "./Filters.module.css";
@@ -24,7 +23,7 @@ export function FilterChips() {
   if (!filters.length && !people.length && !segment) return null;
   const remove = (name: "f" | "p", text: string) => setQuery({ [name]: toggled(query.getAll(name), text) });
   return (
-    <ul class={css.chips} aria-label="Filters">
+    <Chips label="Filters">
       {segment && (
         <Chip label="Remove the segment" onRemove={() => setQuery({ segment: null })}>
           Segment <b>{segments?.find(({ segment_id }) => segment_id === segment)?.name ?? ""}</b>
@@ -40,7 +39,7 @@ export function FilterChips() {
           People who {conditionText(condition, goals)}
         </Chip>
       ))}
-    </ul>
+    </Chips>
   );
 }
 
@@ -50,17 +49,6 @@ function ClauseText({ clause }: { clause: Clause }) {
     <>
       {fieldName(clause.field)} {OPERATORS[clause.operator]} <b>{valueText(clause)}</b>
     </>
-  );
-}
-
-function Chip({ label, onRemove, children }: { label: string; onRemove: () => void; children: ComponentChildren }) {
-  return (
-    <li class={css.chip}>
-      <span>{children}</span>
-      <button type="button" class={css.remove} aria-label={label} onClick={onRemove}>
-        <Icon name="close" size={12} />
-      </button>
-    </li>
   );
 }
 

@@ -8,9 +8,9 @@ import { choiceOf, conditionOf, conditionText, isChosen } from "../lib/people";
 import { setQuery } from "../lib/router";
 import { Confirm, Create, useAction } from "./Action";
 import { Answered, State, Tool, buttons } from "./Card";
+import { Chip, Chips } from "./Chip";
 import { FilterForm } from "./FilterForm";
 import { Input, form } from "./Form";
-import { Icon } from "./Icon";
 import { PeopleForm } from "./PeopleForm";
 import css from "./Filters.module.css";
 
@@ -111,21 +111,18 @@ function Editor({ segment, onClose }: { segment: Segment; onClose: () => void })
   });
   const without = <T,>(list: T[], index: number) => list.filter((_, other) => other !== index);
   const item = (text: string, remove: () => void) => (
-    <li key={text} class={css.chip}>
-      <span>{text}</span>
-      <button type="button" class={css.remove} aria-label={`Remove: ${text}`} onClick={remove}>
-        <Icon name="close" size={12} />
-      </button>
-    </li>
+    <Chip key={text} label={`Remove: ${text}`} onRemove={remove}>
+      {text}
+    </Chip>
   );
   return (
     <div class={form.form}>
       <Create verb="Save segment" action={action} onSubmit={action.run}>
         <Input label="Name" value={name} onText={setName} required maxLength={200} />
-        <ul class={css.chips} aria-label="Content of the segment">
+        <Chips label="Content of the segment">
           {texts.filters.map((text, index) => item(text, () => setFilters(without(filters, index))))}
           {texts.people.map((text, index) => item(text, () => setPeople(without(people, index))))}
-        </ul>
+        </Chips>
       </Create>
       <div class={form.row}>
         <button type="button" class={buttons.plain} aria-expanded={adding === "filter"} onClick={() => setAdding(adding === "filter" ? null : "filter")}>

@@ -26,7 +26,7 @@ pub(super) use events::{VisitQuestion, VisitWindow};
 pub(super) use fold::{CountedIdentity, CountedOwner, CountedSession, VisitCounts};
 pub(super) use funnel::funnel;
 pub(super) use goal_set::GoalSet;
-pub(super) use goals::goals;
+pub(super) use goals::{GoalSums, goals};
 pub(super) use journeys::journeys;
 pub(super) use people::{find_people, visit_chosen};
 pub(super) use report::report;

@@ -46,36 +46,45 @@ pub(in super::super) fn find_people(
         windows: [Some(VisitWindow::Whole(Window::ALL)), None],
         predicate: &everything,
         goals: GoalSet::dated(&predicates, days),
-        only_goals: false,
-        needs_sessions: true,
+        only_goals: true,
+        needs_sessions: predicates.iter().any(Predicate::needs_session),
         dimensions: &[],
         details: None,
     };
     let found = RecordSorter::new(scan.scratch(), sort_bytes);
-    let mut counts = PeopleCounts { conditions, identity: None, counts: vec![0; predicates.len()], found };
+    let none = vec![0; predicates.len()];
+    let others = held(conditions, &none);
+    let mut counts = PeopleCounts { conditions, identity: None, counts: none, others, found };
     visit(scan, &asked, None, sort_bytes, &mut counts)?;
     counts.end()?;
-    Ok(Some(People::new(counts.found.finish()?)?))
+    Ok(Some(People::new(counts.found.finish()?, others)?))
 }
 
-/// Counts the events of one identity after the other.
+/// The windows in which conditions hold for an identity with so many events that fit each.
+fn held(conditions: &[PeopleCondition], counts: &[u32]) -> HeldWindows {
+    let holds = |counts: &[u32]| conditions.iter().zip(counts).all(|(condition, count)| condition.holds(*count));
+    let windows = counts.chunks(conditions.len()).enumerate();
+    windows.fold(0, |held, (window, counts)| held | HeldWindows::from(holds(counts)) << window)
+}
+
+/// Counts the events that fit conditions, of one identity after the other.
 struct PeopleCounts<'q> {
     conditions: &'q [PeopleCondition],
     identity: Option<CountedIdentity>,
     /// For each window, the events that fit each condition.
     counts: Vec<u32>,
+    /// The windows of identities without such events.
+    others: HeldWindows,
     found: RecordSorter,
 }
 
 impl PeopleCounts<'_> {
-    /// Adds the identity that was counted, if the conditions hold in any window.
+    /// Adds the identity that was counted, unless it is as those that are not.
     fn end(&mut self) -> io::Result<()> {
         let Some(identity) = self.identity.take() else { return Ok(()) };
-        let holds = |counts: &[u32]| self.conditions.iter().zip(counts).all(|(condition, count)| condition.holds(*count));
-        let windows = self.counts.chunks(self.conditions.len()).enumerate();
-        let held = windows.fold(0, |held, (window, counts)| held | HeldWindows::from(holds(counts)) << window);
+        let held = held(self.conditions, &self.counts);
         self.counts.fill(0);
-        if held > 0 { self.found.push(&[&bytes(identity.key), &[held]]) } else { Ok(()) }
+        if held != self.others { self.found.push(&[&bytes(identity.key), &[held]]) } else { Ok(()) }
     }
 }
 

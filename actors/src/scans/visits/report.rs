@@ -1,4 +1,4 @@
-//! EventFigures by time.
+//! Figures by time.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use super::super::error::Result;
 use headcount_domain::figures::{CountedMoney, EventFigures, Report, ReportQuestion, Series};
 use headcount_domain::queries::Unconverted;
 use headcount_domain::time::Buckets;
-use headcount_domain::{Amount, Window};
+use headcount_domain::{Amount, Currency, Window};
 
 use super::super::events::Scan;
 use super::carried::Carried;
@@ -128,11 +128,16 @@ pub(super) fn add_unconverted(sums: &mut Unconverted, event: &Carried<'_>) {
 /// Adds money that has no rate, and nothing else.
 pub(super) fn add_without_rate(sums: &mut Unconverted, money: CountedMoney) {
     if let CountedMoney { amount, is_order, unconverted: Some(currency) } = money {
-        let sum: &mut (Amount, i64) = sums.entry(currency).or_default();
-        sum.0 += amount;
-        sum.1 += i64::from(is_order);
-        if *sum == (Amount::ZERO, 0) {
-            sums.remove(&currency);
-        }
+        add_sum(sums, currency, (amount, is_order.into()));
+    }
+}
+
+/// Adds money in a currency without a rate, and its orders.
+pub(super) fn add_sum(sums: &mut Unconverted, currency: Currency, (amount, orders): (Amount, i64)) {
+    let sum = sums.entry(currency).or_default();
+    sum.0 += amount;
+    sum.1 += orders;
+    if *sum == (Amount::ZERO, 0) {
+        sums.remove(&currency);
     }
 }

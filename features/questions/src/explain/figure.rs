@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use headcount_api::client_end::while_client_waits;
 use headcount_api::endpoint::*;
-use headcount_api::extract::definitions::EventChoice;
+use headcount_api::extract::definitions::{ChoosesEvents, EventChoice};
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::people::{self, PeopleShape, SentCondition};
 use headcount_control::Definition;
 use headcount_domain::figures::{AttributedTo, ExplainQuestion, ExplainedFigure, Explanation};
 use headcount_domain::intake::policy::Policy;
 use headcount_domain::queries::{Dimension, EntityLevel, TouchModel};
-use headcount_domain::{Clause, NamedValues, Position, Window};
+use headcount_domain::{Clause, Position, Window};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::cursor::ExplainCursor;
@@ -53,22 +53,29 @@ json_body! {
         people: Sent<Vec<SentCondition>> = with(|fields, name| Sent::read(fields, name, people::read)),
         /// `attribution`: the first touch of the buyer (the default), or the last one before each order.
         #[schema(value_type = Option<TouchModelName>)]
-        model: Option<TouchModel> = with(read_name),
+        model: Option<TouchModel> = with(Fields::optional_name),
         /// `attribution`: the touches of the buyer's account (the default), or its own.
         #[schema(value_type = Option<EntityLevelName>)]
-        level: Option<EntityLevel> = with(read_name),
+        level: Option<EntityLevel> = with(Fields::optional_name),
         /// `attribution`: the property of the touch; `source` by default.
         #[schema(value_type = Option<DimensionName>)]
-        dimension: Option<Dimension> = with(read_name),
+        dimension: Option<Dimension> = with(Fields::optional_name),
         /// `attribution`: only money under this source, medium or campaign. Default: all.
         value: Option<String> = optional("a string"),
         /// The most events of each list.
         #[schema(value_type = Option<u32>, minimum = 1, maximum = 500, default = 100)]
-        limit: usize = with(read_limit),
+        limit: usize = count((1..=MAX_EVENTS, DEFAULT_EVENTS)),
         /// `next` of the page before, with the same other fields; `limit` may differ. It lives for 15 minutes from the first page on, and ends with a
         /// restart of the server and an erasure: `cursor_expired`.
         #[schema(max_length = 256)]
         cursor: Option<String> = optional("a string"),
+    }
+}
+
+impl ChoosesEvents for ExplainBody {
+    fn take_choice(&mut self) -> EventChoice {
+        let (filters, people) = (std::mem::take(&mut self.filters.value), std::mem::take(&mut self.people.value));
+        EventChoice { filters, segment: self.segment.take(), people }
     }
 }
 
@@ -85,21 +92,8 @@ impl<T> Sent<T> {
     }
 }
 
-fn read_name<T: NamedValues>(fields: &Fields<'_>, name: &str) -> Result<Option<T>> {
-    fields.parsed(name, &format!("one of {}", T::names().join(", ")), |text| text.parse().ok())
-}
-
 fn read_figure(fields: &Fields<'_>, name: &str) -> Result<ExplainedFigure> {
-    read_name(fields, name)?.ok_or_else(|| ApiError::missing(name))
-}
-
-fn read_limit(fields: &Fields<'_>, name: &str) -> Result<usize> {
-    let expected = format!("an integer from 1 to {MAX_EVENTS}");
-    match fields.optional::<usize>(name, &expected)? {
-        None => Ok(DEFAULT_EVENTS),
-        Some(limit) if (1..=MAX_EVENTS).contains(&limit) => Ok(limit),
-        Some(limit) => Err(ApiError::parameter(name, format!("`{name}` must be {expected}, not {limit}"))),
-    }
+    fields.optional_name(name)?.ok_or_else(|| ApiError::missing(name))
 }
 
 impl ExplainBody {
@@ -230,13 +224,8 @@ pub(crate) async fn explain(ApiCall { state, request, payload }: ApiCall, caller
     }
     let has_money = question.subject.check_money().is_ok();
     let asked = &mut question.parameters;
-    let choice = EventChoice {
-        filters: std::mem::take(&mut asked.filters.value),
-        segment: asked.segment.take(),
-        people: std::mem::take(&mut asked.people.value),
-    };
     let event_name = asked.event_name.clone();
-    let predicate = question.predicate(event_name.as_deref(), choice)?.unwrap_or_default();
+    let predicate = question.predicate(event_name.as_deref())?.unwrap_or_default();
     let body = &question.parameters;
     let (project, figure, attributed) = (question.subject.project, body.figure, body.attributed()?);
     let hash = body.hash(project.0, attributed.as_ref(), &question.definitions);

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use headcount_api::endpoint::*;
-use headcount_api::extract::definitions::EventChoice;
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::people::{self, PeopleShape, SentCondition, named_by_people};
 use headcount_api::extract::share_rules::named_by_filters;
+use headcount_api::openapi::schemas::named_by_default;
+use headcount_domain::aggregate::MAX_GROUPS;
 use headcount_domain::figures::{Breakdown, BreakdownQuestion, BreakdownRow, ComparedWindows, EventFigures, OrderBy, Search};
 use headcount_domain::intake::fields::Field;
 use headcount_domain::intake::policy::Policy;
-use headcount_domain::{Clause, NamedValues, Window};
-use utoipa::openapi::schema::{ObjectBuilder, Type};
+use headcount_domain::{Clause, Window};
 
 use super::compare::{Compare, CompareShape};
-use crate::aggregate::{GroupValue, read_limit};
+use crate::aggregate::{DEFAULT_GROUPS, GroupValue};
 use crate::revenue::{UnconvertedMoney, unconverted};
 
 json_body! {
@@ -51,12 +51,14 @@ json_body! {
         search: Option<String> = optional("a string"),
         /// The figure that rows are ordered by, descending. `revenue` and `orders` need what the revenue endpoints need.
         #[schema(value_type = Option<OrderByName>)]
-        order_by: OrderBy = with(read_order),
+        order_by: OrderBy = name(OrderBy::default()),
         /// The most rows to return.
         #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000, default = 100)]
-        limit: usize = with(read_limit),
+        limit: usize = count((1..=MAX_GROUPS, DEFAULT_GROUPS)),
     }
 }
+
+headcount_api::chooses_events!(BreakdownBody);
 
 impl SharedQuestion for BreakdownBody {
     fn named_fields(&self) -> Vec<NamedField> {
@@ -85,19 +87,11 @@ impl SharedQuestion for BreakdownBody {
 #[derive(Debug)]
 pub(crate) struct OrderByName;
 
-own_schema!(OrderByName, {
-    let default = OrderBy::default().as_str();
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(OrderBy::names())).default(Some(default.into())).into()
-});
+own_schema!(OrderByName, named_by_default::<OrderBy>(OrderBy::default().as_str()).into());
 
 fn read_dimension(fields: &Fields<'_>, name: &str) -> Result<Field> {
     let text: String = fields.required(name, "a string")?;
     Field::parse_in_sessions(&text).map_err(|error| ApiError::parameter(name, format!("`{name}` {error}")))
-}
-
-fn read_order(fields: &Fields<'_>, name: &str) -> Result<OrderBy> {
-    let order = fields.parsed(name, &format!("one of {}", OrderBy::names().join(", ")), |text| text.parse().ok())?;
-    Ok(order.unwrap_or_default())
 }
 
 /// What an answer shows besides counts.
@@ -242,13 +236,8 @@ pub(crate) async fn breakdown(ApiCall { state, request, payload }: ApiCall, aske
     }
     let has_money = question.subject.check_money().is_ok();
     let asked = &mut question.parameters;
-    let choice = EventChoice {
-        filters: std::mem::take(&mut asked.filters),
-        segment: asked.segment.take(),
-        people: std::mem::take(&mut asked.people),
-    };
     let (event_name, goal) = (asked.event_name.take(), asked.goal.take());
-    let predicate = question.predicate(event_name.as_deref(), choice)?.unwrap_or_default();
+    let predicate = question.predicate(event_name.as_deref())?.unwrap_or_default();
     let goal = question.goal(goal.as_deref())?;
     let BreakdownBody { start_date, end_date, compare, dimension, search, order_by, limit, .. } = &question.parameters;
     question.calendar.set_variant(has_money.into());

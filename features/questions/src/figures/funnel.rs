@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use headcount_api::endpoint::*;
-use headcount_api::extract::definitions::EventChoice;
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::people::{self, PeopleShape, SentCondition, named_by_people};
 use headcount_api::extract::share_rules::named_by_filters;
 use headcount_api::extract::steps::{self, ChainLengthShape, SentStep, StepShape, named_by_steps};
+use headcount_api::openapi::schemas::named_by_default;
+use headcount_domain::aggregate::MAX_GROUPS;
 use headcount_domain::figures::{
     ChainLength, ComparedWindows, Funnel, FunnelQuestion, FunnelRow, FunnelSteps, StepFigures, StepOrder, StepTimes,
 };
@@ -15,11 +16,10 @@ use headcount_domain::intake::fields::Field;
 use headcount_domain::intake::policy::Policy;
 use headcount_domain::money::ratio_of_counts;
 use headcount_domain::queries::EntityLevel;
-use headcount_domain::{Amount, Clause, NamedValues};
-use utoipa::openapi::schema::{ObjectBuilder, Type};
+use headcount_domain::{Amount, Clause};
 
 use super::compare::{Compare, CompareShape};
-use crate::aggregate::{GroupValue, read_limit};
+use crate::aggregate::{DEFAULT_GROUPS, GroupValue};
 use crate::revenue::{UnconvertedMoney, unconverted};
 
 json_body! {
@@ -37,10 +37,10 @@ json_body! {
         within: ChainLength = with(steps::read_length),
         /// How steps follow each other. Default: other events may lie between.
         #[schema(value_type = Option<StepOrderName>)]
-        order: StepOrder = with(read_order),
+        order: StepOrder = name(StepOrder::default()),
         /// Whether people or accounts do the steps. Default: people.
         #[schema(value_type = Option<FunnelLevelName>)]
-        level: EntityLevel = with(read_level),
+        level: EntityLevel = name(EntityLevel::Identity),
         /// The field by which rows are divided: its value at the first step. As `dimension` of a breakdown.
         #[schema(value_type = Option<String>, min_length = 1)]
         breakdown: Option<Field> = with(read_breakdown),
@@ -61,9 +61,11 @@ json_body! {
         people: Vec<SentCondition> = with(people::read),
         /// The most rows of the breakdown.
         #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000, default = 100)]
-        limit: usize = with(read_limit),
+        limit: usize = count((1..=MAX_GROUPS, DEFAULT_GROUPS)),
     }
 }
+
+headcount_api::chooses_events!(FunnelBody);
 
 impl SharedQuestion for FunnelBody {
     fn named_fields(&self) -> Vec<NamedField> {
@@ -93,29 +95,13 @@ impl SharedQuestion for FunnelBody {
 #[derive(Debug)]
 pub(crate) struct StepOrderName;
 
-own_schema!(StepOrderName, {
-    let default = StepOrder::default().as_str();
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(StepOrder::names())).default(Some(default.into())).into()
-});
+own_schema!(StepOrderName, named_by_default::<StepOrder>(StepOrder::default().as_str()).into());
 
 /// The schema of the name of a level of a funnel.
 #[derive(Debug)]
 pub(crate) struct FunnelLevelName;
 
-own_schema!(FunnelLevelName, {
-    let default = EntityLevel::Identity.as_str();
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(EntityLevel::names())).default(Some(default.into())).into()
-});
-
-pub(super) fn read_order(fields: &Fields<'_>, name: &str) -> Result<StepOrder> {
-    let expected = format!("one of {}", StepOrder::names().join(", "));
-    Ok(fields.parsed(name, &expected, |text| text.parse().ok())?.unwrap_or_default())
-}
-
-pub(super) fn read_level(fields: &Fields<'_>, name: &str) -> Result<EntityLevel> {
-    let expected = format!("one of {}", EntityLevel::names().join(", "));
-    Ok(fields.parsed(name, &expected, |text| text.parse().ok())?.unwrap_or(EntityLevel::Identity))
-}
+own_schema!(FunnelLevelName, named_by_default::<EntityLevel>(EntityLevel::Identity.as_str()).into());
 
 fn read_breakdown(fields: &Fields<'_>, name: &str) -> Result<Option<Field>> {
     let Some(text) = fields.optional::<String>(name, "a string")? else { return Ok(None) };
@@ -293,13 +279,8 @@ pub(crate) async fn funnel(ApiCall { state, request, payload }: ApiCall, asker: 
     let mut question = ProjectQuestion::<FunnelBody>::read_body(&state, &request, payload, asker).await?;
     let has_money = question.subject.check_money().is_ok();
     let asked = &mut question.parameters;
-    let choice = EventChoice {
-        filters: std::mem::take(&mut asked.filters),
-        segment: asked.segment.take(),
-        people: std::mem::take(&mut asked.people),
-    };
     let sent = std::mem::take(&mut asked.steps);
-    let predicate = question.predicate(None, choice)?.unwrap_or_default();
+    let predicate = question.predicate(None)?.unwrap_or_default();
     let (names, steps) = question.steps(sent)?;
     question.calendar.set_variant(has_money.into());
     let FunnelBody { within, order, level, breakdown, start_date, end_date, compare, limit, .. } = &question.parameters;

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use headcount_api::endpoint::*;
-use headcount_api::extract::definitions::EventChoice;
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::people::{self, PeopleShape, SentCondition};
 use headcount_api::extract::steps::{self, ChainLengthShape, SentStep, StepShape};
@@ -24,7 +23,7 @@ use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::funnel::{FunnelLevelName, StepOrderName, read_level, read_order};
+use super::funnel::{FunnelLevelName, StepOrderName};
 
 const MAX_PEOPLE: usize = 500;
 const DEFAULT_PEOPLE: usize = 100;
@@ -46,10 +45,10 @@ json_body! {
         within: ChainLength = with(steps::read_length),
         /// How steps follow each other. Default: other events may lie between.
         #[schema(value_type = Option<StepOrderName>)]
-        order: StepOrder = with(read_order),
+        order: StepOrder = name(StepOrder::default()),
         /// Whether people or accounts do the steps. Default: people.
         #[schema(value_type = Option<FunnelLevelName>)]
-        level: EntityLevel = with(read_level),
+        level: EntityLevel = name(EntityLevel::Identity),
         /// The number of the step, from 1.
         #[schema(minimum = 1, maximum = 12)]
         step: usize = required("an integer"),
@@ -70,13 +69,15 @@ json_body! {
         people: Vec<SentCondition> = with(people::read),
         /// The most people, or accounts, of a page.
         #[schema(value_type = Option<u32>, minimum = 1, maximum = 500, default = 100)]
-        limit: usize = with(read_limit),
+        limit: usize = count((1..=MAX_PEOPLE, DEFAULT_PEOPLE)),
         /// `next` of the page before, with the same other fields; `limit` may differ. Each page is of the present: who moves meanwhile may be on two pages,
         /// or on none.
         #[schema(max_length = 256)]
         cursor: Option<String> = optional("a string"),
     }
 }
+
+headcount_api::chooses_events!(FunnelPeopleBody);
 
 /// The schema of an outcome.
 #[derive(Debug)]
@@ -94,15 +95,6 @@ fn read_outcome(fields: &Fields<'_>, name: &str) -> Result<bool> {
         _ => None,
     };
     Ok(fields.parsed(name, &format!("one of {REACHED}, {DROPPED}"), known)?.unwrap_or(false))
-}
-
-fn read_limit(fields: &Fields<'_>, name: &str) -> Result<usize> {
-    let expected = format!("an integer from 1 to {MAX_PEOPLE}");
-    match fields.optional::<usize>(name, &expected)? {
-        None => Ok(DEFAULT_PEOPLE),
-        Some(limit) if (1..=MAX_PEOPLE).contains(&limit) => Ok(limit),
-        Some(limit) => Err(ApiError::parameter(name, format!("`{name}` must be {expected}, not {limit}"))),
-    }
 }
 
 /// Where the next page of a list begins.
@@ -230,13 +222,8 @@ pub(crate) async fn people(ApiCall { state, request, payload }: ApiCall, caller:
     let count = asked.steps.len();
     let step = asked.step.checked_sub(1).filter(|step| *step < count);
     let step = step.ok_or_else(|| ApiError::parameter("step", format!("`step` must be an integer from 1 to {count}")))?;
-    let choice = EventChoice {
-        filters: std::mem::take(&mut asked.filters),
-        segment: asked.segment.take(),
-        people: std::mem::take(&mut asked.people),
-    };
     let sent = std::mem::take(&mut asked.steps);
-    let predicate = question.predicate(None, choice)?.unwrap_or_default();
+    let predicate = question.predicate(None)?.unwrap_or_default();
     let (_, steps) = question.steps(sent)?;
     let hash = hash_of(question.subject.project, &body, &question.definitions);
     let body = &question.parameters;

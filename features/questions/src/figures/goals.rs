@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use headcount_api::endpoint::*;
-use headcount_api::extract::definitions::{EventChoice, predicate_of};
+use headcount_api::extract::definitions::predicate_of;
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::people::{self, PeopleShape, SentCondition, named_by_people};
 use headcount_api::extract::share_rules::named_by_filters;
@@ -40,6 +40,8 @@ json_body! {
         people: Vec<SentCondition> = with(people::read),
     }
 }
+
+headcount_api::chooses_events!(GoalsBody);
 
 impl SharedQuestion for GoalsBody {
     fn named_fields(&self) -> Vec<NamedField> {
@@ -154,13 +156,7 @@ fn previous(window: Option<&WindowGoals>, number: usize, has_money: bool) -> Opt
 pub(crate) async fn goals(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse> {
     let mut question = ProjectQuestion::<GoalsBody>::read_body(&state, &request, payload, asker).await?;
     let has_money = question.subject.check_money().is_ok();
-    let asked = &mut question.parameters;
-    let choice = EventChoice {
-        filters: std::mem::take(&mut asked.filters),
-        segment: asked.segment.take(),
-        people: std::mem::take(&mut asked.people),
-    };
-    let predicate = question.predicate(None, choice)?.unwrap_or_default();
+    let predicate = question.predicate(None)?.unwrap_or_default();
     let definitions = question.goals()?;
     question.calendar.set_variant(has_money.into());
     let GoalsBody { start_date, end_date, compare, .. } = &question.parameters;

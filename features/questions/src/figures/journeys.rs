@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use headcount_api::endpoint::*;
-use headcount_api::extract::definitions::EventChoice;
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::people::{self, PeopleShape, SentCondition, named_by_people};
 use headcount_api::extract::share_rules::named_by_filters;
+use headcount_api::openapi::schemas::named_by_default;
 use headcount_domain::figures::{
     JourneyEnd, JourneyLink, JourneyNode, JourneyPath, JourneyValue, Journeys, JourneysQuestion, MAX_DEPTH, MAX_PATH_GROUPS,
     PathGroup,
 };
 use headcount_domain::filter::{MAX_PATTERN_BYTES, PathPattern};
 use headcount_domain::intake::policy::Policy;
-use headcount_domain::{Clause, NamedValues, Window};
+use headcount_domain::{Clause, Window};
 use serde_json::value::RawValue;
 use utoipa::openapi::Schema;
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Type};
@@ -34,7 +34,7 @@ json_body! {
     pub(crate) struct JourneysBody {
         /// The values that a way consists of: the paths of pageviews, the names of events, or the paths of pageviews and the names of other events.
         #[schema(value_type = Option<JourneyValueName>)]
-        by: JourneyValue = with(read_by),
+        by: JourneyValue = name(JourneyValue::default()),
         /// Ways begin at the first value that matches this pattern. Other sessions are left out.
         #[schema(value_type = Option<String>, min_length = 1, max_length = 256)]
         from: Option<PathPattern> = with(read_pattern),
@@ -43,13 +43,13 @@ json_body! {
         to: Option<PathPattern> = with(read_pattern),
         /// The most values of a way.
         #[schema(value_type = Option<u32>, minimum = 2, maximum = 10, default = 5)]
-        depth: usize = with(|fields, name| read_count(fields, name, (2, MAX_DEPTH), DEFAULT_DEPTH)),
+        depth: usize = count((2..=MAX_DEPTH, DEFAULT_DEPTH)),
         /// Paths that count as one value, at most 50 groups. The first group that matches renames a path.
         #[schema(value_type = Option<Vec<PathGroupShape>>, max_items = 50)]
         groups: Vec<PathGroup> = with(read_groups),
         /// The most values of each step that are shown apart.
         #[schema(value_type = Option<u32>, minimum = 1, maximum = 50, default = 10)]
-        rows: usize = with(|fields, name| read_count(fields, name, (1, MAX_ROWS), DEFAULT_ROWS)),
+        rows: usize = count((1..=MAX_ROWS, DEFAULT_ROWS)),
         /// The first day on which sessions begin: `YYYY-MM-DD`, or an RFC 3339 instant of it. Default: 30 days before today.
         start_date: Option<String> = optional("a string"),
         /// The last day. Default: today.
@@ -65,6 +65,8 @@ json_body! {
     }
 }
 
+headcount_api::chooses_events!(JourneysBody);
+
 impl SharedQuestion for JourneysBody {
     fn named_fields(&self) -> Vec<NamedField> {
         let Self { by: _, from: _, to: _, depth: _, groups: _, rows: _, start_date: _, end_date: _, filters, segment: _, people } =
@@ -77,10 +79,7 @@ impl SharedQuestion for JourneysBody {
 #[derive(Debug)]
 pub(crate) struct JourneyValueName;
 
-own_schema!(JourneyValueName, {
-    let default = JourneyValue::default().as_str();
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(JourneyValue::names())).default(Some(default.into())).into()
-});
+own_schema!(JourneyValueName, named_by_default::<JourneyValue>(JourneyValue::default().as_str()).into());
 
 /// The schema of a group of paths.
 #[derive(Debug)]
@@ -103,22 +102,8 @@ own_schema!(PathGroupShape, {
         .into()
 });
 
-fn read_by(fields: &Fields<'_>, name: &str) -> Result<JourneyValue> {
-    let expected = format!("one of {}", JourneyValue::names().join(", "));
-    Ok(fields.parsed(name, &expected, |text| text.parse().ok())?.unwrap_or_default())
-}
-
 fn read_pattern(fields: &Fields<'_>, name: &str) -> Result<Option<PathPattern>> {
     fields.parsed(name, &format!("a pattern of 1 to {MAX_PATTERN_BYTES} bytes"), PathPattern::parse)
-}
-
-fn read_count(fields: &Fields<'_>, name: &str, (least, most): (usize, usize), default: usize) -> Result<usize> {
-    let expected = format!("an integer from {least} to {most}");
-    match fields.optional::<usize>(name, &expected)? {
-        None => Ok(default),
-        Some(count) if (least..=most).contains(&count) => Ok(count),
-        Some(count) => Err(ApiError::parameter(name, format!("`{name}` must be {expected}, not {count}"))),
-    }
 }
 
 fn read_groups(fields: &Fields<'_>, name: &str) -> Result<Vec<PathGroup>> {
@@ -286,13 +271,8 @@ pub(crate) async fn journeys(ApiCall { state, request, payload }: ApiCall, asker
     let mut question = ProjectQuestion::<JourneysBody>::read_body(&state, &request, payload, asker).await?;
     let has_money = question.subject.check_money().is_ok();
     let asked = &mut question.parameters;
-    let choice = EventChoice {
-        filters: std::mem::take(&mut asked.filters),
-        segment: asked.segment.take(),
-        people: std::mem::take(&mut asked.people),
-    };
     let (end, groups) = (asked.end()?, std::mem::take(&mut asked.groups));
-    let predicate = question.predicate(None, choice)?.unwrap_or_default();
+    let predicate = question.predicate(None)?.unwrap_or_default();
     question.calendar.set_variant(has_money.into());
     let JourneysBody { by, depth, rows, start_date, end_date, .. } = &question.parameters;
     let policy = &question.subject.config.policy;

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use headcount_api::endpoint::*;
-use headcount_api::extract::definitions::EventChoice;
 use headcount_api::extract::filters::{self, FilterShape};
 use headcount_api::extract::people::{self, PeopleShape, SentCondition, named_by_people};
 use headcount_api::extract::share_rules::named_by_filters;
+use headcount_api::openapi::schemas::named_by_default;
 use headcount_domain::figures::{ComparedWindows, EventFigures, Report, ReportQuery, ReportQuestion, Series};
 use headcount_domain::time::{Bucket, BucketStart, Buckets, Interval, MAX_HOURLY_DAYS};
-use headcount_domain::{Clause, NamedValues, Predicate, Window};
-use utoipa::openapi::schema::{ObjectBuilder, Type};
+use headcount_domain::{Clause, Predicate, Window};
 
 use super::breakdown::Shown;
 use super::compare::{Compare, CompareShape};
@@ -29,7 +28,7 @@ json_body! {
         end_date: Option<String> = optional("a string"),
         /// The length of the buckets. `hour`: at most 14 days, also of the window that is compared with. Weeks begin on Monday.
         #[schema(value_type = Option<IntervalName>)]
-        interval: Interval = with(read_interval),
+        interval: Interval = name(Interval::default()),
         /// What the window is compared with: as many days before it, the same dates a year earlier, or a window of its own.
         #[schema(value_type = Option<CompareShape>)]
         compare: Compare = with(Compare::read),
@@ -48,6 +47,8 @@ json_body! {
     }
 }
 
+headcount_api::chooses_events!(ReportBody);
+
 impl SharedQuestion for ReportBody {
     fn named_fields(&self) -> Vec<NamedField> {
         let Self { start_date: _, end_date: _, interval: _, compare: _, event_name: _, filters, segment: _, people, goal: _ } =
@@ -60,15 +61,7 @@ impl SharedQuestion for ReportBody {
 #[derive(Debug)]
 pub(crate) struct IntervalName;
 
-own_schema!(IntervalName, {
-    let default = Interval::default().as_str();
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(Interval::names())).default(Some(default.into())).into()
-});
-
-fn read_interval(fields: &Fields<'_>, name: &str) -> Result<Interval> {
-    let interval = fields.parsed(name, &format!("one of {}", Interval::names().join(", ")), |text| text.parse().ok())?;
-    Ok(interval.unwrap_or_default())
-}
+own_schema!(IntervalName, named_by_default::<Interval>(Interval::default().as_str()).into());
 
 /// The figures of a window by time. Money is there if the token may see it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -244,13 +237,8 @@ fn check_hours(interval: Interval, windows: ComparedWindows) -> Result<()> {
 pub(crate) async fn report(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse> {
     let mut question = ProjectQuestion::<ReportBody>::read_body(&state, &request, payload, asker).await?;
     let asked = &mut question.parameters;
-    let choice = EventChoice {
-        filters: std::mem::take(&mut asked.filters),
-        segment: asked.segment.take(),
-        people: std::mem::take(&mut asked.people),
-    };
     let (event_name, goal) = (asked.event_name.take(), asked.goal.take());
-    let mut predicate = question.predicate(event_name.as_deref(), choice)?;
+    let mut predicate = question.predicate(event_name.as_deref())?;
     let goal = question.goal(goal.as_deref())?;
     let ReportBody { start_date, end_date, interval, compare, .. } = &question.parameters;
     if goal.is_some() {
