@@ -571,7 +571,7 @@ PATHS = {
                                      steps("loose", PAGE, breakdown="path"), ("breakdown", {"dimension": "path", "limit": 1000})]),
     "a million events of one person": ("events", 0, [steps("loose", OPEN), steps("strict", OPEN), steps("any", OPEN), steps("loose", OPEN, "session"),
                                                      steps("loose", OPEN, level="account"), ("journeys", {"by": "event_name", "depth": 10})]),
-    "a million people": ("users", 0, [steps("loose", OPEN), steps("any", OPEN), steps("loose", OPEN, breakdown="day"),
+    "a million people": ("users", 0, [steps("loose", OPEN), steps("any", OPEN), steps("loose", OPEN, breakdown="browser"),
                                       ("report", {"people": [{"did_not": OPEN, "at_least": 5, "within": "ever"}]}),
                                       ("journeys", {"by": "event_name", "depth": 10})]),
     "200 goals": ("users", 200, [("goals", {}), ("goals", {"compare": "previous_period"})]),

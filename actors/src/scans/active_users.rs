@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::io;
 
 use headcount_domain::cache::table::KeyHashBuilder;
 use headcount_domain::{IdentityLink, Position, RecordKey};
@@ -38,6 +39,12 @@ impl Marks {
 pub(super) struct MarkCounts {
     pub(super) of_mark: Vec<u64>,
     pub(super) total: u64,
+}
+
+impl MarkCounts {
+    pub(super) fn add(&mut self, mark: usize) {
+        self.of_mark.get_mut(mark).into_iter().for_each(|count| *count += 1);
+    }
 }
 
 /// The users of counted events with their marks, and the links of their ids, up to a position.
@@ -168,6 +175,22 @@ impl ActiveUsers {
     /// Returns the counts.
     pub(super) fn counts(&self) -> MarkCounts {
         self.counts.clone()
+    }
+
+    /// Returns the counts of the identities that are chosen. They are asked about in their order.
+    pub(super) fn counts_of(&self, mut is_chosen: impl FnMut(RecordKey) -> io::Result<bool>) -> io::Result<MarkCounts> {
+        let mut identities: Vec<RecordKey> = self.blocks.iter().flat_map(|block| block.keys().copied()).collect();
+        identities.sort_unstable();
+        identities.dedup();
+        let mut counts = MarkCounts { of_mark: vec![0; self.counts.of_mark.len()], total: 0 };
+        for identity in identities {
+            if is_chosen(identity)? {
+                counts.total += 1;
+                let marks = (0..).zip(&self.blocks).filter_map(|(block, map)| Some(Marks { block, bits: *map.get(&identity)? }));
+                marks.flat_map(Marks::numbers).for_each(|mark| counts.add(mark));
+            }
+        }
+        Ok(counts)
     }
 
     /// Returns the user of each linked id, and each identity with its marks.

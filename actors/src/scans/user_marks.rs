@@ -73,9 +73,6 @@ pub(super) fn count_users<M: GiveMarks + Sync>(
 ) -> Result<MarkCounts> {
     let after = counted.users.until;
     let mut tally = UsersTally { scan, marks, sort_bytes, room, counted, on_disk: None };
-    if people.is_some() {
-        tally.go_on_on_disk()?;
-    }
     let read = |group: &SealedGroup<'_>| ReadUsers::of(scan, marks, group);
     let outcome = scan.tally(after, None, &read, &mut tally);
     let UsersTally { counted, on_disk, .. } = tally;
@@ -85,7 +82,10 @@ pub(super) fn count_users<M: GiveMarks + Sync>(
     }
     link_unresolved(scan, &mut counted.users)?;
     counted.users.seen_until(scan.until);
-    Ok(counted.users.counts())
+    match people {
+        Some(mut people) => Ok(counted.users.counts_of(|identity| people.windows_of(identity).map(|held| held > 0))?),
+        None => Ok(counted.users.counts()),
+    }
 }
 
 /// Links the ids that only the shard can resolve.
@@ -146,14 +146,12 @@ struct UsersTally<'t, 's, 'v, M: GiveMarks> {
 
 impl<M: GiveMarks> UsersTally<'_, '_, '_, M> {
     fn make_room(&mut self) -> Result<()> {
-        if self.on_disk.is_none() && !self.room.has(self.counted.users.bytes()) { self.go_on_on_disk() } else { Ok(()) }
-    }
-
-    fn go_on_on_disk(&mut self) -> Result<()> {
-        let none = ActiveUsers::new(self.marks.count(), self.scan.meets_all_links());
-        let users = std::mem::replace(&mut self.counted.users, none);
-        self.counted.is_whole = false;
-        self.on_disk = Some(ActiveOnDisk::new(self.scan, users, self.sort_bytes)?);
+        if self.on_disk.is_none() && !self.room.has(self.counted.users.bytes()) {
+            let none = ActiveUsers::new(self.marks.count(), self.scan.meets_all_links());
+            let users = std::mem::replace(&mut self.counted.users, none);
+            self.counted.is_whole = false;
+            self.on_disk = Some(ActiveOnDisk::new(self.scan, users, self.sort_bytes)?);
+        }
         Ok(())
     }
 
@@ -284,7 +282,7 @@ impl MarkedUsers {
             let known = if marks.block == open.block { open.bits } else { 0 };
             if is_chosen {
                 let new = Marks { bits: marks.bits & !known, ..marks };
-                new.numbers().for_each(|mark| counts.of_mark.get_mut(mark).into_iter().for_each(|count| *count += 1));
+                new.numbers().for_each(|mark| counts.add(mark));
             }
             open = Marks { bits: marks.bits | known, ..marks };
         }

@@ -193,6 +193,29 @@ struct ReadVisit {
     end: usize,
 }
 
+/// What makes sessions of a group's events.
+struct SessionColumns {
+    names: PropertyColumn,
+    urls: PropertyColumn,
+    sources: PropertyColumn,
+}
+
+impl SessionColumns {
+    fn read(group: &SealedGroup<'_>) -> Result<Self, ArchiveError> {
+        let decided = |field: SessionField| group.decided(&Field::Session(field));
+        let names = group.property(&Field::BuiltIn(BuiltIn::Name))?;
+        Ok(Self { names, urls: decided(SessionField::ExitUrl)?, sources: decided(SessionField::Source)? })
+    }
+
+    /// Whether a row is a pageview, has a URL and has a source.
+    fn of_rows(&self) -> impl FnMut(usize) -> [bool; 3] {
+        let mut is_pageview = self.names.tests(|name| matches!(name, Scalar::Text(name) if is_pageview(name)));
+        let mut has_url = self.urls.tests(|url| *url != Scalar::Null);
+        let mut has_source = self.sources.tests(is_source);
+        move |row| [is_pageview(row), has_url(row), has_source(row)]
+    }
+}
+
 /// The values of a property as keys, each made once.
 struct RowKeys {
     column: PropertyColumn,
@@ -240,12 +263,8 @@ impl VisitReader<'_> {
         let (times, visitors, days) = (group.times()?, group.visitors()?, group.days()?);
         let day_of = |row: usize| days.as_ref().map_or_else(|day| *day, |days| days[row]);
         let matching = self.matching(group, |row| question.buckets_of(day_of(row), times[row]).iter().any(Option::is_some))?;
-        let names = group.property(&Field::BuiltIn(BuiltIn::Name))?;
-        let mut is_pageview = names.tests(|name| matches!(name, Scalar::Text(name) if is_pageview(name)));
-        let urls = group.decided(&Field::Session(SessionField::ExitUrl))?;
-        let mut has_url = urls.tests(|url| *url != Scalar::Null);
-        let sources = group.decided(&Field::Session(SessionField::Source))?;
-        let mut has_source = sources.tests(is_source);
+        let of_session = question.needs_sessions.then(|| SessionColumns::read(group)).transpose()?;
+        let mut of_session = of_session.as_ref().map(SessionColumns::of_rows);
         let parts = PartColumns::read(group, question.predicate.parts().filter(|_| question.predicate.needs_session()))?;
         let mut parts = parts.of_rows();
         let goals = GoalColumns::read(&question.goals, group, &matching)?;
@@ -258,11 +277,12 @@ impl VisitReader<'_> {
             write_goals(row, &mut of_goals);
             let is_chosen = details.as_ref().is_none_or(|details| details.chooses(row, money.as_ref()));
             let matches = matching[row] && is_chosen && (!question.only_goals || goals.can_fit_any(row));
+            let [is_pageview, has_page, has_source] = of_session.as_mut().map_or([false; 3], |of_row| of_row(row));
             let mut carried = Carried {
                 matches,
-                is_pageview: matches && is_pageview(row),
-                has_page: has_url(row),
-                has_source: has_source(row),
+                is_pageview: matches && is_pageview,
+                has_page,
+                has_source,
                 parts: parts(row),
                 buckets: question.buckets_of(day_of(row), times[row]),
                 money: money.as_ref().filter(|_| matches).and_then(|money| money.of(row)),

@@ -67,6 +67,7 @@ pub(in super::super) fn journeys(scan: &Scan<'_>, question: &JourneysQuestion, s
         sequences: SessionBuffer::new(scan.scratch(), sort_bytes / SHARE),
         sessions: 0,
         unconverted: Unconverted::new(),
+        key: Vec::new(),
     };
     let visited = visit_chosen(scan, &asked, sort_bytes, &mut found);
     check(scan.cancelled)?;
@@ -112,6 +113,7 @@ struct FoundSequences<'q> {
     sequences: SessionBuffer,
     sessions: u64,
     unconverted: Unconverted,
+    key: Vec<u8>,
 }
 
 impl VisitCounts for FoundSequences<'_> {
@@ -149,15 +151,16 @@ impl VisitCounts for FoundSequences<'_> {
             let sum = self.unconverted.entry(currency).or_default();
             (sum.0, sum.1) = (sum.0 + amount, sum.1 + orders);
         }
-        let one = GroupFigures::of(Summand::None);
-        let mut key = Vec::new();
+        let (one, key) = (GroupFigures::of(Summand::None), &mut self.key);
         for (step, run) in sequence.runs.iter().enumerate() {
             key.clear();
             key.push(u8::try_from(step).unwrap_or(u8::MAX));
-            GroupKey::write(&Scalar::Text((&*run.value).into()), &mut key);
-            self.nodes.add(&key, one)?;
+            GroupKey::write(&Scalar::Text((&*run.value).into()), key);
+            self.nodes.add(key, one)?;
         }
-        self.paths.add(&path_key(&sequence), one)?;
+        key.clear();
+        write_path(&sequence, key);
+        self.paths.add(key, one)?;
         self.sequences.push(&[&write(self.identity, revenue, &sequence)])
     }
 }
@@ -166,12 +169,16 @@ fn text_of<'s>(value: &'s Scalar<'_>) -> Option<&'s str> {
     if let Scalar::Text(text) = value { Some(text) } else { None }
 }
 
-/// The key of a sequence.
-fn path_key(sequence: &JourneySequence) -> Vec<u8> {
-    let values = sequence.runs.iter().map(|run| run.value.replace('\0', ESCAPED_NUL) + VALUE_END);
-    let mut key = Vec::new();
-    GroupKey::write(&Scalar::Text(values.collect::<String>().into()), &mut key);
-    key
+/// Writes the key of a sequence.
+fn write_path(sequence: &JourneySequence, key: &mut Vec<u8>) {
+    let mut text = String::new();
+    for JourneyRun { value, .. } in &sequence.runs {
+        let mut parts = value.split('\0');
+        parts.next().into_iter().for_each(|part| text.push_str(part));
+        parts.for_each(|part| text.extend([ESCAPED_NUL, part]));
+        text.push_str(VALUE_END);
+    }
+    GroupKey::write(&Scalar::Text(text.into()), key);
 }
 
 /// A session with its sequence.
@@ -311,7 +318,9 @@ impl ShownJourneys {
                 self.links.entry((number, from, at)).or_default().add(identity);
             }
         }
-        if let Some(path) = self.paths.get_mut(&path_key(&sequence)) {
+        let mut key = Vec::new();
+        write_path(&sequence, &mut key);
+        if let Some(path) = self.paths.get_mut(&key) {
             path.visits.add(identity);
             path.revenue += revenue;
             if path.values.is_empty() {
