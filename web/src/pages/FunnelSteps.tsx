@@ -101,7 +101,7 @@ function StepDetails({ step, number, placeholder, onChange }: { step: Step; numb
           ))}
         </Chips>
       ) : null}
-      <FilterForm onAdd={(filter) => setFilters([...filters, filter])} />
+      <FilterForm key={filters.length} onAdd={(filter) => setFilters([...filters, filter])} />
     </div>
   );
 }
