@@ -12,6 +12,8 @@ use headcount_domain::figures::{
 use headcount_domain::intake::fields::{BuiltIn, Field};
 use headcount_domain::queries::UniqueUsers;
 use headcount_domain::{Position, Predicate, ProjectId, Timezone, Window};
+use headcount_storage::background::{self, Tempo};
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::aggregate::{AggregateQuestion, aggregate};
@@ -36,6 +38,22 @@ struct CancelOnDrop(Cancelled);
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Release);
+    }
+}
+
+/// Runs a scan on a thread of its own, whose priority is lower than that of events. Without a
+/// thread it is dropped, and has no answer.
+fn stand_back(scan: Box<dyn FnOnce() + Send>) {
+    let runtime = Handle::current();
+    let run = move || {
+        let _runtime = runtime.enter();
+        background::begin(|| Tempo::Full);
+        scan();
+    };
+    // Threads of the runtime do other work afterwards, and can't get their priority back.
+    match std::thread::Builder::new().name("scan".into()).spawn(run) {
+        Ok(thread) => drop(thread.join()),
+        Err(error) => tracing::error!(%error, "no thread for a scan"),
     }
 }
 
@@ -266,7 +284,7 @@ impl Scans {
             drop(turn);
             let _nobody_waits = send.send(answer);
         });
-        tokio::task::spawn_blocking(scan);
+        tokio::task::spawn_blocking(|| stand_back(scan));
         match answer.await.map_err(|_| AskError::NoAnswer)? {
             Ok(answer) => Ok(answer),
             Err(ScanError::Ask(error)) => Err(error),
