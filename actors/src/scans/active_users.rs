@@ -61,6 +61,14 @@ pub(super) struct ActiveUsers {
     unresolved: Option<HashSet<RecordKey, KeyHashBuilder>>,
 }
 
+/// The users that were counted up to a position, and sums of their events.
+pub(super) struct CountedUsers<S> {
+    pub(super) users: ActiveUsers,
+    pub(super) sums: S,
+    /// Whether it has all users; else the others are on disk, and it can't be advanced.
+    pub(super) is_whole: bool,
+}
+
 /// The bytes of a map. While it grows, it has its former table too.
 fn map_bytes<V>(map: &KeyMap<V>) -> usize {
     // The capacity is at most 7/8 of the slots, each of which has a byte of control.

@@ -2,8 +2,8 @@
 
 use headcount_domain::Position;
 
+use super::active_users::CountedUsers;
 use super::group_table::GroupTable;
-use super::user_marks::CountedUsers;
 use super::visits::GoalSums;
 
 /// What an answer is made of, up to a position.

@@ -14,7 +14,7 @@ use super::kept_figures::KeptFigures;
 use super::sealed_group::{Rows, SealedGroup};
 use super::session_events::{SessionEvent, SessionQuestion};
 use super::sessions::Sessions;
-use super::user_marks::{CountedUsers, GiveMarks, MarkVisitor, MarkedUsers, count_users};
+use super::user_marks::{GiveMarks, MarkVisitor, MarkedUsers, count_users, no_users};
 use super::views::ViewRoom;
 use super::visits::find_people;
 
@@ -34,7 +34,7 @@ pub(super) fn unique_users(
     let people = find_people(scan, predicate.people(), [Some(window), None], sort_bytes)?;
     let mut counted = match mem::take(kept) {
         KeptFigures::Users(counted) => counted,
-        _ => CountedUsers::new(scan, &days),
+        _ => no_users(scan, &days),
     };
     let counts = count_users(scan, (&days, people), &mut counted, room, sort_bytes);
     // What was counted before a failure is counted.

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use headcount_archive::ArchiveError;
 use headcount_domain::{Event, IdentityLink, Position, RecordKey, SentKeys};
 
-use super::active_users::{ActiveUsers, MarkCounts, Marks};
+use super::active_users::{ActiveUsers, CountedUsers, MarkCounts, Marks};
 use super::error::{Result, check};
 use super::events::{IDS_A_QUESTION, Scan, Tally, TallyError};
 use super::external_sort::{Sorted, Sorter};
@@ -46,20 +46,10 @@ pub(super) trait GiveMarks {
     fn add(&self, sums: Self::Sums, to: &mut Self::Sums);
 }
 
-/// The users that were counted up to a position, and the sums.
-pub(super) struct CountedUsers<S> {
-    pub(super) users: ActiveUsers,
-    pub(super) sums: S,
-    /// Whether it has all users; else the others are on disk, and it can't be advanced.
-    pub(super) is_whole: bool,
-}
-
-impl<S> CountedUsers<S> {
-    /// Nothing is counted yet.
-    pub(super) fn new(scan: &Scan<'_>, marks: &impl GiveMarks<Sums = S>) -> Box<Self> {
-        let users = ActiveUsers::new(marks.count(), scan.meets_all_links());
-        Box::new(Self { users, sums: marks.sums(), is_whole: true })
-    }
+/// Returns users of whom nothing is counted yet.
+pub(super) fn no_users<M: GiveMarks>(scan: &Scan<'_>, marks: &M) -> Box<CountedUsers<M::Sums>> {
+    let users = ActiveUsers::new(marks.count(), scan.meets_all_links());
+    Box::new(CountedUsers { users, sums: marks.sums(), is_whole: true })
 }
 
 /// Counts the users of the events after those that `counted` has, which goes on, of `people` or of

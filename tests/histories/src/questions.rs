@@ -271,7 +271,8 @@ fn report(history: &History, rng: &mut Rng, path: &str) -> Question {
     Question::post(path, object(body))
 }
 
-/// Generates a question for the goals of a project, which it names all: as they are, or without filters.
+/// Generates a question for the goals of a project, which it names all: as they are, or without
+/// filters.
 fn goals(history: &History, rng: &mut Rng, path: &str) -> Question {
     let mut body = days_of_sessions(history, rng);
     compare(history, rng, &mut body);

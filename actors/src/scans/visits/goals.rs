@@ -4,7 +4,7 @@ use std::io;
 use std::mem;
 
 use headcount_archive::ArchiveError;
-use headcount_domain::figures::{CountedMoney, GoalFigures, GoalsQuestion, GoalsReport, WindowGoals};
+use headcount_domain::figures::{CountedMoney, GoalsQuestion, GoalsReport, WindowGoals};
 use headcount_domain::queries::Unconverted;
 use headcount_domain::{Day, Event, Predicate};
 
@@ -13,17 +13,18 @@ use super::super::error::Result;
 use super::super::events::Scan;
 use super::super::kept_figures::KeptFigures;
 use super::super::sealed_group::{Rows, SealedGroup};
-use super::super::user_marks::{CountedUsers, GiveMarks, MarkVisitor, count_users};
+use super::super::user_marks::{GiveMarks, MarkVisitor, count_users, no_users};
 use super::super::views::ViewRoom;
 use super::carried::Carried;
 use super::events::{VisitQuestion, VisitWindow};
 use super::fold::{CountedOwner, CountedSession, VisitCounts};
 use super::goal_set::{GoalColumns, GoalSet};
+use super::goal_sums::GoalSums;
 use super::people::visit_chosen;
-use super::report::{add_sum, add_unconverted, add_without_rate};
+use super::report::{add_unconverted, add_without_rate};
 
-/// Answers a [`GoalsQuestion`], in sorts of `sort_bytes` each. Users that are kept are advanced, and
-/// kept again if there is room.
+/// Answers a [`GoalsQuestion`], in sorts of `sort_bytes` each. Users that are kept are advanced,
+/// and kept again if there is room.
 pub(in super::super) fn goals(
     scan: &Scan<'_>,
     question: &GoalsQuestion,
@@ -36,7 +37,7 @@ pub(in super::super) fn goals(
     let marks = GoalMarks { question, set: GoalSet::new(&question.goals) };
     let mut counted = match mem::take(kept) {
         KeptFigures::Goals(counted) => counted,
-        _ => CountedUsers::new(scan, &marks),
+        _ => no_users(scan, &marks),
     };
     let counts = count_users(scan, (&marks, None), &mut counted, room, sort_bytes);
     let answer = counts.map(|counts| marks.answer(&counted.sums, &counts.of_mark));
@@ -45,24 +46,6 @@ pub(in super::super) fn goals(
         *kept = KeptFigures::Goals(counted);
     }
     answer
-}
-
-/// What is summed of the events that fit goals. The users are not counted.
-pub(in super::super) struct GoalSums {
-    windows: [WindowGoals; 2],
-    unconverted: Unconverted,
-}
-
-impl GoalSums {
-    fn new(goals: usize) -> Self {
-        Self { windows: [WindowGoals::new(goals), WindowGoals::new(goals)], unconverted: Unconverted::new() }
-    }
-
-    /// The memory, in bytes.
-    pub(in super::super) fn bytes(&self) -> usize {
-        let goals: usize = self.windows.iter().map(|window| window.goals.len() * size_of::<GoalFigures>()).sum();
-        goals + self.unconverted.len() * 128
-    }
 }
 
 /// Of each window, users have a mark for a chosen event, and one for each goal that they reached.
@@ -169,13 +152,7 @@ impl GiveMarks for GoalMarks<'_> {
     }
 
     fn add(&self, sums: GoalSums, to: &mut GoalSums) {
-        for (window, to) in sums.windows.into_iter().zip(&mut to.windows) {
-            for (goal, to) in window.goals.into_iter().zip(&mut to.goals) {
-                to.conversions += goal.conversions;
-                to.revenue += goal.revenue;
-            }
-        }
-        sums.unconverted.into_iter().for_each(|(currency, sum)| add_sum(&mut to.unconverted, currency, sum));
+        to.add(sums);
     }
 }
 

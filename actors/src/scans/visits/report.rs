@@ -3,16 +3,17 @@
 use std::io;
 
 use super::super::error::Result;
+use headcount_domain::Window;
 use headcount_domain::figures::{CountedMoney, EventFigures, Report, ReportQuestion, Series};
 use headcount_domain::queries::Unconverted;
 use headcount_domain::time::Buckets;
-use headcount_domain::{Amount, Currency, Window};
 
 use super::super::events::Scan;
 use super::carried::Carried;
 use super::events::{VisitQuestion, VisitWindow};
 use super::fold::{CountedOwner, CountedSession, VisitCounts};
 use super::goal_set::GoalSet;
+use super::goal_sums::add_sum;
 use super::people::visit_chosen;
 
 /// Answers a [`ReportQuestion`], in sorts of `sort_bytes` each.
@@ -129,15 +130,5 @@ pub(super) fn add_unconverted(sums: &mut Unconverted, event: &Carried<'_>) {
 pub(super) fn add_without_rate(sums: &mut Unconverted, money: CountedMoney) {
     if let CountedMoney { amount, is_order, unconverted: Some(currency) } = money {
         add_sum(sums, currency, (amount, is_order.into()));
-    }
-}
-
-/// Adds money in a currency without a rate, and its orders.
-pub(super) fn add_sum(sums: &mut Unconverted, currency: Currency, (amount, orders): (Amount, i64)) {
-    let sum = sums.entry(currency).or_default();
-    sum.0 += amount;
-    sum.1 += orders;
-    if *sum == (Amount::ZERO, 0) {
-        sums.remove(&currency);
     }
 }
