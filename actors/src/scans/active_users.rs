@@ -2,7 +2,6 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
-use std::io;
 
 use headcount_domain::cache::table::KeyHashBuilder;
 use headcount_domain::{IdentityLink, Position, RecordKey};
@@ -29,8 +28,9 @@ impl Marks {
 
     /// The numbers of the marks.
     pub(super) fn numbers(self) -> impl Iterator<Item = usize> {
-        let set = (0..BLOCK).filter(move |bit| self.bits >> bit & 1 > 0);
-        set.map(move |bit| usize::from(self.block) * BLOCK + bit)
+        let rest = |bits: &u64| Some(bits & (bits - 1)).filter(|rest| *rest > 0);
+        let bits = std::iter::successors(Some(self.bits).filter(|bits| *bits > 0), rest);
+        bits.map(move |bits| usize::from(self.block) * BLOCK + bits.trailing_zeros() as usize)
     }
 }
 
@@ -139,29 +139,25 @@ impl ActiveUsers {
     /// Records marks of `named`. They belong to the user that it is linked to, now or later.
     pub(super) fn add(&mut self, named: RecordKey, marks: Marks) {
         let identity = self.links.get(&named).copied().unwrap_or(named);
-        self.set(identity, marks.block.into(), marks.bits);
+        self.set(identity, marks);
     }
 
-    /// Adds marks of a block to an identity.
-    fn set(&mut self, identity: RecordKey, block: usize, bits: u64) {
+    /// Adds marks to an identity.
+    fn set(&mut self, identity: RecordKey, marks: Marks) {
+        let block = usize::from(marks.block);
         let known = self.blocks[block].entry(identity).or_default();
-        let new = bits & !*known;
+        let new = Marks { bits: marks.bits & !*known, ..marks };
         let is_new = *known == 0;
-        *known |= bits;
+        *known |= marks.bits;
         if is_new && !self.is_in_another(identity, block) {
             self.counts.total += 1;
             self.ask_for(identity);
         }
-        self.count(block, new, |count| *count += 1);
+        self.count(new, |count| *count += 1);
     }
 
-    fn count(&mut self, block: usize, mut bits: u64, change: impl Fn(&mut u64)) {
-        while bits > 0 {
-            if let Some(count) = self.counts.of_mark.get_mut(block * BLOCK + bits.trailing_zeros() as usize) {
-                change(count);
-            }
-            bits &= bits - 1;
-        }
+    fn count(&mut self, marks: Marks, change: impl Fn(&mut u64)) {
+        marks.numbers().for_each(|mark| self.counts.of_mark.get_mut(mark).into_iter().for_each(&change));
     }
 
     fn is_in_another(&self, identity: RecordKey, block: usize) -> bool {
@@ -174,8 +170,9 @@ impl ActiveUsers {
         for block in 0..self.blocks.len() {
             let Some(bits) = self.blocks[block].remove(&from) else { continue };
             had_marks = true;
-            self.count(block, bits, |count| *count -= 1);
-            self.set(to, block, bits);
+            let marks = Marks { block: u16::try_from(block).unwrap_or(u16::MAX), bits };
+            self.count(marks, |count| *count -= 1);
+            self.set(to, marks);
         }
         self.counts.total -= u64::from(had_marks);
     }
@@ -185,11 +182,13 @@ impl ActiveUsers {
         self.counts.clone()
     }
 
-    /// Returns the counts of the identities that are chosen. They are asked about in their order.
-    pub(super) fn counts_of(&self, mut is_chosen: impl FnMut(RecordKey) -> io::Result<bool>) -> io::Result<MarkCounts> {
-        let mut identities: Vec<RecordKey> = self.blocks.iter().flat_map(|block| block.keys().copied()).collect();
+    /// Returns the counts of the identities that are chosen. They are asked about in their order,
+    /// and listed for that, which takes less memory than the users have.
+    pub(super) fn counts_of<E>(&self, mut is_chosen: impl FnMut(RecordKey) -> Result<bool, E>) -> Result<MarkCounts, E> {
+        let is_first = |block: usize, key: &RecordKey| !self.blocks[..block].iter().any(|other| other.contains_key(key));
+        let of_block = |(number, block): (usize, &KeyMap<u64>)| block.keys().filter(move |key| is_first(number, key)).copied();
+        let mut identities: Vec<RecordKey> = self.blocks.iter().enumerate().flat_map(of_block).collect();
         identities.sort_unstable();
-        identities.dedup();
         let mut counts = MarkCounts { of_mark: vec![0; self.counts.of_mark.len()], total: 0 };
         for identity in identities {
             if is_chosen(identity)? {

@@ -11,6 +11,7 @@ use super::decided::{flags, visit_matching};
 use super::error::Result;
 use super::events::Scan;
 use super::kept_figures::KeptFigures;
+use super::people::People;
 use super::sealed_group::{Rows, SealedGroup};
 use super::session_events::{SessionEvent, SessionQuestion};
 use super::sessions::Sessions;
@@ -28,10 +29,11 @@ pub(super) fn unique_users(
     sort_bytes: usize,
 ) -> Result<UniqueUsers> {
     let days = ActiveDays { window, predicate };
-    if predicate.reads_sessions() {
-        return Ok(days.answer(by_session(scan, window, predicate, sort_bytes)?.count(window.len(), None, scan.cancelled)?));
-    }
     let people = find_people(scan, predicate.people(), [Some(window), None], sort_bytes)?;
+    if predicate.reads_sessions() {
+        let users = by_session(scan, &days, people, sort_bytes)?;
+        return Ok(days.answer(users.count(days.count(), None, scan.cancelled)?));
+    }
     let mut counted = match mem::take(kept) {
         KeptFigures::Users(counted) => counted,
         _ => no_users(scan, &days),
@@ -78,6 +80,9 @@ impl GiveMarks for ActiveDays<'_> {
     ) -> Result<(), ArchiveError> {
         group.retain_days(&mut rows, self.window)?;
         group.retain_matching(&mut rows, self.predicate)?;
+        if rows.is_empty() {
+            return Ok(());
+        }
         let days = group.days()?;
         rows.for_each(|row| mark(row, self.mark_of(days.as_ref().map_or_else(|day| *day, |days| days[row]))));
         Ok(())
@@ -93,8 +98,8 @@ impl GiveMarks for ActiveDays<'_> {
 }
 
 /// Returns the identities of matching events in matching sessions, with their days.
-fn by_session(scan: &Scan<'_>, window: Window, predicate: &Predicate, sort_bytes: usize) -> Result<MarkedUsers> {
-    let people = find_people(scan, predicate.people(), [Some(window), None], sort_bytes)?;
+fn by_session(scan: &Scan<'_>, days: &ActiveDays<'_>, people: Option<People>, sort_bytes: usize) -> Result<MarkedUsers> {
+    let &ActiveDays { window, predicate } = days;
     let mut sessions = Sessions::new(scan, sort_bytes);
     let question = SessionQuestion { window, predicate, grouping: None };
     let carry = |event: &SessionEvent<'_>, carried: &mut Vec<u8>| {
@@ -103,7 +108,7 @@ fn by_session(scan: &Scan<'_>, window: Window, predicate: &Predicate, sort_bytes
     };
     // An event without ids is nobody's.
     scan.visit_sessions(&question, &carry, &mut sessions, &mut |_| Ok(()))?;
-    let (days, mut identities) = (ActiveDays { window, predicate }, MarkedUsers::new(scan, sort_bytes));
+    let mut identities = MarkedUsers::new(scan, sort_bytes);
     visit_matching(sessions, scan, (predicate, people), None, sort_bytes, &mut |identity, day| {
         identities.push(identity, days.mark_of(Day(day.try_into().map_or(0, i32::from_be_bytes))))
     })?;

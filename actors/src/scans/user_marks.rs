@@ -62,7 +62,8 @@ pub(super) fn count_users<M: GiveMarks + Sync>(
     sort_bytes: usize,
 ) -> Result<MarkCounts> {
     let after = counted.users.until;
-    let mut tally = UsersTally { scan, marks, sort_bytes, room, counted, on_disk: None };
+    let is_listed = people.is_some();
+    let mut tally = UsersTally { scan, marks, sort_bytes, room, counted, is_listed, on_disk: None };
     let read = |group: &SealedGroup<'_>| ReadUsers::of(scan, marks, group);
     let outcome = scan.tally(after, None, &read, &mut tally);
     let UsersTally { counted, on_disk, .. } = tally;
@@ -73,7 +74,10 @@ pub(super) fn count_users<M: GiveMarks + Sync>(
     link_unresolved(scan, &mut counted.users)?;
     counted.users.seen_until(scan.until);
     match people {
-        Some(mut people) => Ok(counted.users.counts_of(|identity| people.windows_of(identity).map(|held| held > 0))?),
+        Some(mut people) => counted.users.counts_of(|identity| {
+            check(scan.cancelled)?;
+            Ok(people.windows_of(identity)? > 0)
+        }),
         None => Ok(counted.users.counts()),
     }
 }
@@ -131,12 +135,15 @@ struct UsersTally<'t, 's, 'v, M: GiveMarks> {
     sort_bytes: usize,
     room: &'t mut ViewRoom<'v>,
     counted: &'t mut CountedUsers<M::Sums>,
+    /// Whether users are listed in the end, which takes memory, too.
+    is_listed: bool,
     on_disk: Option<ActiveOnDisk<'s>>,
 }
 
 impl<M: GiveMarks> UsersTally<'_, '_, '_, M> {
     fn make_room(&mut self) -> Result<()> {
-        if self.on_disk.is_none() && !self.room.has(self.counted.users.bytes()) {
+        let bytes = self.counted.users.bytes() * if self.is_listed { 2 } else { 1 };
+        if self.on_disk.is_none() && !self.room.has(bytes) {
             let none = ActiveUsers::new(self.marks.count(), self.scan.meets_all_links());
             let users = std::mem::replace(&mut self.counted.users, none);
             self.counted.is_whole = false;

@@ -16,8 +16,8 @@ import css from "./Funnels.module.css";
 
 const EMPTY: Step = { event_name: "" };
 
-/** The steps of the URL, and incomplete ones. The URL follows once you stop typing. */
-function useSteps(): [Step[], (steps: Step[]) => void] {
+/** The steps of the URL, and incomplete ones. The URL follows once you stop typing. If it changes by itself, `onOther` runs. */
+function useSteps(onOther: () => void): [Step[], (steps: Step[]) => void] {
   const { query } = useScene();
   const written = query.getAll("s").join("\n");
   const padded = () => [...stepsOf(query), EMPTY, EMPTY].slice(0, Math.max(2, stepsOf(query).length));
@@ -27,6 +27,7 @@ function useSteps(): [Step[], (steps: Step[]) => void] {
     if (written === own.current) return;
     own.current = written;
     setSteps(padded());
+    onOther();
   }, [written]);
   const settled = useDelayed(steps, 400);
   useEffect(() => {
@@ -39,9 +40,9 @@ function useSteps(): [Step[], (steps: Step[]) => void] {
 }
 
 export function FunnelSteps({ funnel }: { funnel: FunnelQuestion }) {
-  const [steps, setSteps] = useSteps();
-  const goals = useGoalNames();
   const [edited, setEdited] = useState<number | null>(null);
+  const [steps, setSteps] = useSteps(() => setEdited(null));
+  const goals = useGoalNames();
   const replace = (index: number, step: Step) => setSteps(steps.with(index, step));
   // The details stay open at their place, so moves and removals close them.
   const arrange = (steps: Step[]) => {
@@ -101,7 +102,7 @@ function StepDetails({ step, number, placeholder, onChange }: { step: Step; numb
           ))}
         </Chips>
       ) : null}
-      <FilterForm key={filters.length} onAdd={(filter) => setFilters([...filters, filter])} />
+      <FilterForm onAdd={(filter) => setFilters([...filters.filter((clause) => clauseText(clause) !== clauseText(filter)), filter])} />
     </div>
   );
 }

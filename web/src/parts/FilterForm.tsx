@@ -22,6 +22,7 @@ export function FilterForm({ onAdd }: { onAdd: (filter: Filter) => void }) {
   const found = useAnswer<Breakdown>(days && `/projects/${project}/analytics/breakdown`, body, field);
   const needsValue = !operator.endsWith("_set");
   const add = (value?: Scalar) => {
+    setText("");
     const isNegative = operator === "is_not" || operator === "not_contains";
     onAdd(value === null ? { field, operator: isNegative ? "is_set" : "is_not_set" } : { field, operator, ...(value === undefined ? {} : { value }) });
   };

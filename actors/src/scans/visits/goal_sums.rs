@@ -1,6 +1,6 @@
 //! The sums of the events that fit goals.
 
-use headcount_domain::figures::{GoalFigures, WindowGoals};
+use headcount_domain::figures::{CountedMoney, GoalFigures, WindowGoals};
 use headcount_domain::queries::Unconverted;
 use headcount_domain::{Amount, Currency};
 
@@ -30,6 +30,14 @@ impl GoalSums {
             }
         }
         sums.unconverted.into_iter().for_each(|(currency, sum)| add_sum(&mut self.unconverted, currency, sum));
+    }
+}
+
+/// Counts a conversion. Money without a rate is in no sum.
+pub(super) fn count_conversion(figures: &mut GoalFigures, money: Option<CountedMoney>) {
+    figures.conversions += 1;
+    if let Some(CountedMoney { amount, unconverted: None, .. }) = money {
+        figures.revenue += amount;
     }
 }
 

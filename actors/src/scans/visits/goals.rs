@@ -19,7 +19,7 @@ use super::carried::Carried;
 use super::events::{VisitQuestion, VisitWindow};
 use super::fold::{CountedOwner, CountedSession, VisitCounts};
 use super::goal_set::{GoalColumns, GoalSet};
-use super::goal_sums::GoalSums;
+use super::goal_sums::{GoalSums, count_conversion};
 use super::people::visit_chosen;
 use super::report::{add_unconverted, add_without_rate};
 
@@ -80,10 +80,7 @@ impl GoalMarks<'_> {
                     mark(mem::replace(&mut marks, next));
                 }
                 let Some(figures) = sums.windows[window].goals.get_mut(*goal) else { continue };
-                figures.conversions += 1;
-                if let Some(CountedMoney { amount, unconverted: None, .. }) = money {
-                    figures.revenue += amount;
-                }
+                count_conversion(figures, money);
             }
             mark(marks);
         }
@@ -127,6 +124,9 @@ impl GiveMarks for GoalMarks<'_> {
         let day_of = |row: usize| days.as_ref().map_or_else(|day| *day, |days| days[row]);
         rows.retain(|row| self.windows_of(day_of(row)).contains(&true));
         group.retain_matching(&mut rows, &self.question.predicate)?;
+        if rows.is_empty() {
+            return Ok(());
+        }
         let mut matching = vec![false; group.rows()];
         rows.for_each(|row| matching[row] = true);
         let (columns, money) = (GoalColumns::read(&self.set, group, &matching)?, group.money()?);
@@ -196,11 +196,8 @@ impl WindowCounts {
             let Some((figures, last)) = self.figures.goals.get_mut(*goal).zip(self.last_of_goals.get_mut(*goal)) else {
                 continue;
             };
-            figures.conversions += 1;
+            count_conversion(figures, event.money);
             figures.converters += u64::from(is_new(last));
-            if let Some(CountedMoney { amount, unconverted: None, .. }) = event.money {
-                figures.revenue += amount;
-            }
         }
     }
 }

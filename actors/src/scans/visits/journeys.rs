@@ -22,6 +22,7 @@ use super::carried::Carried;
 use super::events::{VisitQuestion, VisitWindow, values_of};
 use super::fold::{CountedOwner, CountedSession, VisitCounts};
 use super::goal_set::GoalSet;
+use super::goal_sums::add_sum;
 use super::people::visit_chosen;
 use super::report::add_without_rate;
 
@@ -147,10 +148,7 @@ impl VisitCounts for FoundSequences<'_> {
         let SessionMoney { revenue, unconverted } = std::mem::take(&mut self.money);
         let Some(sequence) = self.maker.finish() else { return Ok(()) };
         self.sessions += 1;
-        for (currency, (amount, orders)) in unconverted {
-            let sum = self.unconverted.entry(currency).or_default();
-            (sum.0, sum.1) = (sum.0 + amount, sum.1 + orders);
-        }
+        unconverted.into_iter().for_each(|(currency, sum)| add_sum(&mut self.unconverted, currency, sum));
         let (one, key) = (GroupFigures::of(Summand::None), &mut self.key);
         for (step, run) in sequence.runs.iter().enumerate() {
             key.clear();

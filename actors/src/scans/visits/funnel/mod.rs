@@ -41,11 +41,10 @@ struct StepsQuestion<'q> {
 impl StepsQuestion<'_> {
     /// Whether sessions decide the answer.
     fn needs_sessions(&self) -> bool {
-        let concerns_sessions = |predicate: &Predicate| predicate.parts().any(|(_, part)| part.decider.is_some());
         self.steps.length == ChainLength::Session
             || self.breakdown.is_some_and(Field::of_session)
-            || concerns_sessions(self.predicate)
-            || self.steps.steps.iter().any(concerns_sessions)
+            || self.predicate.reads_sessions()
+            || self.steps.steps.iter().any(Predicate::reads_sessions)
     }
 }
 
