@@ -186,8 +186,10 @@ impl ActiveUsers {
     /// and listed for that, which takes less memory than the users have.
     pub(super) fn counts_of<E>(&self, mut is_chosen: impl FnMut(RecordKey) -> Result<bool, E>) -> Result<MarkCounts, E> {
         let is_first = |block: usize, key: &RecordKey| !self.blocks[..block].iter().any(|other| other.contains_key(key));
-        let of_block = |(number, block): (usize, &KeyMap<u64>)| block.keys().filter(move |key| is_first(number, key)).copied();
-        let mut identities: Vec<RecordKey> = self.blocks.iter().enumerate().flat_map(of_block).collect();
+        let mut identities = Vec::new();
+        for (number, block) in self.blocks.iter().enumerate() {
+            identities.extend(block.keys().filter(|key| is_first(number, key)).copied());
+        }
         identities.sort_unstable();
         let mut counts = MarkCounts { of_mark: vec![0; self.counts.of_mark.len()], total: 0 };
         for identity in identities {
