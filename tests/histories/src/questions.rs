@@ -278,8 +278,8 @@ fn goals(history: &History, rng: &mut Rng, path: &str) -> Question {
     compare(history, rng, &mut body);
     chosen_in_sessions(rng, &mut body);
     body.retain(|(name, _)| *name != "event_name");
-    // Goals without filters depend on no session.
-    let of_events = rng.chance(50);
+    // Goals without filters depend on no session. About half of the questions have such.
+    let of_events = body.len().is_multiple_of(2);
     let goal = |mut goal: Json| {
         if let Json::Object(fields) = &mut goal
             && of_events

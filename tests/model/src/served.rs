@@ -145,6 +145,17 @@ impl ServedModel {
         (201, Json::Object([(format!("{kind}_id"), Json::from(id))].into()))
     }
 
+    /// Changes fields of a goal.
+    fn change_goal(&mut self, path: &str, changes: &Json) -> (u16, Json) {
+        let id = path.rsplit("/goals/").next().unwrap_or_default();
+        let found = self.definitions.iter_mut().find(|(known, _)| known == id);
+        match (found, changes) {
+            (Some((_, Json::Object(goal))), Json::Object(changes)) => goal.extend(changes.clone()),
+            _ => return (404, Json::Null),
+        }
+        (200, Json::Null)
+    }
+
     /// Replaces the ids of definitions in a question by the definitions, and adds the goals of the
     /// project to a question for them.
     fn with_definitions(&self, path: &str, body: Json) -> Json {
@@ -207,6 +218,7 @@ impl Subject for ServedModel {
             }
             (Credential::PublicKey(key), Method::Post, "/i/batch") => self.batch(key, body),
             (_, Method::Patch, "/organization") => (200, self.patch_organization(&json())),
+            (_, Method::Patch, path) if path.contains("/goals/") => self.change_goal(path, &json()),
             (_, Method::Patch, path) if path.starts_with("/projects/") => {
                 (200, self.patch_project(path.trim_start_matches("/projects/"), &json()))
             }
