@@ -41,8 +41,8 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// Runs a scan on a thread of its own, whose priority is lower than that of events. Without a
-/// thread it is dropped, and has no answer.
+/// Runs a scan on its own thread, at a lower priority than events. If the system has no thread,
+/// the scan is dropped, and the question has no answer.
 fn stand_back(scan: Box<dyn FnOnce() + Send>) {
     let runtime = Handle::current();
     let run = move || {

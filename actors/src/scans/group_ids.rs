@@ -42,7 +42,7 @@ impl IdColumn {
         *known
     }
 
-    /// Whether the marks differ from those of the last call for this id.
+    /// Whether the last call for this id had other marks.
     fn are_other_marks(&mut self, code: u32, marks: Marks) -> bool {
         self.last_marks.get_mut(code as usize).is_some_and(|last| last.replace(marks) != Some(marks))
     }

@@ -13,7 +13,7 @@ pub(super) type HeldWindows = u8;
 
 /// The identities for which all conditions hold in a window, with these windows.
 pub(super) struct People {
-    /// The identities whose windows are not those of `others`.
+    /// The identities whose windows differ from `others`.
     sorted: SortedRecords,
     /// The windows of all other identities.
     others: HeldWindows,

@@ -84,7 +84,7 @@ async fn scan_window(engine: &Engine, project: ProjectId, window: Window, sort_b
     with_scan(engine, project, (question, room), counted).await
 }
 
-/// Scans for a question, with room for so many bytes of figures.
+/// Runs a scan whose figures may take `room` bytes.
 async fn with_scan<R: Send + 'static>(
     engine: &Engine,
     project: ProjectId,
@@ -105,7 +105,7 @@ async fn with_scan<R: Send + 'static>(
     tokio::task::spawn_blocking(scan).await.unwrap()
 }
 
-/// Counts so many equal goals, as [`scan`] does.
+/// Counts `count` equal goals, as [`scan`] counts users.
 async fn scan_goals(engine: &Engine, project: ProjectId, count: usize, sort_bytes: usize, room: usize) -> GoalsReport {
     let windows = ComparedWindows { window: window(), previous: Some(window()) };
     let question = GoalsQuestion { windows, predicate: Predicate::default(), goals: vec![everything(); count] };

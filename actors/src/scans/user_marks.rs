@@ -52,8 +52,8 @@ pub(super) fn no_users<M: GiveMarks>(scan: &Scan<'_>, marks: &M) -> Box<CountedU
     Box::new(CountedUsers { users, sums: marks.sums(), is_whole: true })
 }
 
-/// Counts the users of the events after those that `counted` has, which goes on, of `people` or of
-/// all.
+/// Counts the users of all events: `counted` has the earlier ones, and gets the others. With
+/// `people`, only these users are counted.
 pub(super) fn count_users<M: GiveMarks + Sync>(
     scan: &Scan<'_>,
     (marks, people): (&M, Option<People>),

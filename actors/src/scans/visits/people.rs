@@ -60,7 +60,7 @@ pub(in super::super) fn find_people(
     Ok(Some(People::new(counts.found.finish()?, others)?))
 }
 
-/// The windows in which conditions hold for an identity with so many events that fit each.
+/// Returns the windows in which conditions hold. `counts` has the events that fit each condition.
 fn held(conditions: &[PeopleCondition], counts: &[u32]) -> HeldWindows {
     let holds = |counts: &[u32]| conditions.iter().zip(counts).all(|(condition, count)| condition.holds(*count));
     let windows = counts.chunks(conditions.len()).enumerate();
@@ -79,7 +79,7 @@ struct PeopleCounts<'q> {
 }
 
 impl PeopleCounts<'_> {
-    /// Adds the identity that was counted, unless it is as those that are not.
+    /// Adds the identity that was counted, unless its windows are `others`.
     fn end(&mut self) -> io::Result<()> {
         let Some(identity) = self.identity.take() else { return Ok(()) };
         let held = held(self.conditions, &self.counts);
