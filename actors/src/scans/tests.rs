@@ -125,6 +125,9 @@ async fn goals_have_the_users_of_their_events() {
     assert!(engine.track_batch(project, &visits.collect::<Vec<_>>()).await.unwrap().errors.is_empty());
     for batch in 0..BATCHES {
         send(&engine, project, batch).await;
+        if batch == BATCHES / 2 {
+            engine.seal_archive().await.unwrap();
+        }
         let users = engine.ask(project, UniqueUsersQuery { window: window() }).await.unwrap().total;
         let converters = engine.scans.unique_users(project, window(), everything()).await.unwrap().total;
         assert!(batch > 1 || converters < users);
