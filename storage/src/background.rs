@@ -11,6 +11,9 @@ use std::time::{Duration, Instant as Stopwatch};
 
 /// By how much the priority of background work is lower, as a `nice` value.
 const NICENESS: i32 = 5;
+/// The same of questions that read events. Beside them, the 99th percentile of 4,000 events/s on two
+/// busy processors is 16 ms instead of 19 ms, and without questions 9 ms.
+pub const NICENESS_OF_QUESTIONS: i32 = 10;
 /// How long work runs between two checks of the processors' load.
 const SLICE: Duration = Duration::from_millis(2);
 /// The longest pause.
@@ -153,7 +156,12 @@ thread_local! {
 /// Only Linux has priorities of threads. On other systems, and if the system refuses, nothing
 /// changes.
 pub fn begin(tempo: impl Fn() -> Tempo + 'static) {
-    if let Err(error) = headcount_scheduling::stand_back(NICENESS) {
+    begin_at(NICENESS, tempo);
+}
+
+/// Like [`begin`], with a priority that is lower by the `nice` value `niceness`.
+pub fn begin_at(niceness: i32, tempo: impl Fn() -> Tempo + 'static) {
+    if let Err(error) = headcount_scheduling::stand_back(niceness) {
         tracing::debug!(%error, "could not lower the priority of a background thread");
     }
     let work = Work { pacer: Pacer::of_this_thread(), slice_began: Stopwatch::now(), tempo: Box::new(tempo) };

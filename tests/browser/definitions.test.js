@@ -325,7 +325,7 @@ async function asOther(address, token) {
   return other;
 }
 
-test("a share shows goals, and nothing else of it", async () => {
+test("a share shows goals and segments, and changes none", async () => {
   const goal = await makeAll();
   const { url } = await server.manage("POST", `${project}/shares`, { name: "press" });
   const shared = await asOther(url.replace(/^https?:\/\/[^/]+/, server.url));
@@ -338,7 +338,10 @@ test("a share shows goals, and nothing else of it", async () => {
   await shared.waitForFunction((users) => document.querySelector("[data-figure=unique_users]")?.textContent === users, whole.format(totals.unique_users));
   for (const name of ["Make", "Annotations", "Edit"]) assert.equal(await shared.getByRole("button", { name }).count(), 0, name);
   await shared.getByRole("button", { name: "Filter", exact: true }).click();
-  assert.deepEqual(await shared.getByRole("dialog").getByRole("tab").allInnerTexts(), ["Events", "People"]);
+  await shared.getByRole("tab", { name: "Segments" }).click();
+  assert.equal(await shared.getByRole("dialog").getByRole("button", { name: /Edit|Delete|Save/ }).count(), 0);
+  await shared.getByRole("dialog").getByRole("button", { name: /^Buyers/ }).click();
+  await shared.getByLabel("Filters").getByText("Buyers").waitFor();
   assert.deepEqual(shared.refused, []);
   await shared.context().close();
 });

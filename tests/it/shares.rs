@@ -34,7 +34,7 @@ const FIGURES: [(&str, &str); 7] = [
     ("analytics/journeys", "{}"),
 ];
 /// The same, read with GET.
-const READ_FIGURES: [&str; 2] = ["analytics/traffic", "analytics/retention"];
+const READ_FIGURES: [&str; 4] = ["analytics/traffic", "analytics/retention", "segments", "funnels"];
 const MONEY: [&str; 4] = ["revenue/metrics", "revenue/timeseries", "revenue/by-attribution", "revenue/ltv-cohorts"];
 
 #[test]
@@ -78,7 +78,8 @@ fn a_share_may_read_figures_of_its_project_and_nothing_else() {
         };
         let mut refused = 0;
         for (method, name, path, takes_cookie) in documented(&tenant) {
-            if !takes_cookie && name != "/session/codes" || is_allowed(&name) || name == "/session" {
+            let is_change = method != "GET" && READ_FIGURES.iter().any(|path| name.ends_with(path));
+            if !takes_cookie && name != "/session/codes" || is_allowed(&name) && !is_change || name == "/session" {
                 continue;
             }
             let call = Call::new(method, path);
@@ -136,6 +137,38 @@ fn a_share_names_no_people_and_no_companies() {
     assert_refused("a sibling", &tenant.send(Call::get(path).bearer(&secret)), 403, "project_forbidden", None);
     let unknown = tenant.send(Call::get("/projects/prj_00000000000/revenue/metrics").bearer(&secret));
     assert_refused("no project", &unknown, 404, "not_found", None);
+}
+
+/// A share lists what its readers may ask for.
+#[test]
+fn a_share_lists_definitions_that_name_no_people_and_no_companies() {
+    let tenant = Tenant::new();
+    let (_, secret) = share(&tenant, &json!({"name": "board"}));
+    let filters = |field: &str| json!([{"field": field, "operator": "is_set"}]);
+    let alternatives = json!([{"any": [filters("url"), filters("user_id")]}]);
+    let steps = |filters: Value| json!([{"event_name": "a"}, {"page": "/b", "filters": filters}]);
+    let plain = steps(filters("url"));
+    let people = |field: &str| json!([{"did": {"event_name": "a", "filters": filters(field)}}]);
+    let made = [
+        ("segments", json!({"filters": filters("url"), "people": people("location_country")}), true),
+        ("segments", json!({"filters": filters("metadata.email")}), false),
+        ("segments", json!({"filters": alternatives}), false),
+        ("segments", json!({"people": people("user_id")}), false),
+        ("funnels", json!({"steps": plain, "breakdown": "source", "filters": filters("url"), "people": people("url")}), true),
+        ("funnels", json!({"steps": steps(filters("group_id"))}), false),
+        ("funnels", json!({"steps": plain, "breakdown": "user_id"}), false),
+        ("funnels", json!({"steps": plain, "filters": filters("user_id")}), false),
+        ("funnels", json!({"steps": plain, "people": people("user_id")}), false),
+    ];
+    for (kind, mut body, is_listed) in made {
+        body["name"] = json!("kept");
+        let kept = tenant.post(&tenant.path(kind), &body).ok(201);
+        let lists = |credential: &str| {
+            let list = tenant.send(Call::get(tenant.path(kind)).bearer(credential)).ok(200);
+            list[kind].as_array().expect("a list").contains(&kept)
+        };
+        assert_eq!((lists(&tenant.token), lists(&secret)), (true, is_listed), "{body}");
+    }
 }
 
 /// Questions that a share may not ask: the path, and the fields of the body.

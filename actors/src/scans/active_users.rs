@@ -182,24 +182,14 @@ impl ActiveUsers {
         self.counts.clone()
     }
 
-    /// Returns the counts of the identities that are chosen. They are asked about in their order,
-    /// and listed for that, which takes less memory than the users have.
-    pub(super) fn counts_of<E>(&self, mut is_chosen: impl FnMut(RecordKey) -> Result<bool, E>) -> Result<MarkCounts, E> {
-        let is_first = |block: usize, key: &RecordKey| !self.blocks[..block].iter().any(|other| other.contains_key(key));
-        let mut identities = Vec::new();
-        for (number, block) in self.blocks.iter().enumerate() {
-            identities.extend(block.keys().filter(|key| is_first(number, key)).copied());
+    /// Changes `counts` by `change` as an identity counts: nothing if it has no marks.
+    pub(super) fn recount(&self, identity: RecordKey, counts: &mut MarkCounts, change: impl Fn(&mut u64)) {
+        let marks = (0..).zip(&self.blocks).filter_map(|(block, map)| Some(Marks { block, bits: *map.get(&identity)? }));
+        let mut marks = marks.peekable();
+        if marks.peek().is_some() {
+            change(&mut counts.total);
         }
-        identities.sort_unstable();
-        let mut counts = MarkCounts { of_mark: vec![0; self.counts.of_mark.len()], total: 0 };
-        for identity in identities {
-            if is_chosen(identity)? {
-                counts.total += 1;
-                let marks = (0..).zip(&self.blocks).filter_map(|(block, map)| Some(Marks { block, bits: *map.get(&identity)? }));
-                marks.flat_map(Marks::numbers).for_each(|mark| counts.add(mark));
-            }
-        }
-        Ok(counts)
+        marks.flat_map(Marks::numbers).for_each(|mark| counts.of_mark.get_mut(mark).into_iter().for_each(&change));
     }
 
     /// Returns the user of each linked id, and each identity with its marks.

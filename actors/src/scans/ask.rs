@@ -47,7 +47,7 @@ fn stand_back(scan: Box<dyn FnOnce() + Send>) {
     let runtime = Handle::current();
     let run = move || {
         let _runtime = runtime.enter();
-        background::begin(|| Tempo::Full);
+        background::begin_at(background::NICENESS_OF_QUESTIONS, || Tempo::Full);
         scan();
     };
     // Threads of the runtime do other work afterwards, and can't get their priority back.

@@ -5,7 +5,7 @@ use std::io;
 
 use headcount_domain::RecordKey;
 
-use super::identities::{KEY, bytes};
+use super::identities::{KEY, bytes, key_of};
 use super::record_sort::SortedRecords;
 
 /// The windows of a question in which conditions hold: a bit for each.
@@ -27,6 +27,18 @@ impl People {
         let mut people = Self { sorted, others, next: None };
         people.advance()?;
         Ok(people)
+    }
+
+    /// Whether identities that are not listed are chosen in the first window.
+    pub(super) fn are_others_chosen(&self) -> bool {
+        self.others & 1 > 0
+    }
+
+    /// Returns the next identity of the list, with its windows. They differ from those of others.
+    pub(super) fn next_listed(&mut self) -> io::Result<Option<(RecordKey, HeldWindows)>> {
+        let next = self.next;
+        self.advance()?;
+        Ok(next.map(|(key, windows)| (key_of(&key), windows)))
     }
 
     /// Returns the windows in which all conditions hold for an identity. Call it in the order of

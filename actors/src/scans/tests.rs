@@ -7,6 +7,7 @@ use headcount_common::clock::FixedClock;
 use headcount_control::ProjectPatch;
 use headcount_domain::aggregate::{Aggregate, Grouping};
 use headcount_domain::figures::{ComparedWindows, GoalFigures, GoalsQuestion, GoalsReport, WindowGoals};
+use headcount_domain::filter::{PeopleCondition, Within};
 use headcount_domain::intake::fields::{BuiltIn, Field, Scalar};
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
 use headcount_domain::{Day, Depends, Instant, Predicate, ProjectId, Timezone, Window};
@@ -137,6 +138,44 @@ async fn goals_have_the_users_of_their_events() {
             let expected = WindowGoals { unique_users: users, goals: vec![figures; count] };
             let found = scan_goals(&engine, project, count, sort_bytes, room).await;
             assert_eq!((&found.current, found.previous.as_ref()), (&expected, Some(&expected)), "batch {batch}, {count} goals");
+        }
+    }
+    engine.close().await;
+}
+
+/// Who searched so often. Events of several ids belong to one user, and their links come later.
+#[tokio::test]
+async fn conditions_count_the_events_of_all_ids_of_a_user() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, project) = open(dir.path(), u64::MAX);
+    let devices = ["a", "b", "c", "d"];
+    for (sent, device) in devices.into_iter().enumerate() {
+        let search = NewEvent::new("search").at_ms(BASE_MS).anonymous(device);
+        let others = (0..50).map(|number| NewEvent::new("search").at_ms(BASE_MS).anonymous(format!("{device}{number}")));
+        let events: Vec<_> = [search].into_iter().chain(others).collect();
+        assert!(engine.track_batch(project, &events).await.unwrap().errors.is_empty());
+        let links = devices[..=sent].iter().map(|device| NewEvent::new("login").at_ms(BASE_MS).anonymous(*device).user("ada"));
+        assert!(engine.track_batch(project, &links.collect::<Vec<_>>()).await.unwrap().errors.is_empty());
+        if sent == 2 {
+            engine.seal_archive().await.unwrap();
+        }
+        for at_least in 1..=4_u32 {
+            let did = Predicate::new(Some("search"), Vec::new()).unwrap();
+            let others = 50 * (sent as u64 + 1);
+            let chosen = if at_least == 1 { others } else { 0 } + u64::from(at_least as usize <= sent + 1);
+            for (is_negated, sort_bytes, room) in
+                [(false, 200, 0), (false, 4 << 20, 4 << 20), (true, 200, 0), (true, 200, 4 << 20)]
+            {
+                let expected = if is_negated { others + 1 - chosen } else { chosen };
+                let condition = PeopleCondition { predicate: did.clone(), is_negated, at_least, within: Within::Ever };
+                let predicate = Predicate::default().with_people(vec![condition]).unwrap();
+                let question = Arc::new(KeptQuestion::UniqueUsers { window: window(), predicate: predicate.clone() });
+                let counted = move |scan: &Scan<'_>, kept: &mut KeptFigures, room: &mut ViewRoom<'_>| {
+                    unique_users(scan, window(), &predicate, (kept, room), sort_bytes).unwrap().total
+                };
+                let found = with_scan(&engine, project, (question, room), counted).await;
+                assert_eq!(found, expected, "{at_least} of {} events, negated: {is_negated}", sent + 1);
+            }
         }
     }
     engine.close().await;

@@ -11,7 +11,8 @@ use super::error::{Result, check};
 use super::events::{IDS_A_QUESTION, Scan, Tally, TallyError};
 use super::external_sort::{Sorted, Sorter};
 use super::group_ids::GroupIds;
-use super::identities::{Identities, KEY, bytes, key_of};
+use super::identities::{KEY, bytes, key_of};
+use super::identity_sort::IdentitySorter;
 use super::people::People;
 use super::sealed_group::{Rows, SealedGroup};
 use super::views::ViewRoom;
@@ -62,24 +63,36 @@ pub(super) fn count_users<M: GiveMarks + Sync>(
     sort_bytes: usize,
 ) -> Result<MarkCounts> {
     let after = counted.users.until;
-    let is_listed = people.is_some();
-    let mut tally = UsersTally { scan, marks, sort_bytes, room, counted, is_listed, on_disk: None };
+    let mut tally = UsersTally { scan, marks, sort_bytes, room, counted, on_disk: None };
     let read = |group: &SealedGroup<'_>| ReadUsers::of(scan, marks, group);
     let outcome = scan.tally(after, None, &read, &mut tally);
     let UsersTally { counted, on_disk, .. } = tally;
     outcome?;
     if let Some(on_disk) = on_disk {
-        return on_disk.identities(scan)?.count(marks.count(), people, scan.cancelled);
+        return MarkedUsers(on_disk.resolve(scan)?).count(marks.count(), people, scan.cancelled);
     }
     link_unresolved(scan, &mut counted.users)?;
     counted.users.seen_until(scan.until);
     match people {
-        Some(mut people) => counted.users.counts_of(|identity| {
-            check(scan.cancelled)?;
-            Ok(people.windows_of(identity)? > 0)
-        }),
+        Some(people) => counts_of(&counted.users, people, scan.cancelled),
         None => Ok(counted.users.counts()),
     }
+}
+
+/// Returns the counts of the users that are chosen in the first window.
+fn counts_of(users: &ActiveUsers, mut people: People, cancelled: &AtomicBool) -> Result<MarkCounts> {
+    let (all, are_others_chosen) = (users.counts(), people.are_others_chosen());
+    let none = MarkCounts { of_mark: vec![0; all.of_mark.len()], total: 0 };
+    let mut counts = if are_others_chosen { all } else { none };
+    while let Some((identity, windows)) = people.next_listed()? {
+        check(cancelled)?;
+        match (windows & 1 > 0, are_others_chosen) {
+            (true, false) => users.recount(identity, &mut counts, |count| *count += 1),
+            (false, true) => users.recount(identity, &mut counts, |count| *count -= 1),
+            _ => {}
+        }
+    }
+    Ok(counts)
 }
 
 /// Links the ids that only the shard can resolve.
@@ -135,19 +148,16 @@ struct UsersTally<'t, 's, 'v, M: GiveMarks> {
     sort_bytes: usize,
     room: &'t mut ViewRoom<'v>,
     counted: &'t mut CountedUsers<M::Sums>,
-    /// Whether users are listed in the end, which takes memory, too.
-    is_listed: bool,
-    on_disk: Option<ActiveOnDisk<'s>>,
+    on_disk: Option<IdentitySorter<'s, MARKED>>,
 }
 
 impl<M: GiveMarks> UsersTally<'_, '_, '_, M> {
     fn make_room(&mut self) -> Result<()> {
-        let bytes = self.counted.users.bytes() * if self.is_listed { 2 } else { 1 };
-        if self.on_disk.is_none() && !self.room.has(bytes) {
+        if self.on_disk.is_none() && !self.room.has(self.counted.users.bytes()) {
             let none = ActiveUsers::new(self.marks.count(), self.scan.meets_all_links());
             let users = std::mem::replace(&mut self.counted.users, none);
             self.counted.is_whole = false;
-            self.on_disk = Some(ActiveOnDisk::new(self.scan, users, self.sort_bytes)?);
+            self.on_disk = Some(on_disk(self.scan, users, self.sort_bytes)?);
         }
         Ok(())
     }
@@ -157,7 +167,7 @@ impl<M: GiveMarks> UsersTally<'_, '_, '_, M> {
             self.counted.users.see_link(link);
             return Ok(());
         };
-        on_disk.ids.link(link)
+        on_disk.link(link)
     }
 
     fn add(&mut self, named: RecordKey, marks: Marks) -> io::Result<()> {
@@ -165,7 +175,7 @@ impl<M: GiveMarks> UsersTally<'_, '_, '_, M> {
             self.counted.users.add(named, marks);
             return Ok(());
         };
-        on_disk.add(named, marks)
+        on_disk.add(named, marked(named, marks))
     }
 }
 
@@ -193,43 +203,14 @@ impl<M: GiveMarks> Tally<ReadUsers<M::Sums>> for UsersTally<'_, '_, '_, M> {
     }
 }
 
-/// The ids of marked events, and all links, on disk.
-struct ActiveOnDisk<'h> {
-    ids: Identities<'h>,
-    /// The ids that may be linked, with their marks.
-    active: Sorter<MARKED>,
-    identities: MarkedUsers,
-}
-
-impl<'h> ActiveOnDisk<'h> {
-    /// Begins with what was collected in memory.
-    fn new(scan: &Scan<'h>, users: ActiveUsers, sort_bytes: usize) -> Result<Self> {
-        let active = Sorter::new(scan.scratch(), MARKED, sort_bytes);
-        let identities = MarkedUsers::new(scan, sort_bytes);
-        let mut on_disk = Self { ids: Identities::new(scan, sort_bytes), active, identities };
-        let (links, mut active) = users.into_parts();
-        // The links in memory come before all others.
-        links.into_iter().try_for_each(|(anonymous, user)| on_disk.ids.link(IdentityLink { anonymous, position: 0, user }))?;
-        active.try_for_each(|(key, marks)| on_disk.add(key, marks))?;
-        Ok(on_disk)
-    }
-
-    fn add(&mut self, named: RecordKey, marks: Marks) -> io::Result<()> {
-        self.ids.add(named)?;
-        if named.is_user() { self.identities.push(named, marks) } else { self.active.push(marked(named, marks)) }
-    }
-
-    /// Returns the identities with their marks.
-    fn identities(self, scan: &Scan<'_>) -> Result<MarkedUsers> {
-        let Self { ids, active, mut identities } = self;
-        let mut ids = ids.resolve(scan)?;
-        for active in active.finish()? {
-            check(scan.cancelled)?;
-            let (key, marks) = read(&active?);
-            identities.push(ids.resolve(key)?, marks)?;
-        }
-        Ok(identities)
-    }
+/// Begins a sort of marks with what was collected in memory.
+fn on_disk<'h>(scan: &Scan<'h>, users: ActiveUsers, sort_bytes: usize) -> Result<IdentitySorter<'h, MARKED>> {
+    let mut sorter = IdentitySorter::new(scan, sort_bytes);
+    let (links, mut active) = users.into_parts();
+    // The links in memory come before all others.
+    links.into_iter().try_for_each(|(anonymous, user)| sorter.link(IdentityLink { anonymous, position: 0, user }))?;
+    active.try_for_each(|(key, marks)| sorter.add(key, marked(key, marks)))?;
+    Ok(sorter)
 }
 
 /// An identity and marks of a block, as a key of a sort.

@@ -102,6 +102,15 @@ impl Asker {
         }
         Ok(self.0)
     }
+
+    /// Returns those of the kept questions that the caller may ask.
+    pub fn list<Q: SharedQuestion>(self, kept: impl FnOnce(&ProjectCaller) -> Result<Vec<Arc<Q>>>) -> Result<Vec<Arc<Q>>> {
+        let mut list = kept(&self.0)?;
+        if self.0.caller.share.is_some() {
+            list.retain(|question| share_rules::check_fields(&**question).is_ok());
+        }
+        Ok(list)
+    }
 }
 
 /// How a caller says who it is.

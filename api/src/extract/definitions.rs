@@ -1,22 +1,42 @@
 //! Segments and goals that questions name. Readers of shares may name them too, whatever fields
-//! these have: the readers choose none of the fields.
+//! these have: the readers choose none of the fields. They see only definitions whose fields they
+//! may name.
 
 use std::sync::Arc;
 
 use headcount_control::{Definition, DefinitionId, DefinitionKind};
 use headcount_domain::filter::PeopleCondition;
+use headcount_domain::intake::fields::Field;
 use headcount_domain::{Clause, Filter, Predicate};
 
 use crate::extract::filters;
-use crate::extract::people::{self, SentCondition};
+use crate::extract::people::{self, SentCondition, named_by_people};
 use crate::extract::question::ProjectQuestion;
-use crate::extract::steps::{SentStep, StepEvents, page_clauses};
+use crate::extract::share_rules::{NamedField, SharedQuestion, named_by_filters};
+use crate::extract::steps::{self, SentStep, StepEvents, named_by_steps, page_clauses};
 use crate::respond::error::{ApiError, Result};
 
 /// Returns the filters of a definition, which may concern sessions.
 fn filters_of(definition: &Definition) -> Result<Vec<Clause>> {
     let Some(json) = definition.fields.get("filters") else { return Ok(Vec::new()) };
     filters::read_clauses(json, "filters", Filter::in_sessions)
+}
+
+impl SharedQuestion for Definition {
+    fn named_fields(&self) -> Vec<NamedField> {
+        let json = |name: &str| self.fields.get(name).map(String::as_str);
+        // Definitions were checked when they were made.
+        let mut named = filters_of(self).map(|filters| named_by_filters(&filters)).unwrap_or_default();
+        named.extend(
+            json("people").and_then(|json| people::parse(json, "people").ok()).iter().flat_map(|sent| named_by_people(sent)),
+        );
+        named
+            .extend(json("steps").and_then(|json| steps::parse(json, "steps").ok()).iter().flat_map(|sent| named_by_steps(sent)));
+        let breakdown = json("breakdown").and_then(|json| serde_json::from_str::<String>(json).ok());
+        let breakdown = breakdown.and_then(|name| Field::parse_in_sessions(&name).ok());
+        named.extend(breakdown.map(|field| ("breakdown".to_owned(), field)));
+        named
+    }
 }
 
 /// Returns the name of the events that fit a goal, if they have one, and filters of them.

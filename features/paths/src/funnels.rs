@@ -153,15 +153,18 @@ pub(crate) struct FunnelsAnswer {
     truncated: bool,
 }
 
-/// The funnels of a project.
+/// The funnels of a project. Readers of shares see those whose fields they may name.
 #[utoipa::path(
     get, path = "/projects/{project_id}/funnels", tag = "definitions", operation_id = "list_funnels",
     params(ProjectPath),
     responses((status = 200, description = "The funnels, oldest first.", body = FunnelsAnswer), NotModified),
 )]
-pub(crate) async fn list(call: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
-    let funnels =
-        definitions::all(&call, &caller, KIND)?.iter().map(|definition| KeptFunnelAnswer::from(&**definition)).collect();
+pub(crate) async fn list(call: ApiCall, asker: Asker) -> Result<HttpResponse> {
+    let funnels = asker
+        .list(|caller| definitions::all(&call, caller, KIND))?
+        .iter()
+        .map(|definition| KeptFunnelAnswer::from(&**definition))
+        .collect();
     etag::json(&call.request, &FunnelsAnswer { funnels, truncated: false })
 }
 

@@ -13,7 +13,7 @@ use headcount_api::endpoints::Endpoints;
 
 /// The endpoints.
 pub const ENDPOINTS: Endpoints = endpoints! {
-    segments => list: Project(AnalyticsRead, Member);
+    segments => list: Shared(AnalyticsRead, Member);
     segments => create: Project(Admin, Admin);
     segments => change: Project(Admin, Admin);
     segments => remove: Project(Admin, Admin);
@@ -21,7 +21,7 @@ pub const ENDPOINTS: Endpoints = endpoints! {
     goals => create: Project(Admin, Admin);
     goals => change: Project(Admin, Admin);
     goals => remove: Project(Admin, Admin);
-    funnels => list: Project(AnalyticsRead, Member);
+    funnels => list: Shared(AnalyticsRead, Member);
     funnels => create: Project(Admin, Admin);
     funnels => change: Project(Admin, Admin);
     funnels => remove: Project(Admin, Admin);

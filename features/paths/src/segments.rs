@@ -72,14 +72,18 @@ pub(crate) struct SegmentsAnswer {
     truncated: bool,
 }
 
-/// The segments of a project.
+/// The segments of a project. Readers of shares see those whose fields they may name.
 #[utoipa::path(
     get, path = "/projects/{project_id}/segments", tag = "definitions", operation_id = "list_segments",
     params(ProjectPath),
     responses((status = 200, description = "The segments, oldest first.", body = SegmentsAnswer), NotModified),
 )]
-pub(crate) async fn list(call: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
-    let segments = definitions::all(&call, &caller, KIND)?.iter().map(|definition| SegmentAnswer::from(&**definition)).collect();
+pub(crate) async fn list(call: ApiCall, asker: Asker) -> Result<HttpResponse> {
+    let segments = asker
+        .list(|caller| definitions::all(&call, caller, KIND))?
+        .iter()
+        .map(|definition| SegmentAnswer::from(&**definition))
+        .collect();
     etag::json(&call.request, &SegmentsAnswer { segments, truncated: false })
 }
 

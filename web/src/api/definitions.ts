@@ -13,10 +13,10 @@ export function useGoalNames(isNeeded = true): Map<string, string> {
   return new Map(data?.goals.map(({ goal_id, name }) => [goal_id, name]));
 }
 
-/** The segments. Shares may not list them. */
+/** The segments. Shares see those that name no people or companies. */
 export function useSegments(isNeeded = true) {
-  const { project, session } = useScene();
-  return useAnswer<{ segments: Segment[] }>(isNeeded && !session.share ? `/projects/${project}/segments` : null);
+  const { project } = useScene();
+  return useAnswer<{ segments: Segment[] }>(isNeeded ? `/projects/${project}/segments` : null);
 }
 
 /** The annotations, in the order of their days. Shares may not read them. */

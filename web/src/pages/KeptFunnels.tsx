@@ -11,13 +11,12 @@ import { Dialog } from "../parts/Dialog";
 import { FormError, Input, form } from "../parts/Form";
 import css from "./Funnels.module.css";
 
-/** Saves the funnel under a name, and opens, renames and deletes saved ones. Shares have none. */
+/** Saves the funnel under a name, and opens, renames and deletes saved ones. Shares only open them. */
 export function KeptFunnels() {
-  const { project, query, session } = useScene();
-  const answer = useAnswer<{ funnels: KeptFunnel[] }>(session.share ? null : `/projects/${project}/funnels`);
+  const { project, query } = useScene();
+  const answer = useAnswer<{ funnels: KeptFunnel[] }>(`/projects/${project}/funnels`);
   const [isOpen, setOpen] = useState(false);
   const open = answer.data?.funnels.find(({ funnel_id }) => funnel_id === query.get("funnel"));
-  if (session.share) return null;
   return (
     <>
       {open && <span class={css.open}>{open.name}</span>}

@@ -55,7 +55,7 @@ function ClauseText({ clause }: { clause: Clause }) {
 type Kind = "events" | "people" | "segments";
 
 export function FilterDialog({ onClose }: { onClose: () => void }) {
-  const { query, session } = useScene();
+  const { query } = useScene();
   const [kind, setKind] = useState<Kind>("events");
   const kinds: [Kind, string][] = [
     ["events", "Events"],
@@ -69,7 +69,7 @@ export function FilterDialog({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title="Add a filter" isNarrow onClose={onClose}>
       <div class={css.kinds}>
-        <Tabs label="Kind of filter" options={session.share ? kinds.slice(0, 2) : kinds} value={kind} onSelect={setKind} />
+        <Tabs label="Kind of filter" options={kinds} value={kind} onSelect={setKind} />
       </div>
       {kind === "events" && <FilterForm onAdd={(filter) => add("f", write(filter))} />}
       {kind === "people" && <PeopleForm onAdd={(asked) => add("p", writeAsked(asked))} />}

@@ -3,8 +3,9 @@
 use std::io;
 
 use headcount_domain::filter::PeopleCondition;
-use headcount_domain::{Predicate, Window};
+use headcount_domain::{Predicate, RecordKey, Window};
 
+use super::super::condition_counts::{ConditionEvents, count_fits};
 use super::super::error::Result;
 use super::super::events::Scan;
 use super::super::identities::bytes;
@@ -38,26 +39,37 @@ pub(in super::super) fn find_people(
     if conditions.is_empty() {
         return Ok(None);
     }
-    let everything = Predicate::default();
-    let counted = || windows.iter().flatten().flat_map(|window| conditions.iter().map(|condition| (*window, condition)));
-    let predicates: Vec<Predicate> = counted().map(|(_, condition)| condition.predicate.clone()).collect();
-    let days = counted().map(|(window, condition)| condition.within.days(window)).collect();
+    let events = |window: Window| {
+        conditions
+            .iter()
+            .map(move |condition| ConditionEvents { days: condition.within.days(window), predicate: &condition.predicate })
+    };
+    let counted: Vec<_> = windows.into_iter().flatten().flat_map(events).collect();
+    let found = RecordSorter::new(scan.scratch(), sort_bytes);
+    let mut found = FoundPeople { conditions, others: held(conditions, &vec![0; counted.len()]), found };
+    if counted.iter().any(|condition| condition.predicate.needs_session()) {
+        by_session(scan, &counted, sort_bytes, &mut found)?;
+    } else {
+        count_fits(scan, &counted, sort_bytes, &mut |identity, counts| found.add(identity, counts))?;
+    }
+    Ok(Some(People::new(found.found.finish()?, found.others)?))
+}
+
+/// Counts the events of identities that fit conditions, some of which depend on sessions.
+fn by_session(scan: &Scan<'_>, counted: &[ConditionEvents<'_>], sort_bytes: usize, found: &mut FoundPeople<'_>) -> Result<()> {
+    let predicates: Vec<Predicate> = counted.iter().map(|condition| condition.predicate.clone()).collect();
     let asked = VisitQuestion {
         windows: [Some(VisitWindow::Whole(Window::ALL)), None],
-        predicate: &everything,
-        goals: GoalSet::dated(&predicates, days),
+        predicate: &Predicate::default(),
+        goals: GoalSet::dated(&predicates, counted.iter().map(|condition| condition.days).collect()),
         only_goals: true,
-        needs_sessions: predicates.iter().any(Predicate::needs_session),
+        needs_sessions: true,
         dimensions: &[],
         details: None,
     };
-    let found = RecordSorter::new(scan.scratch(), sort_bytes);
-    let none = vec![0; predicates.len()];
-    let others = held(conditions, &none);
-    let mut counts = PeopleCounts { conditions, identity: None, counts: none, others, found };
+    let mut counts = PeopleCounts { identity: None, counts: vec![0; predicates.len()], found };
     visit(scan, &asked, None, sort_bytes, &mut counts)?;
-    counts.end()?;
-    Ok(Some(People::new(counts.found.finish()?, others)?))
+    Ok(counts.end()?)
 }
 
 /// Returns the windows in which conditions hold. `counts` has the events that fit each condition.
@@ -67,28 +79,41 @@ fn held(conditions: &[PeopleCondition], counts: &[u32]) -> HeldWindows {
     windows.fold(0, |held, (window, counts)| held | HeldWindows::from(holds(counts)) << window)
 }
 
-/// Counts the events that fit conditions, of one identity after the other.
-struct PeopleCounts<'q> {
+/// The identities that were found.
+struct FoundPeople<'q> {
     conditions: &'q [PeopleCondition],
-    identity: Option<CountedIdentity>,
-    /// For each window, the events that fit each condition.
-    counts: Vec<u32>,
-    /// The windows of identities without such events.
+    /// The windows of identities without a fitting event.
     others: HeldWindows,
     found: RecordSorter,
 }
 
-impl PeopleCounts<'_> {
-    /// Adds the identity that was counted, unless its windows are `others`.
-    fn end(&mut self) -> io::Result<()> {
-        let Some(identity) = self.identity.take() else { return Ok(()) };
-        let held = held(self.conditions, &self.counts);
-        self.counts.fill(0);
-        if held != self.others { self.found.push(&[&bytes(identity.key), &[held]]) } else { Ok(()) }
+impl FoundPeople<'_> {
+    /// Adds an identity unless its windows are `others`. `counts` has, for each window, its events
+    /// that fit each condition.
+    fn add(&mut self, identity: RecordKey, counts: &[u32]) -> io::Result<()> {
+        let held = held(self.conditions, counts);
+        if held != self.others { self.found.push(&[&bytes(identity), &[held]]) } else { Ok(()) }
     }
 }
 
-impl VisitCounts for PeopleCounts<'_> {
+/// Counts the events that fit conditions, of one identity after the other.
+struct PeopleCounts<'f, 'q> {
+    identity: Option<CountedIdentity>,
+    counts: Vec<u32>,
+    found: &'f mut FoundPeople<'q>,
+}
+
+impl PeopleCounts<'_, '_> {
+    /// Adds the identity that was counted.
+    fn end(&mut self) -> io::Result<()> {
+        let Some(identity) = self.identity.take() else { return Ok(()) };
+        self.found.add(identity.key, &self.counts)?;
+        self.counts.fill(0);
+        Ok(())
+    }
+}
+
+impl VisitCounts for PeopleCounts<'_, '_> {
     fn event(&mut self, of: CountedOwner<'_>, event: &Carried<'_>, _: &[u8]) -> io::Result<()> {
         let Some(identity) = of.identity else { return Ok(()) };
         if self.identity.is_none_or(|counted| counted.number != identity.number) {
