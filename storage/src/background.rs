@@ -11,8 +11,8 @@ use std::time::{Duration, Instant as Stopwatch};
 
 /// By how much the priority of background work is lower, as a `nice` value.
 const NICENESS: i32 = 5;
-/// The same of questions that read events. Beside them, the 99th percentile of 4,000 events/s on two
-/// busy processors is 16 ms instead of 19 ms, and without questions 9 ms.
+/// The same of questions that read events. Beside them, the 99th percentile of 4,000 events/s on
+/// two busy processors is 16 ms instead of 19 ms, and without questions 9 ms.
 pub const NICENESS_OF_QUESTIONS: i32 = 10;
 /// How long work runs between two checks of the processors' load.
 const SLICE: Duration = Duration::from_millis(2);

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io;
 
 use headcount_domain::cache::table::KeyHashBuilder;
+use headcount_domain::filter::{MAX_AT_LEAST, MAX_PEOPLE};
 use headcount_domain::{Event, IdentityLink, KeyHasher, Position, Predicate, RecordKey, SentKeys, Window};
 
 use super::error::{Result, check};
@@ -20,8 +21,12 @@ pub(super) struct ConditionEvents<'q> {
     pub(super) predicate: &'q Predicate,
 }
 
-/// An id, the number of a condition, the first event that fits, and the number of events that fit.
-const FITS: usize = KEY + 1 + 8 + 4;
+/// The conditions of a question and its segment, in two windows.
+const MOST: usize = 4 * MAX_PEOPLE;
+/// An id, the first event that fits, and how many fit each condition.
+const FITS: usize = KEY + 8 + 2 * MOST;
+// More events than a condition can ask for count as so many.
+const _: () = assert!(MAX_AT_LEAST <= u16::MAX as u32);
 
 /// Passes each identity with a fitting event to `visit`, in their order, with the number of its
 /// events that fit each condition.
@@ -43,29 +48,36 @@ pub(super) fn count_fits(
             visit(before, &counts)?;
             counts.fill(0);
         }
-        if let Some(count) = counts.get_mut(usize::from(record[KEY])) {
-            *count = count.saturating_add(record[KEY + 9..].try_into().map_or(0, u32::from_be_bytes));
+        for (count, more) in counts.iter_mut().zip(record[KEY + 8..].chunks_exact(2)) {
+            *count = count.saturating_add(more.try_into().map_or(0, u16::from_be_bytes).into());
         }
     }
     Ok(last.map_or(Ok(()), |last| visit(last, &counts))?)
 }
 
-/// Some events of an id that fit a condition.
+/// The events of an id that fit conditions.
 struct Fits {
-    named: RecordKey,
-    condition: usize,
     /// The first of them. No other id has it, so that no records are equal.
     first: Position,
-    count: u32,
+    counts: [u16; MOST],
 }
 
 impl Fits {
-    fn record(&self) -> [u8; FITS] {
+    fn at(first: Position) -> Self {
+        Self { first, counts: [0; MOST] }
+    }
+
+    /// Counts an event that fits a condition.
+    fn add(&mut self, condition: usize) {
+        self.counts.get_mut(condition).into_iter().for_each(|count| *count = count.saturating_add(1));
+    }
+
+    fn record(&self, named: RecordKey) -> [u8; FITS] {
         let mut record = [0; FITS];
-        record[..KEY].copy_from_slice(&bytes(self.named));
-        record[KEY] = u8::try_from(self.condition).unwrap_or(u8::MAX);
-        record[KEY + 1..KEY + 9].copy_from_slice(&self.first.to_be_bytes());
-        record[KEY + 9..].copy_from_slice(&self.count.to_be_bytes());
+        record[..KEY].copy_from_slice(&bytes(named));
+        record[KEY..KEY + 8].copy_from_slice(&self.first.to_be_bytes());
+        let places = record[KEY + 8..].chunks_exact_mut(2);
+        places.zip(self.counts).for_each(|(place, count)| place.copy_from_slice(&count.to_be_bytes()));
         record
     }
 }
@@ -73,16 +85,16 @@ impl Fits {
 /// The links of a row group's events, and the events of each id that fit.
 struct ReadFits {
     links: Vec<IdentityLink>,
-    fits: Vec<Fits>,
+    fits: HashMap<RecordKey, Fits, KeyHashBuilder>,
 }
 
 impl ReadFits {
     fn of(conditions: &[ConditionEvents<'_>], group: &SealedGroup<'_>, hasher: &KeyHasher) -> Result<Self, TallyError> {
-        let mut ids = GroupIds::read(group, hasher)?;
-        let mut read = Self { links: ids.links(group, &group.counted()?), fits: Vec::new() };
+        let (counted, mut ids) = (group.counted()?, GroupIds::read(group, hasher)?);
+        let mut read = Self { links: ids.links(group, &counted), fits: HashMap::default() };
         let mut visitors = None;
         for (condition, ConditionEvents { days, predicate }) in conditions.iter().enumerate() {
-            let mut rows = group.counted()?;
+            let mut rows = counted.clone();
             group.retain_days(&mut rows, *days)?;
             group.retain_matching(&mut rows, predicate)?;
             if rows.is_empty() {
@@ -91,15 +103,11 @@ impl ReadFits {
             if visitors.is_none() {
                 visitors = Some(group.visitors()?);
             }
-            let mut of_ids: HashMap<RecordKey, Fits, KeyHashBuilder> = HashMap::default();
             rows.for_each(|row| {
                 let visitor = || visitors.as_ref().and_then(|visitors| Some(hasher.visitor(visitors[row]?)));
-                let named = ids.named(row).or_else(visitor);
-                let Some(named) = named else { return };
-                let first = || Fits { named, condition, first: group.order_of(row), count: 0 };
-                of_ids.entry(named).or_insert_with(first).count += 1;
+                let Some(named) = ids.named(row).or_else(visitor) else { return };
+                read.fits.entry(named).or_insert_with(|| Fits::at(group.order_of(row))).add(condition);
             });
-            read.fits.extend(of_ids.into_values());
         }
         Ok(read)
     }
@@ -115,18 +123,19 @@ struct FitsTally<'t, 's> {
 impl Tally<ReadFits> for FitsTally<'_, '_> {
     fn group(&mut self, read: ReadFits) -> Result<()> {
         read.links.into_iter().try_for_each(|link| self.fits.link(link))?;
-        Ok(read.fits.into_iter().try_for_each(|fits| self.fits.add(fits.named, fits.record()))?)
+        Ok(read.fits.into_iter().try_for_each(|(named, fits)| self.fits.add(named, fits.record(named)))?)
     }
 
     fn event(&mut self, position: Position, event: &Event) -> Result<()> {
         let keys = SentKeys::of(&event.who, self.hasher);
         keys.link(position).map_or(Ok(()), |link| self.fits.link(link))?;
         let Some(named) = keys.named() else { return Ok(()) };
+        let mut fits = None;
         for (condition, ConditionEvents { days, predicate }) in self.conditions.iter().enumerate() {
             if days.contains(event.day) && predicate.matches_event(event) {
-                self.fits.add(named, Fits { named, condition, first: position, count: 1 }.record())?;
+                fits.get_or_insert_with(|| Fits::at(position)).add(condition);
             }
         }
-        Ok(())
+        Ok(fits.map_or(Ok(()), |fits| self.fits.add(named, fits.record(named)))?)
     }
 }

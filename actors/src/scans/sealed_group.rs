@@ -1,7 +1,7 @@
 //! A row group of sealed events, as questions read it: by column, and each distinct value once.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
@@ -43,9 +43,12 @@ pub(super) struct SealedGroup<'p> {
     dead: Vec<Position>,
     floor: Option<Day>,
     texts: RefCell<BTreeMap<String, Rc<TextColumn>>>,
+    /// The number of rows before the first wanted one, once [`Self::counted`] has found it.
+    skipped: Cell<usize>,
 }
 
 /// Some rows of a group, in order.
+#[derive(Clone)]
 pub(super) enum Rows {
     /// The first so many, which are all.
     All(u32),
@@ -180,7 +183,7 @@ impl MoneyColumns {
 impl<'p> SealedGroup<'p> {
     /// Events that were set aside, and those of days below `floor`, don't count.
     pub(super) fn new(columns: SealedColumns<'p>, dead: Vec<Position>, floor: Option<Day>) -> Self {
-        Self { columns, dead, floor, texts: RefCell::default() }
+        Self { columns, dead, floor, texts: RefCell::default(), skipped: Cell::default() }
     }
 
     /// The last wanted position.
@@ -188,10 +191,13 @@ impl<'p> SealedGroup<'p> {
         (*self.columns.reader.positions().end()).min(self.columns.until)
     }
 
-    /// A number for each row that rises from row to row, and through all groups and the log.
+    /// A number for each counted row, which rises from row to row and through all groups and the
+    /// log.
     pub(super) fn order_of(&self, row: usize) -> Position {
-        // Positions rise by at least one from row to row.
-        self.columns.reader.positions().start() + row as Position
+        // Positions rise by at least one from row to row. A merge may have put wanted events behind
+        // others that were read before.
+        let first = (*self.columns.reader.positions().start()).max(self.columns.after + 1);
+        first + (row - self.skipped.get()) as Position
     }
 
     /// The events that are wanted and count.
@@ -205,6 +211,7 @@ impl<'p> SealedGroup<'p> {
         if first <= self.columns.after || last > self.columns.until || !self.dead.is_empty() {
             let wanted = self.columns.after + 1..=self.columns.until;
             let positions = reader.read_positions()?;
+            self.skipped.set(positions.partition_point(|position| *position <= self.columns.after));
             rows.retain(|row| wanted.contains(&positions[row]) && self.dead.binary_search(&positions[row]).is_err());
         }
         if let Some(start) = self.floor {
