@@ -8,6 +8,7 @@ use headcount_actors::MovedKind;
 use headcount_outbound::AllowList;
 use headcount_privacy::PrivacySettings;
 use headcount_profiles::BuildSettings;
+use headcount_pushed::PushSettings;
 use headcount_webhooks::WebhookSettings;
 
 /// Installs the features in an engine. They may reach the `allowed` private addresses. `works` if
@@ -17,6 +18,7 @@ pub(crate) fn install(allowed: &AllowList, export_retention: Duration, works: bo
     vec![
         headcount_privacy::install(PrivacySettings { export_retention, ..PrivacySettings::default() }),
         headcount_webhooks::install(WebhookSettings { sends: works, ..WebhookSettings::guarded(allowed()) }),
+        headcount_pushed::install(PushSettings::guarded(allowed())),
         headcount_profiles::install(BuildSettings { builds: works, ..BuildSettings::guarded(allowed()) }),
     ]
 }

@@ -17,6 +17,7 @@ pub mod blocking;
 pub mod call;
 pub mod client_end;
 pub mod command;
+pub mod definitions;
 pub mod dispatch;
 pub mod dispatcher;
 pub mod endpoint;

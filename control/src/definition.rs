@@ -1,4 +1,5 @@
-//! A definition of a project: a segment, a goal, a funnel or an annotation.
+//! A definition: a segment, a goal, a funnel or an annotation of a project, or a channel of an
+//! organization.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,7 +27,7 @@ pub struct DefinitionId {
 
 /// The error for text that is not a valid id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a valid id of a segment, goal, funnel or annotation")]
+#[error("not a valid id of a segment, goal, funnel, annotation or channel")]
 pub struct BadDefinitionId;
 
 impl DefinitionId {
@@ -71,7 +72,7 @@ impl fmt::Display for DefinitionId {
     }
 }
 
-/// A definition of a project.
+/// A definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
@@ -79,8 +80,8 @@ pub struct Definition {
     pub id: DefinitionId,
     /// The organization.
     pub organization: OrganizationId,
-    /// The project.
-    pub project: ProjectId,
+    /// The project; `None` if it is the organization's.
+    pub project: Option<ProjectId>,
     /// Rises from definition to definition of the organization.
     pub number: u64,
     /// Its name. The text of an annotation.

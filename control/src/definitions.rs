@@ -1,5 +1,6 @@
-//! Definitions of a project: segments, goals, funnels and annotations. Questions refer to them by
-//! id, or the page shows them. Each is a name and fields of JSON that only its readers understand.
+//! Definitions: segments, goals, funnels and annotations of a project, and channels of an
+//! organization. Questions refer to them by id, or the page shows them. Each is a name and fields
+//! of JSON that only its readers understand.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +11,10 @@ use super::definition::{Definition, DefinitionId, DefinitionPatch, MAX_DEFINITIO
 use super::record::ControlRecord;
 use super::{Author, DefinitionKind, PROJECT_NOT_FOUND, Registry, RegistryError, Result, validate};
 
-/// The maximum number of definitions of one kind in a project.
+/// The place of a definition: its organization, and its project if it is one's.
+pub type DefinitionPlace = (OrganizationId, Option<ProjectId>);
+
+/// The maximum number of definitions of one kind in a project, or in an organization without one.
 pub const MAX_DEFINITIONS: usize = 200;
 /// The maximum size of the JSON of all goals of a project, which one question reads.
 const MAX_BYTES_OF_GOALS: usize = 64 * 1024;
@@ -30,15 +34,16 @@ impl Registry {
     /// [`MAX_DEFINITIONS`].
     pub fn create_definition(
         &self,
-        (organization, project): (OrganizationId, ProjectId),
+        (organization, project): DefinitionPlace,
         kind: DefinitionKind,
         (name, fields): (String, BTreeMap<String, String>),
         by: impl Into<Author>,
     ) -> Result<Arc<Definition>> {
         let author = by.into();
         self.change(Some(&author), |change| {
-            let count = self.definitions(organization, project, kind)?.len();
-            validate::room(count, MAX_DEFINITIONS, &format!("{kind}s of the project"))?;
+            let count = self.definitions((organization, project), kind)?.len();
+            let of = if project.is_some() { "project" } else { "organization" };
+            validate::room(count, MAX_DEFINITIONS, &format!("{kind}s of the {of}"))?;
             let number = self.tenant(organization)?.definitions.values().map(|last| last.number).max().unwrap_or(0) + 1;
             let definition = Definition {
                 id: DefinitionId::random(kind)?,
@@ -56,29 +61,26 @@ impl Registry {
         })
     }
 
-    /// Returns the definitions of a kind in a project, oldest first.
+    /// Returns the definitions of a kind in a place, oldest first.
     ///
     /// # Errors
     /// Returns [`RegistryError::NotFound`] without such a project.
-    pub fn definitions(
-        &self,
-        organization: OrganizationId,
-        project: ProjectId,
-        kind: DefinitionKind,
-    ) -> Result<Vec<Arc<Definition>>> {
+    pub fn definitions(&self, (organization, project): DefinitionPlace, kind: DefinitionKind) -> Result<Vec<Arc<Definition>>> {
         let tenant = self.tenant(organization)?;
-        tenant.projects.get(&project).ok_or(PROJECT_NOT_FOUND)?;
+        if let Some(project) = project {
+            tenant.projects.get(&project).ok_or(PROJECT_NOT_FOUND)?;
+        }
         let is_wanted = |definition: &&Arc<Definition>| definition.project == project && definition.id.kind() == kind;
         let mut definitions: Vec<_> = tenant.definitions.values().filter(is_wanted).cloned().collect();
         definitions.sort_by_key(|definition| definition.number);
         Ok(definitions)
     }
 
-    /// Returns a definition of a project.
+    /// Returns a definition.
     ///
     /// # Errors
-    /// Returns [`RegistryError::NotFound`], also if the definition is another project's.
-    pub fn definition(&self, organization: OrganizationId, project: ProjectId, id: &DefinitionId) -> Result<Arc<Definition>> {
+    /// Returns [`RegistryError::NotFound`], also if the definition has another place.
+    pub fn definition(&self, (organization, project): DefinitionPlace, id: &DefinitionId) -> Result<Arc<Definition>> {
         let tenant = self.tenant(organization)?;
         let found = tenant.definitions.get(id).filter(|definition| definition.project == project);
         found.cloned().ok_or_else(|| not_found(id.kind()))
@@ -91,14 +93,14 @@ impl Registry {
     /// [`RegistryError::Storage`].
     pub fn change_definition(
         &self,
-        (organization, project): (OrganizationId, ProjectId),
+        place: DefinitionPlace,
         id: &DefinitionId,
         patch: &DefinitionPatch,
         by: impl Into<Author>,
     ) -> Result<Arc<Definition>> {
         let author = by.into();
         self.change(Some(&author), |change| {
-            let current = self.definition(organization, project, id)?;
+            let current = self.definition(place, id)?;
             let mut changed = Definition::clone(&current);
             if let Some(name) = &patch.name {
                 changed.name = validate::name(name)?;
@@ -117,16 +119,11 @@ impl Registry {
     ///
     /// # Errors
     /// Returns [`RegistryError::NotFound`], [`RegistryError::Storage`].
-    pub fn remove_definition(
-        &self,
-        (organization, project): (OrganizationId, ProjectId),
-        id: &DefinitionId,
-        by: impl Into<Author>,
-    ) -> Result<()> {
+    pub fn remove_definition(&self, place: DefinitionPlace, id: &DefinitionId, by: impl Into<Author>) -> Result<()> {
         let author = by.into();
         self.change(Some(&author), |change| {
-            self.definition(organization, project, id)?;
-            change.commit(ControlRecord::DefinitionRemoved { organization, definition: id.clone() }, &author)
+            self.definition(place, id)?;
+            change.commit(ControlRecord::DefinitionRemoved { organization: place.0, definition: id.clone() }, &author)
         })
     }
 
@@ -138,7 +135,7 @@ impl Registry {
             return Err(RegistryError::invalid(definition.id.kind().as_str(), message));
         }
         if definition.id.kind() == DefinitionKind::Goal {
-            let goals = self.definitions(definition.organization, definition.project, DefinitionKind::Goal)?;
+            let goals = self.definitions((definition.organization, definition.project), DefinitionKind::Goal)?;
             let goals = goals.iter().map(|goal| goal.bytes()).sum::<usize>() + own;
             validate::room(goals.saturating_sub(former + 1), MAX_BYTES_OF_GOALS, "bytes of goals of the project")?;
         }

@@ -95,7 +95,7 @@ pub use browser_session::{BrowserSession, MAX_SESSIONS, MAX_SESSIONS_OF_TOKEN, S
 pub use build_run::{BuildError, BuildOutcome, BuildRun, MAX_BUILD_RUNS, NewBuild};
 pub use cache::{Principal, ProjectConfig, PublicKey, TokenHolder};
 pub use definition::{BadDefinitionId, Definition, DefinitionId, DefinitionPatch, MAX_DEFINITION_BYTES};
-pub use definitions::MAX_DEFINITIONS;
+pub use definitions::{DefinitionPlace, MAX_DEFINITIONS};
 pub use documents::{PlannedChange, check_room};
 pub use erasures::MadeFor;
 pub use error::{AuthError, RegistryError, Result, SignInError};

@@ -117,7 +117,7 @@ names! {
         ShareCreated = "share.created",
         /// The revocation of a share, or the deletion of its project.
         ShareRevoked = "share.revoked",
-        /// A new segment, goal, funnel or annotation of a project.
+        /// A new segment, goal, funnel or annotation of a project, or a new channel.
         DefinitionCreated = "definition.created",
         /// A change of one.
         DefinitionUpdated = "definition.updated",
@@ -155,11 +155,13 @@ names! {
         Funnel = "funnel",
         /// An annotation of a project.
         Annotation = "annotation",
+        /// A channel of an organization.
+        Channel = "channel",
     }
 }
 
 names! {
-    /// The kind of a definition of a project.
+    /// The kind of a definition.
     DefinitionKind {
         /// Filters and conditions on people, with a name.
         Segment = "segment",
@@ -169,6 +171,8 @@ names! {
         Funnel = "funnel",
         /// A text about a day.
         Annotation = "annotation",
+        /// Where messages go.
+        Channel = "channel",
     }
 }
 

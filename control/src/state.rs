@@ -109,7 +109,10 @@ impl State {
                 self.check_payment(organization, entry)
             }
             ControlRecord::DocumentChanging { organization } => self.tenant(*organization).map(drop),
-            ControlRecord::DefinitionPut(definition) => self.check_project(definition.organization, definition.project),
+            ControlRecord::DefinitionPut(definition) => match definition.project {
+                Some(project) => self.check_project(definition.organization, project),
+                None => self.tenant(definition.organization).map(drop),
+            },
             ControlRecord::DefinitionRemoved { organization, definition } => {
                 let is_there = self.tenant(*organization)?.definitions.contains_key(definition);
                 if is_there { Ok(()) } else { Err("no such definition") }
@@ -381,7 +384,7 @@ impl Tenant {
         }
         let mut hashes = self.take_tokens(|token| token.project == Some(id));
         hashes.extend(take(&mut self.shares, |share| share.project == id));
-        self.definitions.retain(|_, definition| definition.project != id);
+        self.definitions.retain(|_, definition| definition.project != Some(id));
         Some((project, hashes))
     }
 

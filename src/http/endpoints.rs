@@ -39,6 +39,7 @@ use crate::http::resources::{docs, health, metrics, page};
         (name = "sign-in", description = "Browsers that sign in, and links that share figures."),
         (name = "profiles", description = "What the organization knows of companies."),
         (name = "webhooks", description = "Where notifications are sent."),
+        (name = "channels", description = "Where messages for people are sent: chats."),
         (name = "privacy", description = "What is recorded of one person, and its removal."),
         (name = "operations", description = "The process itself."),
     ),

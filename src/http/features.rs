@@ -7,7 +7,7 @@ use headcount_api::endpoints::Endpoints;
 use crate::http::resources;
 
 /// The endpoints, in the order of the OpenAPI document.
-pub(crate) const ENDPOINTS: [Endpoints; 9] = [
+pub(crate) const ENDPOINTS: [Endpoints; 10] = [
     headcount_events::ENDPOINTS,
     headcount_privacy::ENDPOINTS,
     resources::ENDPOINTS,
@@ -16,6 +16,7 @@ pub(crate) const ENDPOINTS: [Endpoints; 9] = [
     headcount_organization::ENDPOINTS,
     headcount_profiles::ENDPOINTS,
     headcount_webhooks::ENDPOINTS,
+    headcount_pushed::ENDPOINTS,
     headcount_upkeep::ENDPOINTS,
 ];
 

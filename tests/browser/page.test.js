@@ -14,7 +14,7 @@ process.env.TZ = "Pacific/Auckland";
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const PATIENCE_MS = 15_000;
 const PAGES = ["overview", "live", "revenue", "retention", "funnels", "journeys", "companies", "people", "groups", "health", "settings"];
-const SETTINGS = ["tracking", "goals", "projects", "tokens", "members", "shares", "webhooks", "privacy", "organization"];
+const SETTINGS = ["tracking", "goals", "projects", "tokens", "members", "shares", "webhooks", "channels", "privacy", "organization"];
 const COMPANY_DAYS = 90;
 
 let browser, server, state;

@@ -50,6 +50,7 @@ mod broker;
 mod caching;
 mod canaries;
 mod cases;
+mod channels;
 mod client;
 mod clock_histories;
 mod cluster;

@@ -197,6 +197,15 @@ pub(crate) const OF_WEBHOOKS: [Operation; 8] = [
     send("POST", "/webhooks/wh_0000000000000000/replay", r#"{"from_position": 1}"#, "admin", Role::Admin),
 ];
 
+/// The operations of channels.
+const OF_CHANNELS: [Operation; 5] = [
+    read("/channels", "admin", Role::Admin),
+    send("POST", "/channels", r#"{"name": "c", "kind": "slack", "url": "https://a.example"}"#, "admin", Role::Admin),
+    send("PATCH", "/channels/channel_0000000000000000", "{}", "admin", Role::Admin),
+    delete("/channels/channel_0000000000000000"),
+    send("POST", "/channels/channel_0000000000000000/test", "{}", "admin", Role::Admin),
+];
+
 /// The methods that take no API token, or that a tenant can use once, by path.
 const MORE: [(&str, &[&str]); 29] = [
     ("/i", &["POST", "GET", "OPTIONS"]),
@@ -261,6 +270,7 @@ pub(crate) fn operations() -> impl Iterator<Item = Operation> {
         .chain(OF_PROFILES)
         .chain(OF_DEFINITIONS)
         .chain(OF_WEBHOOKS)
+        .chain(OF_CHANNELS)
 }
 
 impl Operation {

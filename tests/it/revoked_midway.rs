@@ -40,8 +40,16 @@ fn with_body() -> impl Iterator<Item = Operation> {
 
 /// What requests could have changed.
 fn things(tenant: &Tenant) -> Vec<Value> {
-    let of_organization =
-        ["/organization", "/projects", "/members", "/api-tokens", "/webhooks", "/company-profiles", "/privacy-requests"];
+    let of_organization = [
+        "/organization",
+        "/projects",
+        "/members",
+        "/api-tokens",
+        "/webhooks",
+        "/channels",
+        "/company-profiles",
+        "/privacy-requests",
+    ];
     let of_project = ["shares", "keys", "events"].map(|rest| tenant.path(rest));
     let paths = of_organization.into_iter().map(str::to_owned).chain(of_project);
     paths.map(|path| tenant.get(&path).ok(200)).collect()

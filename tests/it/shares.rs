@@ -160,7 +160,13 @@ fn a_share_lists_definitions_that_name_no_people_and_no_companies() {
         ("funnels", json!({"steps": plain, "filters": filters("user_id")}), false),
         ("funnels", json!({"steps": plain, "people": people("user_id")}), false),
     ];
-    for (kind, mut body, is_listed) in made {
+    let segment = |filters: Value| {
+        let made = tenant.post(&tenant.path("segments"), &json!({"name": "s", "filters": filters})).ok(201);
+        json!({"steps": plain, "segment": made["segment_id"]})
+    };
+    // Who knows the id of a segment can ask for its people.
+    let with_segments = [("funnels", segment(filters("url")), true), ("funnels", segment(filters("user_id")), false)];
+    for (kind, mut body, is_listed) in made.into_iter().chain(with_segments) {
         body["name"] = json!("kept");
         let kept = tenant.post(&tenant.path(kind), &body).ok(201);
         let lists = |credential: &str| {

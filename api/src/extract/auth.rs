@@ -103,10 +103,15 @@ impl Asker {
         Ok(self.0)
     }
 
-    /// Returns those of the kept questions that the caller may ask.
-    pub fn list<Q: SharedQuestion>(self, kept: impl FnOnce(&ProjectCaller) -> Result<Vec<Arc<Q>>>) -> Result<Vec<Arc<Q>>> {
+    /// Whether the caller is no reader of a share.
+    pub fn sees_all(&self) -> bool {
+        self.0.caller.share.is_none()
+    }
+
+    /// Returns those of the kept questions whose fields the caller may name.
+    pub fn list<Q: SharedQuestion>(&self, kept: impl FnOnce(&ProjectCaller) -> Result<Vec<Arc<Q>>>) -> Result<Vec<Arc<Q>>> {
         let mut list = kept(&self.0)?;
-        if self.0.caller.share.is_some() {
+        if !self.sees_all() {
             list.retain(|question| share_rules::check_fields(&**question).is_ok());
         }
         Ok(list)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use headcount_control::{Definition, DefinitionId, DefinitionKind};
 use headcount_domain::filter::PeopleCondition;
-use headcount_domain::intake::fields::Field;
+use headcount_domain::intake::fields::{BuiltIn, Field};
 use headcount_domain::{Clause, Filter, Predicate};
 
 use crate::extract::filters;
@@ -24,19 +24,27 @@ fn filters_of(definition: &Definition) -> Result<Vec<Clause>> {
 
 impl SharedQuestion for Definition {
     fn named_fields(&self) -> Vec<NamedField> {
-        let json = |name: &str| self.fields.get(name).map(String::as_str);
-        // Definitions were checked when they were made.
-        let mut named = filters_of(self).map(|filters| named_by_filters(&filters)).unwrap_or_default();
-        named.extend(
-            json("people").and_then(|json| people::parse(json, "people").ok()).iter().flat_map(|sent| named_by_people(sent)),
-        );
-        named
-            .extend(json("steps").and_then(|json| steps::parse(json, "steps").ok()).iter().flat_map(|sent| named_by_steps(sent)));
-        let breakdown = json("breakdown").and_then(|json| serde_json::from_str::<String>(json).ok());
-        let breakdown = breakdown.and_then(|name| Field::parse_in_sessions(&name).ok());
-        named.extend(breakdown.map(|field| ("breakdown".to_owned(), field)));
-        named
+        // What can't be read may name anybody.
+        named_by(self).unwrap_or_else(|_| vec![("fields".to_owned(), Field::BuiltIn(BuiltIn::UserId))])
     }
+}
+
+fn named_by(definition: &Definition) -> Result<Vec<NamedField>> {
+    let json = |name: &str| definition.fields.get(name).map(String::as_str).filter(|json| *json != "null");
+    let mut named = named_by_filters(&filters_of(definition)?);
+    if let Some(sent) = json("people") {
+        named.extend(named_by_people(&people::parse(sent, "people")?));
+    }
+    if let Some(sent) = json("steps") {
+        named.extend(named_by_steps(&steps::parse(sent, "steps")?));
+    }
+    if let Some(name) = json("breakdown") {
+        let unread = |error: &dyn std::fmt::Display| ApiError::parameter("breakdown", error.to_string());
+        let name: String = serde_json::from_str(name).map_err(|error| unread(&error))?;
+        let field = Field::parse_in_sessions(&name).map_err(|error| unread(&error))?;
+        named.push(("breakdown".to_owned(), field));
+    }
+    Ok(named)
 }
 
 /// Returns the name of the events that fit a goal, if they have one, and filters of them.
@@ -160,7 +168,7 @@ impl<B> ProjectQuestion<'_, B> {
     /// 404 if the project was deleted meanwhile.
     pub fn goals(&mut self) -> Result<Vec<Arc<Definition>>> {
         let organization = self.subject.config.policy.organization;
-        let goals = self.state.engine.registry().definitions(organization, self.subject.project, DefinitionKind::Goal)?;
+        let goals = self.state.engine.registry().definitions((organization, Some(self.subject.project)), DefinitionKind::Goal)?;
         self.depend_on(&goals);
         Ok(goals)
     }
@@ -170,7 +178,7 @@ impl<B> ProjectQuestion<'_, B> {
         let not_found = || ApiError::not_found(kind.as_str()).with_param(kind.as_str());
         let id: DefinitionId = id.parse().map_err(|_| not_found())?;
         let organization = self.subject.config.policy.organization;
-        let found = self.state.engine.registry().definition(organization, self.subject.project, &id);
+        let found = self.state.engine.registry().definition((organization, Some(self.subject.project)), &id);
         let definition = found.ok().filter(|definition| definition.id.kind() == kind).ok_or_else(not_found)?;
         self.depend_on(&[Arc::clone(&definition)]);
         Ok(definition)

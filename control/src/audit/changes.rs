@@ -108,9 +108,10 @@ fn value(value: impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 
-/// Returns a field of a definition. Of a long one the digest: entries must not push out others.
-fn shown_field(json: &str) -> Value {
-    match json.len() <= MAX_SHOWN_BYTES {
+/// Returns a field of a definition. Of a long one the digest: entries must not push out others. The
+/// same of a secret.
+fn shown_field(name: &str, json: &str) -> Value {
+    match name != "secret" && json.len() <= MAX_SHOWN_BYTES {
         true => serde_json::from_str(json).unwrap_or_default(),
         false => json!(format!("{} bytes of JSON, SHA-256 {:x}", json.len(), Sha256::digest(json))),
     }
@@ -134,11 +135,12 @@ fn of_definition(before: Option<&Definition>, after: Option<&Definition>) -> Aud
         Some(DefinitionKind::Goal) => TargetType::Goal,
         Some(DefinitionKind::Funnel) => TargetType::Funnel,
         Some(DefinitionKind::Annotation) => TargetType::Annotation,
+        Some(DefinitionKind::Channel) => TargetType::Channel,
     };
     let fields = |definition: &Definition| {
-        let json = |(name, json): (&String, &String)| (name.clone(), shown_field(json));
+        let json = |(name, json): (&String, &String)| (name.clone(), shown_field(name, json));
         let others: Map<String, Value> = definition.fields.iter().map(json).collect();
-        let project = json!(definition.project.to_string());
+        let project = json!(definition.project.map(|project| project.to_string()));
         Fields::from([("project_id", project), ("name", json!(definition.name)), ("fields", others.into())])
     };
     let id = id.map(ToString::to_string).unwrap_or_default();

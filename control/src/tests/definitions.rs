@@ -13,7 +13,7 @@ fn definitions_belong_to_their_project_and_go_with_it() {
     let project = registry.projects(organization).unwrap()[0].id;
     let other =
         registry.create_project(organization, NewProject { name: "Other".into(), ..NewProject::default() }, NOW).unwrap().id;
-    let of = |project| (organization, project);
+    let of = |project| (organization, Some(project));
     let create = |project, kind, name: &str| {
         registry.create_definition(of(project), kind, (name.into(), [("filters".into(), "[]".into())].into()), NOW)
     };
@@ -25,7 +25,7 @@ fn definitions_belong_to_their_project_and_go_with_it() {
         ("Sold", DefinitionKind::Goal, Ok(goal.id.clone()))
     );
     let names = |project, kind| {
-        let found = registry.definitions(organization, project, kind).unwrap();
+        let found = registry.definitions(of(project), kind).unwrap();
         found.iter().map(|definition| definition.name.clone()).collect::<Vec<_>>()
     };
     assert_eq!(names(project, DefinitionKind::Goal), ["Sold"]);
@@ -39,10 +39,8 @@ fn definitions_belong_to_their_project_and_go_with_it() {
     for refused in [
         registry.change_definition(of(other), &goal.id, &patch, NOW).map(drop),
         registry.remove_definition(of(other), &goal.id, NOW),
-        registry.definition(organization, other, &goal.id).map(drop),
-        registry
-            .create_definition((organization, ProjectId(99)), DefinitionKind::Goal, ("a".into(), BTreeMap::new()), NOW)
-            .map(drop),
+        registry.definition(of(other), &goal.id).map(drop),
+        registry.create_definition(of(ProjectId(99)), DefinitionKind::Goal, ("a".into(), BTreeMap::new()), NOW).map(drop),
     ] {
         assert!(matches!(refused, Err(RegistryError::NotFound { .. })), "{refused:?}");
     }
@@ -50,10 +48,33 @@ fn definitions_belong_to_their_project_and_go_with_it() {
     registry.delete_project(organization, other, NOW).unwrap();
     drop(registry);
     let registry = open(dir.path()).unwrap();
-    assert_eq!(registry.definition(organization, project, &goal.id).unwrap(), changed);
-    assert!(registry.definition(organization, project, &funnel.id).is_err());
-    assert!(registry.definition(organization, other, &elsewhere.id).is_err());
+    assert_eq!(registry.definition(of(project), &goal.id).unwrap(), changed);
+    assert!(registry.definition(of(project), &funnel.id).is_err());
+    assert!(registry.definition(of(other), &elsewhere.id).is_err());
     assert_eq!(registry.tenant(organization).unwrap().definitions.len(), 1);
+}
+
+/// They stay when a project goes, and are found in no project.
+#[test]
+fn channels_belong_to_their_organization() {
+    let dir = tempfile::tempdir().unwrap();
+    let registry = open(dir.path()).unwrap();
+    let organization = registry.create_organization("shop", NOW).unwrap().organization_id;
+    let other = registry.create_organization("other", NOW).unwrap().organization_id;
+    let project = registry.projects(organization).unwrap()[0].id;
+    let fields = [("secret".to_owned(), r#""a1b2c3""#.to_owned())].into();
+    let channel =
+        registry.create_definition((organization, None), DefinitionKind::Channel, ("Team".into(), fields), NOW).unwrap();
+    registry.delete_project(organization, project, NOW).unwrap();
+    for place in [(other, None), (organization, Some(project))] {
+        assert!(registry.definition(place, &channel.id).is_err());
+    }
+    let audit =
+        format!("{:?}", registry.audit_log(organization, &AuditQuery { limit: 9, ..AuditQuery::default() }, NOW).unwrap());
+    assert!(audit.contains("Team") && !audit.contains("a1b2c3"), "{audit}");
+    drop(registry);
+    let registry = open(dir.path()).unwrap();
+    assert_eq!(registry.definitions((organization, None), DefinitionKind::Channel).unwrap(), [channel]);
 }
 
 #[test]
@@ -63,7 +84,12 @@ fn definitions_have_bounds() {
     let organization = registry.create_organization("shop", NOW).unwrap().organization_id;
     let project = registry.projects(organization).unwrap()[0].id;
     let create = |kind, bytes: usize| {
-        registry.create_definition((organization, project), kind, ("a".into(), [("f".into(), "x".repeat(bytes - 2))].into()), NOW)
+        registry.create_definition(
+            (organization, Some(project)),
+            kind,
+            ("a".into(), [("f".into(), "x".repeat(bytes - 2))].into()),
+            NOW,
+        )
     };
     assert!(matches!(create(DefinitionKind::Goal, MAX_DEFINITION_BYTES + 1), Err(RegistryError::Invalid { .. })));
     for _ in 0..4 {

@@ -137,20 +137,20 @@ pub(super) fn changes() -> Vec<fn(&Registry)> {
 fn changes_of_definitions() -> Vec<fn(&Registry)> {
     vec![
         |r| {
-            let (organization, project) = (first_organization(r), newest_project(r).id);
+            let place = (first_organization(r), Some(newest_project(r).id));
             let fields = [("event_name".to_owned(), r#""order""#.to_owned())].into();
-            r.create_definition((organization, project), DefinitionKind::Goal, ("Sold".into(), fields), NOW).unwrap();
+            r.create_definition(place, DefinitionKind::Goal, ("Sold".into(), fields), NOW).unwrap();
         },
         |r| {
-            let (organization, project) = (first_organization(r), newest_project(r).id);
-            let goal = r.definitions(organization, project, DefinitionKind::Goal).unwrap().pop().unwrap();
+            let place = (first_organization(r), Some(newest_project(r).id));
+            let goal = r.definitions(place, DefinitionKind::Goal).unwrap().pop().unwrap();
             let patch = DefinitionPatch { name: Some("Bought".into()), ..Default::default() };
-            r.change_definition((organization, project), &goal.id, &patch, NOW).unwrap();
+            r.change_definition(place, &goal.id, &patch, NOW).unwrap();
         },
         |r| {
-            let (organization, project) = (first_organization(r), newest_project(r).id);
-            let goal = r.definitions(organization, project, DefinitionKind::Goal).unwrap().pop().unwrap();
-            r.remove_definition((organization, project), &goal.id, NOW).unwrap();
+            let place = (first_organization(r), Some(newest_project(r).id));
+            let goal = r.definitions(place, DefinitionKind::Goal).unwrap().pop().unwrap();
+            r.remove_definition(place, &goal.id, NOW).unwrap();
         },
         |r| r.delete_project(first_organization(r), newest_project(r).id, NOW).unwrap(),
         |r| r.finish_deletion(r.deletions()[0]).unwrap(),

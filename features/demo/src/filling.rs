@@ -74,7 +74,7 @@ fn define(engine: &Engine, project: ProjectId) -> Result<(), Failure> {
         for (kind, name, fields) in &definitions {
             let json = |(field, value): &(&str, serde_json::Value)| ((*field).to_owned(), value.to_string());
             let fields = fields.iter().map(json).collect();
-            registry.create_definition((organization.id, project), *kind, ((*name).to_owned(), fields), now)?;
+            registry.create_definition((organization.id, Some(project)), *kind, ((*name).to_owned(), fields), now)?;
         }
     }
     Ok(())

@@ -1,12 +1,13 @@
 //! `/projects/{project_id}/annotations`: texts about days, which charts show.
 
+use headcount_api::definitions::{self, JsonFields, field, quoted};
 use headcount_api::endpoint::*;
 use headcount_api::extract::body::EVENT_LIMIT_BYTES;
 use headcount_control::{Definition, DefinitionKind, Registry};
 use headcount_domain::Day;
 use serde_json::value::RawValue;
 
-use crate::definitions::{self, AnnotationPath, JsonFields, field, quoted};
+use crate::definitions::AnnotationPath;
 
 const KIND: DefinitionKind = DefinitionKind::Annotation;
 

@@ -1,5 +1,6 @@
 //! `/projects/{project_id}/funnels`: questions for funnels, with a name.
 
+use headcount_api::definitions::{self, JsonFields, field, list_field, quoted};
 use headcount_api::endpoint::*;
 use headcount_api::extract::body::EVENT_LIMIT_BYTES;
 use headcount_api::extract::filters::FilterShape;
@@ -12,7 +13,7 @@ use headcount_domain::intake::fields::Field;
 use headcount_domain::queries::EntityLevel;
 use serde_json::value::RawValue;
 
-use crate::definitions::{self, FunnelPath, JsonFields, field, filters_json, list_field, people_json};
+use crate::definitions::{FunnelPath, filters_json, people_json};
 
 const KIND: DefinitionKind = DefinitionKind::Funnel;
 
@@ -160,11 +161,12 @@ pub(crate) struct FunnelsAnswer {
     responses((status = 200, description = "The funnels, oldest first.", body = FunnelsAnswer), NotModified),
 )]
 pub(crate) async fn list(call: ApiCall, asker: Asker) -> Result<HttpResponse> {
-    let funnels = asker
-        .list(|caller| definitions::all(&call, caller, KIND))?
-        .iter()
-        .map(|definition| KeptFunnelAnswer::from(&**definition))
-        .collect();
+    let mut funnels = asker.list(|caller| definitions::all(&call, caller, KIND))?;
+    // The id of a segment is all that one needs to ask for it.
+    let segments = asker.list(|caller| definitions::all(&call, caller, DefinitionKind::Segment))?;
+    let is_shown = |id: &str| id == "null" || segments.iter().any(|segment| quoted(&segment.id.to_string()) == id);
+    funnels.retain(|funnel| funnel.fields.get("segment").is_none_or(|id| is_shown(id) || asker.sees_all()));
+    let funnels = funnels.iter().map(|definition| KeptFunnelAnswer::from(&**definition)).collect();
     etag::json(&call.request, &FunnelsAnswer { funnels, truncated: false })
 }
 

@@ -17,7 +17,7 @@ pub struct Crate {
 }
 
 /// The crates of the product.
-pub const CRATES: [Crate; 22] = [
+pub const CRATES: [Crate; 23] = [
     Crate { src: "allocator/src/", root: "lib.rs" },
     Crate { src: "scheduling/src/", root: "lib.rs" },
     Crate { src: "suffixes/src/", root: "lib.rs" },
@@ -38,6 +38,7 @@ pub const CRATES: [Crate; 22] = [
     Crate { src: "features/upkeep/src/", root: "lib.rs" },
     Crate { src: "features/privacy/src/", root: "lib.rs" },
     Crate { src: "features/profiles/src/", root: "lib.rs" },
+    Crate { src: "features/pushed/src/", root: "lib.rs" },
     Crate { src: "features/webhooks/src/", root: "lib.rs" },
     Crate { src: "src/", root: "lib.rs" },
 ];

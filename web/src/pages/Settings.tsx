@@ -1,6 +1,7 @@
 import type { FunctionComponent } from "preact";
 import { useScene } from "../context";
 import { address } from "../lib/router";
+import { Channels } from "./settings/Channels";
 import { Goals } from "./settings/Goals";
 import { Members } from "./settings/Members";
 import { OrganizationSettings } from "./settings/Organization";
@@ -20,6 +21,7 @@ const SECTIONS: [string, string, FunctionComponent][] = [
   ["members", "Members", Members],
   ["shares", "Shares", Shares],
   ["webhooks", "Webhooks", Webhooks],
+  ["channels", "Channels", Channels],
   ["privacy", "Privacy requests", Privacy],
   ["organization", "Organization", OrganizationSettings],
 ];
