@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::endpoint::*;
 use crate::management;
 
-/// Who asks for definitions, and of which place.
+/// A caller who asks for definitions, and their place.
 pub trait OfPlace {
     /// The place.
     fn place(&self) -> DefinitionPlace;
@@ -82,7 +82,7 @@ pub fn all(
 /// Creates a definition.
 ///
 /// # Errors
-/// Those of [`headcount_control::Registry::create_definition`].
+/// The errors of [`headcount_control::Registry::create_definition`].
 pub async fn create(
     state: &AppState,
     request: &HttpRequest,
@@ -97,7 +97,7 @@ pub async fn create(
 /// Changes a definition, or returns it as it is if nothing differs.
 ///
 /// # Errors
-/// Those of [`headcount_control::Registry::change_definition`].
+/// The errors of [`headcount_control::Registry::change_definition`].
 pub async fn change(
     state: &AppState,
     request: &HttpRequest,

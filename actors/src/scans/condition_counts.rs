@@ -25,7 +25,7 @@ pub(super) struct ConditionEvents<'q> {
 const MOST: usize = 4 * MAX_PEOPLE;
 /// An id, the first event that fits, and how many fit each condition.
 const FITS: usize = KEY + 8 + 2 * MOST;
-// More events than a condition can ask for count as so many.
+// Counts end at the largest `u16`, which no condition can ask for.
 const _: () = assert!(MAX_AT_LEAST <= u16::MAX as u32);
 
 /// Passes each identity with a fitting event to `visit`, in their order, with the number of its

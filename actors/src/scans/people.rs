@@ -34,7 +34,7 @@ impl People {
         self.others & 1 > 0
     }
 
-    /// Returns the next identity of the list, with its windows. They differ from those of others.
+    /// Returns the next listed identity with its windows, which differ from `others`.
     pub(super) fn next_listed(&mut self) -> io::Result<Option<(RecordKey, HeldWindows)>> {
         let next = self.next;
         self.advance()?;

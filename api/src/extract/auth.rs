@@ -108,7 +108,7 @@ impl Asker {
         self.0.caller.share.is_none()
     }
 
-    /// Returns those of the kept questions whose fields the caller may name.
+    /// Returns the kept questions whose fields the caller may name.
     pub fn list<Q: SharedQuestion>(&self, kept: impl FnOnce(&ProjectCaller) -> Result<Vec<Arc<Q>>>) -> Result<Vec<Arc<Q>>> {
         let mut list = kept(&self.0)?;
         if !self.sees_all() {

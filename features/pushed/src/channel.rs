@@ -22,7 +22,7 @@ named_values! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "snake_case")]
     pub enum ChannelKind by as_str {
-        /// An incoming webhook of Slack, or of a program that takes the same messages.
+        /// An incoming webhook of Slack.
         Slack = "slack",
         /// A webhook of Discord.
         Discord = "discord",

@@ -103,7 +103,7 @@ path_parameters! {
     ChannelPath "channel_id" "^channel_[0-9A-Za-z]{16}$" "The channel's id.";
 }
 
-/// Reads a channel. One that can't be read is an error of the server.
+/// Reads a channel. If it is damaged, the answer is 500.
 fn read(definition: &Definition) -> Result<Channel> {
     Channel::of(definition).ok_or_else(|| {
         tracing::error!(id = %definition.id, "a channel can't be read");
@@ -121,7 +121,7 @@ fn shown(definition: &Definition) -> Result<ChannelAnswer> {
     responses((status = 200, description = "The channels, oldest first.", body = ChannelsAnswer), NotModified),
 )]
 pub(crate) async fn list(call: ApiCall, caller: Caller) -> Result<HttpResponse> {
-    // One that can't be read has a line in the log, and hides no other.
+    // A damaged channel gets a line in the log. The list has the others.
     let channels = definitions::all(&call, &caller, KIND)?.iter().filter_map(|definition| shown(definition).ok()).collect();
     etag::json(&call.request, &ChannelsAnswer { channels, truncated: false })
 }

@@ -55,7 +55,7 @@ pub(in super::super) fn find_people(
     Ok(Some(People::new(found.found.finish()?, found.others)?))
 }
 
-/// Counts the events of identities that fit conditions, some of which depend on sessions.
+/// Counts the events that fit each condition, session by session.
 fn by_session(scan: &Scan<'_>, counted: &[ConditionEvents<'_>], sort_bytes: usize, found: &mut FoundPeople<'_>) -> Result<()> {
     let predicates: Vec<Predicate> = counted.iter().map(|condition| condition.predicate.clone()).collect();
     let asked = VisitQuestion {
