@@ -270,18 +270,18 @@ fn an_erased_identity_is_in_no_figures_that_a_former_owner_has_kept() {
     let owner = || nodes.iter().position(|node| node.has(project));
     let former = owner().unwrap();
     let counted = |number: usize| orders_by_a_view(&nodes[number], project);
-    assert_eq!(counted(former), Some(12));
+    assert_eq!(counted(former), 12);
     let drain = nodes[0].block_on(Drain::open(&cluster.addresses(), &Credentials::None)).unwrap();
     nodes[0].block_on(drain.begin(names[former])).unwrap();
     wait_until("it has handed everything over", || nodes[former].serves() == 0 && has_all(&nodes));
     let number = erase(&nodes[1 - former]);
     wait_until_done(&nodes, number);
-    assert_eq!(counted(1 - former), Some(6));
+    assert_eq!(counted(1 - former), 6);
     // It has lost its state, but may have the figures.
     wait_until("it has removed what it had", || with_mark(nodes[former].dir()).is_empty());
     nodes[0].block_on(drain.undo(names[former])).unwrap();
     wait_until("it has the project again", || owner() == Some(former));
-    assert_eq!(counted(former), Some(6));
+    assert_eq!(counted(former), 6);
     nodes.into_iter().for_each(ClusterNode::stop);
 }
 

@@ -305,12 +305,7 @@ impl ClusterNode {
 
     /// The same, for a project that stays here.
     pub(crate) fn orders_by_a_scan(&self, project: ProjectId) -> usize {
-        let orders = Mutex::new(None);
-        wait_until("the orders are counted", || {
-            *orders.lock() = self.orders_if_here(project);
-            orders.lock().is_some()
-        });
-        orders.into_inner().unwrap()
+        wait_for("the orders are counted", || self.orders_if_here(project))
     }
 
     /// Whether it has raised the floor of the project with a retention.
@@ -374,21 +369,23 @@ pub(crate) fn record(cluster: &Cluster, nodes: &[ClusterNode], (from, to): (u64,
 
 /// Waits until a node answers, and checks its answer. No other node answers.
 pub(crate) fn check(nodes: &[ClusterNode], project: ProjectId, users: u64) {
-    let began = Instant::now();
-    let answers = loop {
-        let answers: Vec<u64> = nodes.iter().filter_map(|node| node.users(project)).collect();
-        if !answers.is_empty() {
-            break answers;
-        }
-        assert!(began.elapsed() < SOON, "nobody answers for {project}");
-        std::thread::sleep(Duration::from_millis(20));
-    };
+    let all = || Some(nodes.iter().filter_map(|node| node.users(project)).collect()).filter(|all: &Vec<u64>| !all.is_empty());
+    let answers = wait_for("somebody answers", all);
     assert!(answers.iter().all(|answer| *answer == users), "{answers:?} of {users} users of {project}");
 }
 
 pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    wait_for(what, || is_so().then_some(()));
+}
+
+/// Asks until there is an answer. A busy machine may renew a lease too late, and a node then has to
+/// take its partition over again.
+pub(crate) fn wait_for<T>(what: &str, answer: impl Fn() -> Option<T>) -> T {
     let began = Instant::now();
-    while !is_so() {
+    loop {
+        if let Some(answer) = answer() {
+            return answer;
+        }
         assert!(began.elapsed() < SOON, "{what}");
         std::thread::sleep(Duration::from_millis(20));
     }
