@@ -79,6 +79,10 @@ histories trials="5000" explained="1000":
 fuzz bodies="1000000" seed="0":
     HEADCOUNT_BODIES={{bodies}} HEADCOUNT_SEED={{seed}} cargo test --release -p headcount-domain --test leniency -- --nocapture
 
+# Compare when alerts change with a naive model, in random histories: about half an hour.
+alerts trials="1000":
+    HEADCOUNT_ALERT_TRIALS={{trials}} cargo test -p headcount-pushed --lib -- alerts_change_as
+
 # Compare the server over HTTP with the naive model on random histories, with floors, shared devices, erasures, restarts, kills, and clocks that jump; also exports and imports.
 histories-http trials="300":
     HEADCOUNT_TRIALS={{trials}} HEADCOUNT_EXPLAIN_TRIALS={{trials}} HEADCOUNT_SCAN_TRIALS={{trials}} HEADCOUNT_CLOCK_TRIALS={{trials}} HEADCOUNT_IMPORT_TRIALS={{trials}} cargo test --release --test it -- histories scans --nocapture

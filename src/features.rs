@@ -18,15 +18,16 @@ pub(crate) fn install(allowed: &AllowList, export_retention: Duration, works: bo
     vec![
         headcount_privacy::install(PrivacySettings { export_retention, ..PrivacySettings::default() }),
         headcount_webhooks::install(WebhookSettings { sends: works, ..WebhookSettings::guarded(allowed()) }),
-        headcount_pushed::install(PushSettings::guarded(allowed())),
+        headcount_pushed::install(PushSettings::guarded(allowed(), works)),
         headcount_profiles::install(BuildSettings { builds: works, ..BuildSettings::guarded(allowed()) }),
     ]
 }
 
 /// The documents that move into a cluster, for people.
 #[cfg(feature = "cluster")]
-pub(crate) const MOVED_NAMES: &str = "company profiles, privacy requests and webhooks";
+pub(crate) const MOVED_NAMES: &str = "company profiles, privacy requests, webhooks and states of alerts";
 
 /// The same.
 #[cfg(feature = "cluster")]
-pub(crate) const MOVED: [MovedKind; 3] = [headcount_webhooks::MOVED, headcount_profiles::MOVED, headcount_privacy::MOVED];
+pub(crate) const MOVED: [MovedKind; 4] =
+    [headcount_webhooks::MOVED, headcount_profiles::MOVED, headcount_privacy::MOVED, headcount_pushed::MOVED];

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use headcount_control::{Definition, DefinitionId, DefinitionKind, DefinitionPatch, DefinitionPlace};
+use headcount_domain::NamedValues;
 use serde_json::value::RawValue;
 
 use crate::endpoint::*;
+use crate::extract::{filters, people};
 use crate::management;
 
 /// A caller who asks for definitions, and their place.
@@ -134,4 +136,35 @@ pub async fn remove(
 pub fn id_of(request: &HttpRequest, kind: DefinitionKind, parameter: &str) -> Result<DefinitionId> {
     let id: DefinitionId = id_in_path(request, parameter, kind.as_str())?;
     if id.kind() == kind { Ok(id) } else { Err(ApiError::not_found(kind.as_str())) }
+}
+
+/// Reads the JSON of a field that was sent, null included, so that a change can take a value away.
+pub fn sent_json<T>(fields: &Fields<'_>, name: &str, check: impl FnOnce() -> Result<T>) -> Result<Option<String>> {
+    match fields.raw(name) {
+        Some(json) => check().map(|_| Some(json.to_owned())),
+        None => Ok(fields.has(name).then(|| "null".to_owned())),
+    }
+}
+
+/// Reads the JSON of a list of filters.
+pub fn filters_json(fields: &Fields<'_>, name: &str) -> Result<Option<String>> {
+    let Some(json) = fields.raw(name) else { return Ok(None) };
+    filters::read_in_sessions(fields, name)?;
+    Ok(Some(json.to_owned()))
+}
+
+/// Reads the JSON of a list of conditions on people.
+pub fn people_json(fields: &Fields<'_>, name: &str) -> Result<Option<String>> {
+    people::read(fields, name)?;
+    Ok(fields.raw(name).map(str::to_owned))
+}
+
+/// Reads the JSON of the name of one of a list.
+pub fn name_json<T: NamedValues>(fields: &Fields<'_>, name: &str) -> Result<Option<String>> {
+    sent_json(fields, name, || fields.optional_name::<T>(name))
+}
+
+/// Reads the JSON of a text.
+pub fn text_json(fields: &Fields<'_>, name: &str) -> Result<Option<String>> {
+    sent_json(fields, name, || fields.optional::<String>(name, "a string"))
 }

@@ -9,7 +9,7 @@ use crate::documents::Documents;
 use crate::values::SharedValues;
 
 /// The kinds of documents and values of a data directory. A backup has all of them.
-pub const DOCUMENT_KINDS: [&str; 4] = ["webhooks", "privacy", "profiles", "intake"];
+pub const DOCUMENT_KINDS: [&str; 5] = ["webhooks", "privacy", "profiles", "intake", "pushed"];
 
 /// Opens the stores of documents and values, by kind.
 pub trait DocumentStores: Debug + Send + Sync {

@@ -332,6 +332,7 @@ impl Cache {
                 self.remove_secrets(&secrets);
                 self.by_project.remove(&project.id);
             }
+            Touched::Definitions => {}
             Touched::Deletions | Touched::Erasures | Touched::Nothing => return,
         }
         self.changed.send_replace(());

@@ -1,5 +1,5 @@
-//! A definition: a segment, a goal, a funnel or an annotation of a project, or a channel of an
-//! organization.
+//! A definition: a segment, a goal, a funnel, an annotation or an alert of a project, or a channel
+//! of an organization.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,7 +27,7 @@ pub struct DefinitionId {
 
 /// The error for text that is not a valid id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a valid id of a segment, goal, funnel, annotation or channel")]
+#[error("not a valid id of a segment, goal, funnel, annotation, alert or channel")]
 pub struct BadDefinitionId;
 
 impl DefinitionId {

@@ -1,4 +1,4 @@
-//! Definitions: segments, goals, funnels and annotations of a project, and channels of an
+//! Definitions: segments, goals, funnels, annotations and alerts of a project, and channels of an
 //! organization. Questions refer to them by id, or the page shows them. Each is a name and fields
 //! of JSON that only its readers understand.
 
@@ -16,6 +16,8 @@ pub type DefinitionPlace = (OrganizationId, Option<ProjectId>);
 
 /// The maximum number of definitions of one kind in a project, or in an organization without one.
 pub const MAX_DEFINITIONS: usize = 200;
+/// The maximum number of alerts of a project, and of an organization.
+const MAX_ALERTS: (usize, usize) = (100, 1_000);
 /// The maximum size of the JSON of all goals of a project, which one question reads.
 const MAX_BYTES_OF_GOALS: usize = 64 * 1024;
 /// The maximum size of the JSON of all definitions of an organization.
@@ -31,7 +33,7 @@ impl Registry {
     /// # Errors
     /// Returns [`RegistryError::NotFound`] without such a project, [`RegistryError::Invalid`],
     /// [`RegistryError::Storage`], or [`RegistryError::Conflict`] `limit_reached` at
-    /// [`MAX_DEFINITIONS`].
+    /// [`MAX_DEFINITIONS`], with 100 alerts of a project, or 1,000 of an organization.
     pub fn create_definition(
         &self,
         (organization, project): DefinitionPlace,
@@ -43,7 +45,12 @@ impl Registry {
         self.change(Some(&author), |change| {
             let count = self.definitions((organization, project), kind)?.len();
             let of = if project.is_some() { "project" } else { "organization" };
-            validate::room(count, MAX_DEFINITIONS, &format!("{kind}s of the {of}"))?;
+            let most = if kind == DefinitionKind::Alert { MAX_ALERTS.0 } else { MAX_DEFINITIONS };
+            validate::room(count, most, &format!("{kind}s of the {of}"))?;
+            if kind == DefinitionKind::Alert {
+                let alerts = self.tenant(organization)?.definitions.keys().filter(|id| id.kind() == kind).count();
+                validate::room(alerts, MAX_ALERTS.1, "alerts of the organization")?;
+            }
             let number = self.tenant(organization)?.definitions.values().map(|last| last.number).max().unwrap_or(0) + 1;
             let definition = Definition {
                 id: DefinitionId::random(kind)?,

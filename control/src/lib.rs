@@ -276,8 +276,8 @@ impl Registry {
         pinned?.0
     }
 
-    /// Returns a receiver of changes of tokens, keys and projects, so that holders can check again
-    /// what is allowed.
+    /// Returns a receiver of changes of tokens, keys, projects and definitions, so that holders can
+    /// check again what is allowed, and what is asked.
     pub fn changes(&self) -> watch::Receiver<()> {
         self.cache.changes()
     }

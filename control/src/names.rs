@@ -117,7 +117,7 @@ names! {
         ShareCreated = "share.created",
         /// The revocation of a share, or the deletion of its project.
         ShareRevoked = "share.revoked",
-        /// A new segment, goal, funnel or annotation of a project, or a new channel.
+        /// A new segment, goal, funnel, annotation or alert of a project, or a new channel.
         DefinitionCreated = "definition.created",
         /// A change of one.
         DefinitionUpdated = "definition.updated",
@@ -157,6 +157,8 @@ names! {
         Annotation = "annotation",
         /// A channel of an organization.
         Channel = "channel",
+        /// An alert of a project.
+        Alert = "alert",
     }
 }
 
@@ -173,6 +175,8 @@ names! {
         Annotation = "annotation",
         /// Where messages go.
         Channel = "channel",
+        /// A figure, and the threshold at which messages are sent.
+        Alert = "alert",
     }
 }
 

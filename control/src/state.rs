@@ -197,7 +197,7 @@ impl State {
             ControlRecord::DefinitionRemoved { definition, .. } => drop(definitions.remove(&definition)),
             _ => return None,
         }
-        Some(Touched::Nothing)
+        Some(Touched::Definitions)
     }
 
     /// Checks records about shares and sessions, for [`Self::check`].

@@ -30,6 +30,8 @@ pub(super) enum Touched {
     Deletions,
     /// The list of erasures. Nothing is derived from it here.
     Erasures,
+    /// A definition. Nothing is derived from it here.
+    Definitions,
     /// Nothing.
     Nothing,
 }

@@ -40,6 +40,7 @@ use crate::http::resources::{docs, health, metrics, page};
         (name = "profiles", description = "What the organization knows of companies."),
         (name = "webhooks", description = "Where notifications are sent."),
         (name = "channels", description = "Where messages for people are sent: chats."),
+        (name = "alerts", description = "Thresholds of figures, and the messages when they are passed."),
         (name = "privacy", description = "What is recorded of one person, and its removal."),
         (name = "operations", description = "The process itself."),
     ),

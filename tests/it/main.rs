@@ -41,6 +41,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
 mod access;
+mod alerts;
 mod archive;
 mod audit_log;
 mod backup;

@@ -119,7 +119,7 @@ fn the_document_names_every_operation_and_no_other() {
             let path = path.replace("{request_id}", "pr_0000000000000000").replace("{profile_id}", "cp_0000000000000000");
             let path = path.replace("{webhook_id}", "wh_0000000000000000").replace("{run_id}", "run_0000000000000000");
             let path = path.replace("{share_id}", "shr_0000000000000000");
-            let definitions = ["segment", "goal", "funnel", "annotation", "channel"];
+            let definitions = ["segment", "goal", "funnel", "annotation", "channel", "alert"];
             let path = definitions
                 .iter()
                 .fold(path, |path, kind| path.replace(&format!("{{{kind}_id}}"), &format!("{kind}_0000000000000000")));

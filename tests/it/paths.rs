@@ -206,6 +206,27 @@ const OF_CHANNELS: [Operation; 5] = [
     send("POST", "/channels/channel_0000000000000000/test", "{}", "admin", Role::Admin),
 ];
 
+/// The operations of alerts.
+const OF_ALERTS: [Operation; 5] = [
+    read("/projects/{project}/alerts", "admin", Role::Admin),
+    send(
+        "POST",
+        "/projects/{project}/alerts",
+        r#"{"name": "a", "figure": "events", "over": "day", "condition": {"above": 5}, "channels": []}"#,
+        "admin",
+        Role::Admin,
+    ),
+    send("PATCH", "/projects/{project}/alerts/alert_0000000000000000", "{}", "admin", Role::Admin),
+    delete("/projects/{project}/alerts/alert_0000000000000000"),
+    send(
+        "POST",
+        "/projects/{project}/alerts/preview",
+        r#"{"figure": "events", "over": "day", "condition": {"above": 5}}"#,
+        "admin",
+        Role::Admin,
+    ),
+];
+
 /// The methods that take no API token, or that a tenant can use once, by path.
 const MORE: [(&str, &[&str]); 29] = [
     ("/i", &["POST", "GET", "OPTIONS"]),
@@ -271,6 +292,7 @@ pub(crate) fn operations() -> impl Iterator<Item = Operation> {
         .chain(OF_DEFINITIONS)
         .chain(OF_WEBHOOKS)
         .chain(OF_CHANNELS)
+        .chain(OF_ALERTS)
 }
 
 impl Operation {

@@ -50,7 +50,7 @@ fn things(tenant: &Tenant) -> Vec<Value> {
         "/company-profiles",
         "/privacy-requests",
     ];
-    let of_project = ["shares", "keys", "events"].map(|rest| tenant.path(rest));
+    let of_project = ["shares", "keys", "alerts", "events"].map(|rest| tenant.path(rest));
     let paths = of_organization.into_iter().map(str::to_owned).chain(of_project);
     paths.map(|path| tenant.get(&path).ok(200)).collect()
 }

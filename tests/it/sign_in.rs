@@ -80,6 +80,7 @@ fn filled(path: &str, tenant: &Tenant) -> String {
         ("{goal_id}", "goal_0000000000000000"),
         ("{funnel_id}", "funnel_0000000000000000"),
         ("{channel_id}", "channel_0000000000000000"),
+        ("{alert_id}", "alert_0000000000000000"),
         ("{annotation_id}", "annotation_0000000000000000"),
     ];
     let path = ids.iter().fold(path.to_owned(), |path, (name, id)| path.replace(name, id));

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use headcount_control::{Definition, DefinitionId, DefinitionKind};
+use headcount_control::{Definition, DefinitionId, DefinitionKind, DefinitionPlace, Registry};
 use headcount_domain::filter::PeopleCondition;
 use headcount_domain::intake::fields::{BuiltIn, Field};
 use headcount_domain::{Clause, Filter, Predicate};
@@ -48,7 +48,10 @@ fn named_by(definition: &Definition) -> Result<Vec<NamedField>> {
 }
 
 /// Returns the name of the events that fit a goal, if they have one, and filters of them.
-fn events_of(goal: &Definition) -> Result<(Option<String>, Vec<Clause>)> {
+///
+/// # Errors
+/// None: definitions were checked when they were made.
+pub fn events_of(goal: &Definition) -> Result<(Option<String>, Vec<Clause>)> {
     let text = |name: &str| goal.fields.get(name).and_then(|json| serde_json::from_str::<Option<String>>(json).ok()?);
     let mut clauses = filters_of(goal)?;
     let event_name = text("event_name");
@@ -67,6 +70,20 @@ pub fn predicate_of(goal: &Definition) -> Result<Predicate> {
     Ok(Predicate::new(event_name.as_deref(), clauses)?)
 }
 
+/// Returns a definition that a question names.
+///
+/// # Errors
+/// 404 without such a definition of the kind.
+pub fn named_definition(registry: &Registry, place: DefinitionPlace, id: &str, kind: DefinitionKind) -> Result<Arc<Definition>> {
+    let not_found = || ApiError::not_found(kind.as_str()).with_param(kind.as_str());
+    let id: DefinitionId = id.parse().map_err(|_| not_found())?;
+    let found = registry.definition(place, &id);
+    found.ok().filter(|definition| definition.id.kind() == kind).ok_or_else(not_found)
+}
+
+/// Finds the definition of a kind by its id.
+pub type FindDefinition<'f> = dyn FnMut(&str, DefinitionKind) -> Result<Arc<Definition>> + 'f;
+
 /// What chooses the events of a question, besides their name.
 #[derive(Debug, Default)]
 pub struct EventChoice {
@@ -76,6 +93,38 @@ pub struct EventChoice {
     pub segment: Option<String>,
     /// The conditions on people.
     pub people: Vec<SentCondition>,
+}
+
+impl EventChoice {
+    /// Returns the predicate of chosen events, or `None` if they are all.
+    ///
+    /// # Errors
+    /// 404 without such a segment or goal.
+    pub fn predicate(self, event_name: Option<&str>, find: &mut FindDefinition<'_>) -> Result<Option<Predicate>> {
+        let Self { mut filters, segment, people: sent } = self;
+        let mut people = Vec::new();
+        for (place, condition) in sent.into_iter().enumerate() {
+            let param = condition.param_of_goal(place);
+            people.push(resolved(condition, &param, find)?);
+        }
+        if let Some(id) = segment {
+            let segment = find(&id, DefinitionKind::Segment)?;
+            filters.extend(filters_of(&segment)?);
+            for condition in segment.fields.get("people").map_or(Ok(Vec::new()), |json| people::parse(json, "people"))? {
+                people.push(resolved(condition, "segment", find)?);
+            }
+        }
+        if event_name.is_none() && filters.is_empty() && people.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Predicate::new(event_name, filters)?.with_people(people)?))
+    }
+}
+
+/// Looks up the goal of a condition, which `param` names.
+fn resolved(condition: SentCondition, param: &str, find: &mut FindDefinition<'_>) -> Result<PeopleCondition> {
+    let goal = condition.goal.as_deref().map(|id| events_of(&*find(id, DefinitionKind::Goal)?)).transpose();
+    condition.resolved(goal.map_err(|error| error.with_param(param))?)
 }
 
 /// The parameters of a question about chosen events.
@@ -104,33 +153,11 @@ impl<B: ChoosesEvents> ProjectQuestion<'_, B> {
     /// # Errors
     /// 404 without such a segment or goal.
     pub fn predicate(&mut self, event_name: Option<&str>) -> Result<Option<Predicate>> {
-        let EventChoice { mut filters, segment, people: sent } = self.parameters.take_choice();
-        let mut people = Vec::new();
-        for (place, condition) in sent.into_iter().enumerate() {
-            let param = condition.param_of_goal(place);
-            people.push(self.resolved(condition, &param)?);
-        }
-        if let Some(id) = segment {
-            let segment = self.definition(&id, DefinitionKind::Segment)?;
-            filters.extend(filters_of(&segment)?);
-            for condition in segment.fields.get("people").map_or(Ok(Vec::new()), |json| people::parse(json, "people"))? {
-                people.push(self.resolved(condition, "segment")?);
-            }
-        }
-        if event_name.is_none() && filters.is_empty() && people.is_empty() {
-            return Ok(None);
-        }
-        Ok(Some(Predicate::new(event_name, filters)?.with_people(people)?))
+        self.parameters.take_choice().predicate(event_name, &mut |id, kind| self.definition(id, kind))
     }
 }
 
 impl<B> ProjectQuestion<'_, B> {
-    /// Looks up the goal of a condition, which `param` names.
-    fn resolved(&mut self, condition: SentCondition, param: &str) -> Result<PeopleCondition> {
-        let goal = condition.goal.as_deref().map(|id| events_of(&*self.definition(id, DefinitionKind::Goal)?)).transpose();
-        condition.resolved(goal.map_err(|error| error.with_param(param))?)
-    }
-
     /// Returns the predicate of the goal that the question names.
     ///
     /// # Errors
@@ -175,11 +202,8 @@ impl<B> ProjectQuestion<'_, B> {
 
     /// Returns a definition of the project.
     fn definition(&mut self, id: &str, kind: DefinitionKind) -> Result<Arc<Definition>> {
-        let not_found = || ApiError::not_found(kind.as_str()).with_param(kind.as_str());
-        let id: DefinitionId = id.parse().map_err(|_| not_found())?;
-        let organization = self.subject.config.policy.organization;
-        let found = self.state.engine.registry().definition((organization, Some(self.subject.project)), &id);
-        let definition = found.ok().filter(|definition| definition.id.kind() == kind).ok_or_else(not_found)?;
+        let place = (self.subject.config.policy.organization, Some(self.subject.project));
+        let definition = named_definition(self.state.engine.registry(), place, id, kind)?;
         self.depend_on(&[Arc::clone(&definition)]);
         Ok(definition)
     }

@@ -104,7 +104,7 @@ pub fn parse(json: &str, name: &str) -> Result<Vec<Clause>> {
 pub(crate) type NewFilter = fn(&str, &str, Option<&str>) -> Result<Filter, Invalid>;
 
 /// Parses a list of filters that `new` makes. They are counted before they are made.
-pub(crate) fn read_clauses(json: &str, name: &str, new: NewFilter) -> Result<Vec<Clause>> {
+pub fn read_clauses(json: &str, name: &str, new: NewFilter) -> Result<Vec<Clause>> {
     let count = Cell::new(0);
     let counted = |param: &str, parts: &Parts<'_>| {
         count.set(count.get() + 1);

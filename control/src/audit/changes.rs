@@ -136,6 +136,7 @@ fn of_definition(before: Option<&Definition>, after: Option<&Definition>) -> Aud
         Some(DefinitionKind::Funnel) => TargetType::Funnel,
         Some(DefinitionKind::Annotation) => TargetType::Annotation,
         Some(DefinitionKind::Channel) => TargetType::Channel,
+        Some(DefinitionKind::Alert) => TargetType::Alert,
     };
     let fields = |definition: &Definition| {
         let json = |(name, json): (&String, &String)| (name.clone(), shown_field(name, json));

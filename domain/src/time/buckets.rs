@@ -70,6 +70,12 @@ pub struct Buckets {
 }
 
 impl Interval {
+    /// Returns all days of the bucket of a day.
+    pub fn window_of(self, day: Day) -> Window {
+        let start = self.first_day(day);
+        Window { start, end: self.last_day(start) }
+    }
+
     /// Returns the first day of the bucket of a day.
     fn first_day(self, day: Day) -> Day {
         match self {

@@ -2,8 +2,8 @@
 
 use headcount_api::definitions::quoted;
 use headcount_api::endpoint::*;
+use headcount_api::extract::filters;
 use headcount_api::extract::path::path_parameters;
-use headcount_api::extract::{filters, people};
 use headcount_domain::Filter;
 
 path_parameters! {
@@ -11,19 +11,6 @@ path_parameters! {
     GoalPath "goal_id" "^goal_[0-9A-Za-z]{16}$" "The goal's id.";
     FunnelPath "funnel_id" "^funnel_[0-9A-Za-z]{16}$" "The funnel's id.";
     AnnotationPath "annotation_id" "^annotation_[0-9A-Za-z]{16}$" "The annotation's id.";
-}
-
-/// Reads the JSON of a list of filters.
-pub(crate) fn filters_json(fields: &Fields<'_>, name: &str) -> Result<Option<String>> {
-    let Some(json) = fields.raw(name) else { return Ok(None) };
-    filters::read_in_sessions(fields, name)?;
-    Ok(Some(json.to_owned()))
-}
-
-/// Reads the JSON of a list of conditions on people.
-pub(crate) fn people_json(fields: &Fields<'_>, name: &str) -> Result<Option<String>> {
-    people::read(fields, name)?;
-    Ok(fields.raw(name).map(str::to_owned))
 }
 
 /// Reads the JSON of the name of an event.

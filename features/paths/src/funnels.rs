@@ -1,19 +1,20 @@
 //! `/projects/{project_id}/funnels`: questions for funnels, with a name.
 
-use headcount_api::definitions::{self, JsonFields, field, list_field, quoted};
+use headcount_api::definitions::{
+    self, JsonFields, field, filters_json, list_field, name_json, people_json, quoted, sent_json, text_json,
+};
 use headcount_api::endpoint::*;
 use headcount_api::extract::body::EVENT_LIMIT_BYTES;
 use headcount_api::extract::filters::FilterShape;
 use headcount_api::extract::people::PeopleShape;
 use headcount_api::extract::steps::{self, ChainLengthShape, StepShape};
 use headcount_control::{Definition, DefinitionKind};
-use headcount_domain::NamedValues;
 use headcount_domain::figures::StepOrder;
 use headcount_domain::intake::fields::Field;
 use headcount_domain::queries::EntityLevel;
 use serde_json::value::RawValue;
 
-use crate::definitions::{FunnelPath, filters_json, people_json};
+use crate::definitions::FunnelPath;
 
 const KIND: DefinitionKind = DefinitionKind::Funnel;
 
@@ -77,36 +78,20 @@ json_body! {
     }
 }
 
-/// Reads the JSON of a field that was sent, null included, so that a change can take a value away.
-fn sent<T>(fields: &Fields<'_>, name: &str, check: impl FnOnce() -> Result<T>) -> Result<Option<String>> {
-    match fields.raw(name) {
-        Some(json) => check().map(|_| Some(json.to_owned())),
-        None => Ok(fields.has(name).then(|| "null".to_owned())),
-    }
-}
-
 fn steps_json(fields: &Fields<'_>, name: &str) -> Result<Option<String>> {
     let Some(json) = fields.raw(name) else { return Ok(None) };
     steps::parse(json, name).map(|_| Some(json.to_owned()))
 }
 
 fn within_json(fields: &Fields<'_>, name: &str) -> Result<Option<String>> {
-    sent(fields, name, || steps::read_length(fields, name))
-}
-
-fn name_json<T: NamedValues>(fields: &Fields<'_>, name: &str) -> Result<Option<String>> {
-    sent(fields, name, || fields.optional_name::<T>(name))
+    sent_json(fields, name, || steps::read_length(fields, name))
 }
 
 fn field_json(fields: &Fields<'_>, name: &str) -> Result<Option<String>> {
-    sent(fields, name, || {
+    sent_json(fields, name, || {
         let text: String = fields.required(name, "a string")?;
         Field::parse_in_sessions(&text).map_err(|error| ApiError::parameter(name, format!("`{name}` {error}")))
     })
-}
-
-fn text_json(fields: &Fields<'_>, name: &str) -> Result<Option<String>> {
-    sent(fields, name, || fields.optional::<String>(name, "a string"))
 }
 
 answer! {

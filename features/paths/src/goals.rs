@@ -1,13 +1,13 @@
 //! `/projects/{project_id}/goals`: events that count as conversions.
 
-use headcount_api::definitions::{self, JsonFields, field, list_field};
+use headcount_api::definitions::{self, JsonFields, field, filters_json, list_field};
 use headcount_api::endpoint::*;
 use headcount_api::extract::body::EVENT_LIMIT_BYTES;
 use headcount_api::extract::filters::FilterShape;
 use headcount_control::{Definition, DefinitionKind};
 use serde_json::value::RawValue;
 
-use crate::definitions::{GoalPath, event_name_json, filters_json, page_json};
+use crate::definitions::{GoalPath, event_name_json, page_json};
 
 const KIND: DefinitionKind = DefinitionKind::Goal;
 

@@ -1,6 +1,6 @@
 //! `/projects/{project_id}/segments`: filters and conditions on people, with a name.
 
-use headcount_api::definitions::{self, JsonFields, list_field};
+use headcount_api::definitions::{self, JsonFields, filters_json, list_field, people_json};
 use headcount_api::endpoint::*;
 use headcount_api::extract::body::EVENT_LIMIT_BYTES;
 use headcount_api::extract::filters::FilterShape;
@@ -8,7 +8,7 @@ use headcount_api::extract::people::PeopleShape;
 use headcount_control::{Definition, DefinitionKind};
 use serde_json::value::RawValue;
 
-use crate::definitions::{SegmentPath, filters_json, people_json};
+use crate::definitions::SegmentPath;
 
 const KIND: DefinitionKind = DefinitionKind::Segment;
 

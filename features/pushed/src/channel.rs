@@ -157,7 +157,7 @@ mod tests {
             noted.lock().unwrap().push((url.to_owned(), String::from_utf8(body).unwrap()));
             Ok(200)
         };
-        let guarded = PushSettings::guarded(AllowList::default());
+        let guarded = PushSettings::guarded(AllowList::default(), false);
         let settings = PushSettings { send: Arc::new(send), telegram: "http://telegram.example".to_owned(), ..guarded };
         let message = Message { title: "Signups".to_owned(), lines: Vec::new() };
         for (kind, secret, target, expected) in [

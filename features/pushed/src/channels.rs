@@ -10,8 +10,8 @@ use headcount_control::{Definition, DefinitionKind};
 use utoipa::openapi::schema::Object;
 
 use crate::channel::{Channel, ChannelKind, Destination};
-use crate::feature::Pushed;
 use crate::message::Message;
+use crate::pushed::Pushed;
 
 const KIND: DefinitionKind = DefinitionKind::Channel;
 

@@ -1,87 +1,84 @@
-//! What sends, as a feature of an engine.
+//! What alerts do when something happens in the engine.
 
+use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use headcount_actors::{EngineParts, Feature, InstallFeature};
-use headcount_domain::OrganizationId;
-use parking_lot::Mutex;
+use headcount_actors::{Feature, FeatureFigure, InstallFeature, MovedDocuments};
+use headcount_common::ControlError;
+use headcount_domain::ProjectId;
 
-use crate::channel::{Channel, Sent};
-use crate::message::Message;
+use crate::alert_state::KIND;
+use crate::evaluator;
+use crate::pushed::{AlertCounts, Pushed};
 use crate::settings::PushSettings;
-
-/// The number of messages that are sent at the same time: each occupies a thread.
-const MAX_SENDING: usize = 8;
-/// The number for one organization, so that its slow chats leave room for others.
-const MAX_SENDING_OF_ONE: usize = 2;
-
-/// What sends, in an engine.
-pub(crate) struct Pushed {
-    pub(crate) parts: EngineParts,
-    pub(crate) settings: PushSettings,
-    /// The organization of each message that is being sent.
-    sending: Mutex<Vec<OrganizationId>>,
-}
-
-/// The right to send a message, until it is dropped.
-pub(crate) struct SendPermit {
-    pushed: Arc<Pushed>,
-    organization: OrganizationId,
-}
-
-impl Pushed {
-    /// Returns the right to send a message of an organization; `None` if too many are being sent.
-    pub(crate) fn permit(self: &Arc<Self>, organization: OrganizationId) -> Option<SendPermit> {
-        let mut sending = self.sending.lock();
-        let own = sending.iter().filter(|other| **other == organization).count();
-        if own >= MAX_SENDING_OF_ONE || sending.len() >= MAX_SENDING {
-            return None;
-        }
-        sending.push(organization);
-        Some(SendPermit { pushed: Arc::clone(self), organization })
-    }
-}
-
-impl SendPermit {
-    /// Sends a message once. Blocks for 10 s at most.
-    pub(crate) fn send(self, channel: &Channel, message: &Message) -> Sent {
-        channel.send(message, self.pushed.parts.signer(), &self.pushed.settings)
-    }
-}
-
-impl Drop for SendPermit {
-    fn drop(&mut self) {
-        let mut sending = self.pushed.sending.lock();
-        if let Some(place) = sending.iter().position(|organization| *organization == self.organization) {
-            sending.swap_remove(place);
-        }
-    }
-}
 
 impl Feature for Pushed {
     fn kind(&self) -> &'static str {
-        "pushed"
+        KIND
+    }
+
+    fn start(self: Arc<Self>) -> io::Result<()> {
+        self.projects_deleted();
+        if self.settings.evaluates { evaluator::start(self) } else { Ok(()) }
+    }
+
+    fn close(&self) {
+        self.stop();
+    }
+
+    /// Removes the states of their alerts. Failures are retried at the next start.
+    fn projects_deleted(&self) {
+        let registry = self.parts.registry();
+        for id in self.states.ids(|_, state| registry.policy(state.project).is_none()) {
+            if let Err(error) = self.states.remove(&id) {
+                tracing::warn!(%error, "the alerts of a deleted project could not be removed; the next start tries again");
+                return;
+            }
+        }
+    }
+
+    fn follow(&self) -> Result<u64, ControlError> {
+        self.states.follow()
+    }
+
+    fn figures(&self) -> Vec<FeatureFigure> {
+        let AlertCounts { evaluated, fired, delivered, failed } = &self.counts;
+        let of = |name, help, count: &AtomicU64| FeatureFigure { name, help, value: count.load(Ordering::Relaxed) };
+        vec![
+            of("headcount_alerts_evaluated_total", "Figures that were compared with the condition of an alert.", evaluated),
+            of("headcount_alerts_fired_total", "Alerts that began to fire.", fired),
+            of("headcount_alert_messages_delivered_total", "Messages about alerts that a channel took.", delivered),
+            of("headcount_alert_messages_failed_tries_total", "Tries to send such a message that failed.", failed),
+        ]
+    }
+
+    fn for_backup(&self, is_wanted: &dyn Fn(ProjectId) -> bool) -> Result<Box<dyn MovedDocuments>, ControlError> {
+        self.states.follow()?;
+        Ok(Box::new(self.states.copied(is_wanted)))
     }
 }
 
-/// Makes channels a feature of an engine.
+/// Makes channels and alerts a feature of an engine.
 pub fn install(settings: PushSettings) -> InstallFeature {
-    Arc::new(move |parts, _| Ok(Arc::new(Pushed { parts: parts.clone(), settings: settings.clone(), sending: Mutex::default() })))
+    Arc::new(move |parts, _| Ok(Arc::new(Pushed::open(parts.clone(), settings.clone())?)))
 }
 
 #[cfg(test)]
 mod tests {
     use headcount_actors::{Engine, EngineConfig};
+    use headcount_domain::OrganizationId;
     use headcount_outbound::AllowList;
 
     use super::*;
+    use crate::pushed::MAX_SENDING;
 
     #[test]
     fn an_organization_leaves_room_for_others() {
         let dir = tempfile::tempdir().unwrap();
         let mut config = EngineConfig::new(dir.path());
         config.min_free_bytes = 0;
-        config.features = vec![install(PushSettings::guarded(AllowList::default()))];
+        config.features = vec![install(PushSettings::guarded(AllowList::default(), false))];
         let engine = Engine::open(config).unwrap();
         let pushed: Arc<Pushed> = engine.feature().unwrap();
         let permit = |organization| pushed.permit(OrganizationId(organization));

@@ -1,19 +1,35 @@
-//! What is sent by itself, and the channels that take it.
+//! What is sent by itself: alerts, and the channels that take their messages.
 
 #![forbid(unsafe_code)]
 
+mod alert;
+mod alert_message;
+mod alert_state;
+mod alerts;
 mod channel;
 mod channels;
+mod evaluation;
+mod evaluator;
 mod feature;
 mod message;
+mod pushed;
 mod sealed;
 mod settings;
 
+#[cfg(feature = "cluster")]
+use alert_state::{AlertState, KIND};
+#[cfg(feature = "cluster")]
+use headcount_actors::{MovedKind, plain_documents};
 use headcount_api::endpoints;
 use headcount_api::endpoints::Endpoints;
 
 pub use feature::install;
 pub use settings::PushSettings;
+
+/// The states of alerts of an installation that moves into a cluster.
+#[cfg(feature = "cluster")]
+pub const MOVED: MovedKind =
+    MovedKind { kind: KIND, name: "states_of_alerts", read: |from| plain_documents::<AlertState>(from, KIND) };
 
 /// The endpoints.
 pub const ENDPOINTS: Endpoints = endpoints! {
@@ -22,4 +38,9 @@ pub const ENDPOINTS: Endpoints = endpoints! {
     channels => change: Organization(Admin, Admin);
     channels => remove: Organization(Admin, Admin);
     channels => test: Organization(Admin, Admin);
+    alerts => list: Project(Admin, Admin);
+    alerts => create: Project(Admin, Admin);
+    alerts => change: Project(Admin, Admin);
+    alerts => remove: Project(Admin, Admin);
+    alerts => preview: Project(Admin, Admin), ProjectOwner(Reads);
 };

@@ -25,18 +25,20 @@ pub struct PushSettings {
     pub(crate) send: SendJson,
     /// The API of bots of Telegram, without a slash at its end.
     pub telegram: String,
+    pub(crate) evaluates: bool,
 }
 
 impl PushSettings {
     /// Settings with which requests only go to globally reachable addresses, and to addresses that
-    /// the operator allows.
-    pub fn guarded(allowed: AllowList) -> Self {
+    /// the operator allows. `evaluates` if alerts are evaluated.
+    pub fn guarded(allowed: AllowList, evaluates: bool) -> Self {
         let client = Outbound::new(concat!("headcount/", env!("CARGO_PKG_VERSION")), allowed);
         let checking = client.clone();
         Self {
             check: Arc::new(move |url| checking.parse(url).map_err(|error| format!("can't be used: {error}"))),
             send: Arc::new(move |url, body| send(&client, url, body)),
             telegram: TELEGRAM.to_owned(),
+            evaluates,
         }
     }
 }

@@ -1,0 +1,277 @@
+//! What an alert is: its figure, its window, its condition, and the fields of its definition.
+
+use std::collections::BTreeMap;
+
+use headcount_api::endpoint::{ApiError, Result};
+use headcount_api::extract::definitions::{EventChoice, events_of, named_definition, predicate_of};
+use headcount_api::extract::{filters, people};
+use headcount_control::{Definition, DefinitionId, DefinitionKind, DefinitionPlace, Registry};
+use headcount_domain::figures::EventFigures;
+use headcount_domain::money::Amount;
+use headcount_domain::time::Interval;
+use headcount_domain::{Filter, Instant, Predicate, ProjectId, named_values};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+named_values! {
+    /// The figure of an alert.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum AlertFigure by as_str {
+        /// The distinct users.
+        UniqueUsers = "unique_users",
+        /// The sessions.
+        Sessions = "sessions",
+        /// The pageviews.
+        Pageviews = "pageviews",
+        /// The events.
+        Events = "events",
+        /// The share of sessions with exactly one event.
+        BounceRate = "bounce_rate",
+        /// Orders less refunds.
+        Revenue = "revenue",
+        /// How many orders.
+        Orders = "orders",
+        /// The events that fit a goal.
+        Conversions = "conversions",
+        /// The distinct users of these.
+        Converters = "converters",
+        /// `converters` of all users.
+        Rate = "rate",
+    }
+}
+
+impl AlertFigure {
+    /// Whether the figure is one of a goal.
+    pub(crate) const fn is_of_goal(self) -> bool {
+        matches!(self, Self::Conversions | Self::Converters | Self::Rate)
+    }
+
+    /// Whether the figure adds up over a window.
+    pub(crate) const fn is_sum(self) -> bool {
+        !matches!(self, Self::BounceRate | Self::Rate)
+    }
+
+    pub(crate) const fn is_count(self) -> bool {
+        self.is_sum() && !matches!(self, Self::Revenue)
+    }
+
+    /// Returns the figure of a report.
+    pub(crate) fn of(self, figures: &EventFigures) -> Amount {
+        let count = |count: u64| Amount::from_micros(i128::from(count) * Amount::from_units(1).micros());
+        match self {
+            Self::UniqueUsers => count(figures.unique_users),
+            Self::Sessions => count(figures.sessions),
+            Self::Pageviews => count(figures.pageviews),
+            Self::Events | Self::Conversions => count(figures.events),
+            Self::BounceRate => figures.bounce_rate(),
+            Self::Revenue => figures.revenue,
+            Self::Orders => Amount::from_units(figures.orders),
+            Self::Converters => count(figures.converters),
+            Self::Rate => figures.conversion_rate(),
+        }
+    }
+
+    /// The figure in words.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::UniqueUsers => "Unique users",
+            Self::Sessions => "Sessions",
+            Self::Pageviews => "Pageviews",
+            Self::Events => "Events",
+            Self::BounceRate => "Bounce rate",
+            Self::Revenue => "Revenue",
+            Self::Orders => "Orders",
+            Self::Conversions => "Conversions",
+            Self::Converters => "Converters",
+            Self::Rate => "Conversion rate",
+        }
+    }
+}
+
+/// When an alert fires.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Condition {
+    /// The figure of the current window is greater.
+    Above(Amount),
+    /// The figure of a window that is over is less.
+    Below(Amount),
+}
+
+/// The JSON of a condition.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SentCondition<'a> {
+    #[serde(borrow)]
+    above: Option<&'a RawValue>,
+    #[serde(borrow)]
+    below: Option<&'a RawValue>,
+}
+
+impl Condition {
+    /// Parses a condition: an object with `above` or `below`.
+    pub(crate) fn parse(json: &str) -> Option<Self> {
+        let SentCondition { above, below } = serde_json::from_str(json).ok()?;
+        let amount = |raw: &RawValue| Amount::parse(raw.get()).ok();
+        match (above, below) {
+            (Some(above), None) => amount(above).map(Self::Above),
+            (None, Some(below)) => amount(below).map(Self::Below),
+            _ => None,
+        }
+    }
+}
+
+named_values! {
+    /// The window of an alert, in days of the project.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum AlertWindow by as_str {
+        /// A day.
+        Day = "day",
+        /// A week, which begins on Monday.
+        Week = "week",
+        /// A month.
+        Month = "month",
+    }
+}
+
+impl From<AlertWindow> for Interval {
+    fn from(window: AlertWindow) -> Self {
+        match window {
+            AlertWindow::Day => Self::Day,
+            AlertWindow::Week => Self::Week,
+            AlertWindow::Month => Self::Month,
+        }
+    }
+}
+
+/// The events of an alert's figure.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct AlertEvents {
+    /// The predicate of chosen events; `None`: all.
+    pub(crate) predicate: Option<Predicate>,
+    /// The predicate of the events that convert.
+    pub(crate) goal: Option<Predicate>,
+}
+
+/// When an alert changes, and where its messages go.
+#[derive(Debug, Clone)]
+pub(crate) struct AlertRule {
+    pub(crate) figure: AlertFigure,
+    pub(crate) over: AlertWindow,
+    pub(crate) condition: Condition,
+    pub(crate) channels: Vec<DefinitionId>,
+    /// Changes before this time send nothing.
+    pub(crate) muted_until: Option<Instant>,
+}
+
+/// The fields of a definition: their names, and their JSON.
+pub(crate) type AlertFields = BTreeMap<String, String>;
+
+fn json_of<'f>(fields: &'f AlertFields, name: &str) -> Option<&'f str> {
+    fields.get(name).map(String::as_str).filter(|json| *json != "null")
+}
+
+fn text_of(fields: &AlertFields, name: &str) -> Option<String> {
+    json_of(fields, name).and_then(|json| serde_json::from_str(json).ok())
+}
+
+impl AlertRule {
+    /// Reads the fields of a definition; `None` if one is missing or damaged.
+    pub(crate) fn of(fields: &AlertFields) -> Option<Self> {
+        let channels: Vec<String> = json_of(fields, "channels").map_or(Ok(Vec::new()), serde_json::from_str).ok()?;
+        Some(Self {
+            figure: text_of(fields, "figure")?.parse().ok()?,
+            over: text_of(fields, "over")?.parse().ok()?,
+            condition: Condition::parse(json_of(fields, "condition")?)?,
+            channels: channels.iter().map(|id| id.parse().ok()).collect::<Option<_>>()?,
+            muted_until: match text_of(fields, "muted_until") {
+                Some(text) => Some(Instant::parse_rfc3339(&text)?),
+                None => None,
+            },
+        })
+    }
+}
+
+impl AlertEvents {
+    /// Resolves the events of an alert's figure, as a question with the same fields would.
+    ///
+    /// # Errors
+    /// 404 without such a goal or segment; 400 if the figure is one of a goal and none is there, or the
+    /// other way round.
+    pub(crate) fn of(fields: &AlertFields, place: DefinitionPlace, figure: AlertFigure, registry: &Registry) -> Result<Self> {
+        let mut find = |id: &str, kind| named_definition(registry, place, id, kind);
+        let read_filters = |json| filters::read_clauses(json, "filters", Filter::in_sessions);
+        let mut choice = EventChoice {
+            filters: json_of(fields, "filters").map_or(Ok(Vec::new()), read_filters)?,
+            segment: text_of(fields, "segment"),
+            people: json_of(fields, "people").map_or(Ok(Vec::new()), |json| people::parse(json, "people"))?,
+        };
+        let goal = text_of(fields, "goal").map(|id| find(&id, DefinitionKind::Goal)).transpose()?;
+        let goal = match (goal, figure.is_of_goal()) {
+            (None, true) => return Err(ApiError::missing("goal")),
+            (Some(_), false) => return Err(ApiError::parameter("goal", format!("`{figure}` is not a figure of a goal"))),
+            (goal, _) => goal,
+        };
+        let (mut event_name, mut converts) = (None, None);
+        match goal.as_deref() {
+            Some(goal) if figure == AlertFigure::Conversions => {
+                let (name, clauses) = events_of(goal)?;
+                event_name = name;
+                choice.filters.extend(clauses);
+            }
+            goal => converts = goal.map(predicate_of).transpose()?,
+        }
+        let predicate = choice.predicate(event_name.as_deref(), &mut find)?;
+        // A question with a goal is always one about chosen events.
+        let predicate = if converts.is_some() { Some(predicate.unwrap_or_default()) } else { predicate };
+        Ok(Self { predicate, goal: converts })
+    }
+}
+
+/// An alert, with the events of its figure.
+#[derive(Debug)]
+pub(crate) struct Alert {
+    pub(crate) id: DefinitionId,
+    pub(crate) name: String,
+    pub(crate) project: ProjectId,
+    pub(crate) rule: AlertRule,
+    pub(crate) events: AlertEvents,
+    pub(crate) created_at: Instant,
+}
+
+impl Alert {
+    /// Reads a definition.
+    ///
+    /// # Errors
+    /// The definition is damaged, or names a goal or a segment that was removed.
+    pub(crate) fn of(definition: &Definition, registry: &Registry) -> Result<Self> {
+        let rule = AlertRule::of(&definition.fields).zip(definition.project);
+        let (rule, project) = rule.ok_or_else(ApiError::internal)?;
+        let place = (definition.organization, definition.project);
+        let events = AlertEvents::of(&definition.fields, place, rule.figure, registry)?;
+        let (id, name, created_at) = (definition.id.clone(), definition.name.clone(), definition.created_at);
+        Ok(Self { id, name, project, rule, events, created_at })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_has_one_threshold() {
+        let amount = |text: &str| Amount::parse(text).unwrap();
+        for (json, expected) in [
+            (r#"{"above": 10}"#, Some(Condition::Above(amount("10")))),
+            (r#"{"below": -0.25}"#, Some(Condition::Below(amount("-0.25")))),
+            (r#"{"above": 1e3, "below": null}"#, Some(Condition::Above(amount("1000")))),
+            (r#"{"above": 1, "below": 2}"#, None),
+            (r#"{"above": "1"}"#, None),
+            (r#"{"above": 1e99}"#, None),
+            (r#"{"over": 1}"#, None),
+            ("{}", None),
+            ("7", None),
+        ] {
+            assert_eq!(Condition::parse(json), expected, "{json}");
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! `/projects/{project_id}/alerts`: thresholds of figures.
+
+use std::sync::Arc;
+
+use headcount_api::blocking;
+use headcount_api::definitions::{
+    self, JsonFields, field, filters_json, list_field, name_json, people_json, sent_json, text_json,
+};
+use headcount_api::endpoint::*;
+use headcount_api::extract::body::EVENT_LIMIT_BYTES;
+use headcount_api::extract::filters::FilterShape;
+use headcount_api::extract::people::PeopleShape;
+use headcount_api::management;
+use headcount_control::{Definition, DefinitionId, DefinitionKind};
+use headcount_domain::figures::EventFigures;
+use headcount_domain::time::{Bucket, BucketStart, Buckets, Interval};
+use headcount_domain::{Amount, Instant, Window};
+use serde_json::value::RawValue;
+use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, OneOfBuilder, Schema, Type};
+
+use crate::alert::{Alert, AlertEvents, AlertFields, AlertFigure, AlertRule, AlertWindow, Condition};
+use crate::alert_state::{AlertChange, AlertMessage, AlertState};
+use crate::evaluation::{ChangeKind, Evaluation, Firings, Reading};
+use crate::evaluator;
+use crate::pushed::Pushed;
+
+const KIND: DefinitionKind = DefinitionKind::Alert;
+/// The maximum number of channels of an alert.
+const MAX_CHANNELS: usize = 10;
+/// The days that a preview looks back.
+const PREVIEWED_DAYS: i32 = 90;
+
+/// The schema of a condition.
+#[derive(Debug)]
+pub(crate) struct ConditionShape;
+
+own_schema!(ConditionShape, {
+    let threshold = |name: &str, description: &str| {
+        ObjectBuilder::new()
+            .property(name, ObjectBuilder::new().schema_type(Type::Number).description(Some(description)))
+            .required(name)
+            .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
+    };
+    OneOfBuilder::new()
+        .item(threshold("above", "It fires as soon as the figure of the current window is greater."))
+        .item(threshold("below", "It fires when a window has ended whose figure is less."))
+        .into()
+});
+
+json_body! {
+    /// An alert to be made, to be tried, or a change of one: absent fields then stay unchanged. A new one needs `name`, `figure`, `over`, `condition` and `channels`.
+    #[schema(example = json!({
+        "name": "Many errors", "figure": "events", "over": "day", "condition": {"above": 100},
+        "filters": [{"field": "name", "operator": "is", "value": "error"}], "channels": ["channel_0123456789abcdef"]
+    }))]
+    pub(crate) struct AlertBody {
+        /// Its name.
+        #[schema(min_length = 1, max_length = 200)]
+        name: Option<String> = optional("a string"),
+        /// The figure: `unique_users`, `sessions`, `pageviews`, `events`, `bounce_rate`, `revenue`, `orders`; with `goal` `conversions`, `converters` or `rate`.
+        figure: Option<String> = with(|fields, name| name_json::<AlertFigure>(fields, name)),
+        /// The window: a `day`, a `week` from Monday, or a `month`, in the project's timezone.
+        over: Option<String> = with(|fields, name| name_json::<AlertWindow>(fields, name)),
+        /// When it fires.
+        #[schema(value_type = Option<ConditionShape>)]
+        condition: Option<String> = with(condition_json),
+        /// The goal of the figure: its id.
+        goal: Option<String> = with(text_json),
+        /// Only events for which all of these hold; at most 20.
+        #[schema(value_type = Option<Vec<FilterShape>>)]
+        filters: Option<String> = with(filters_json),
+        /// Only events of this segment: its id.
+        segment: Option<String> = with(text_json),
+        /// Only events of people for whom all of these hold; at most 5.
+        #[schema(value_type = Option<Vec<PeopleShape>>)]
+        people: Option<String> = with(people_json),
+        /// The channels that get its messages: their ids, at most 10.
+        #[schema(value_type = Option<Vec<String>>, max_items = 10)]
+        channels: Option<String> = with(channels_json),
+        /// Until then it sends nothing: an RFC 3339 instant.
+        muted_until: Option<String> = with(instant_json),
+    }
+}
+
+fn condition_json(fields: &Fields<'_>, name: &str) -> Result<Option<String>> {
+    let Some(json) = fields.raw(name) else { return Ok(None) };
+    let expected = || ApiError::parameter(name, format!("`{name}` must be an object with a number as `above` or as `below`"));
+    Condition::parse(json).map(|_| Some(json.to_owned())).ok_or_else(expected)
+}
+
+fn channels_json(fields: &Fields<'_>, name: &str) -> Result<Option<String>> {
+    let Some(ids) = fields.optional::<Vec<String>>(name, "a list of ids")? else { return Ok(None) };
+    if ids.len() > MAX_CHANNELS {
+        return Err(ApiError::parameter(name, format!("`{name}` must have at most {MAX_CHANNELS} ids")));
+    }
+    Ok(Some(serde_json::Value::from(ids).to_string()))
+}
+
+fn instant_json(fields: &Fields<'_>, name: &str) -> Result<Option<String>> {
+    sent_json(fields, name, || fields.parsed(name, "an RFC 3339 instant", Instant::parse_rfc3339))
+}
+
+impl AlertBody {
+    /// Returns the name, and the fields that are present.
+    fn into_fields(self) -> (Option<String>, AlertFields) {
+        let Self { name, figure, over, condition, goal, filters, segment, people, channels, muted_until } = self;
+        let all = [
+            ("figure", figure),
+            ("over", over),
+            ("condition", condition),
+            ("goal", goal),
+            ("filters", filters),
+            ("segment", segment),
+            ("people", people),
+            ("channels", channels),
+            ("muted_until", muted_until),
+        ];
+        (name, all.into_iter().filter_map(|(name, json)| Some((name.to_owned(), json?))).collect())
+    }
+}
+
+fn as_json_fields(fields: AlertFields) -> JsonFields {
+    fields.into_iter().fold(JsonFields::default(), |set, (name, json)| set.set(&name, Some(json)))
+}
+
+/// Checks the fields of an alert as a whole.
+fn checked(fields: &AlertFields, state: &AppState, caller: &ProjectCaller) -> Result<(AlertRule, AlertEvents)> {
+    for name in ["figure", "over", "condition"] {
+        if fields.get(name).is_none_or(|json| json == "null") {
+            return Err(ApiError::missing(name));
+        }
+    }
+    // Everything else was checked when it was read.
+    let rule = AlertRule::of(fields).ok_or_else(|| ApiError::not_found("channel").with_param("channels"))?;
+    if matches!(rule.figure, AlertFigure::Revenue | AlertFigure::Orders) {
+        caller.check_money()?;
+    }
+    let (organization, registry) = (caller.config.policy.organization, state.engine.registry());
+    let is_there =
+        |id: &DefinitionId| id.kind() == DefinitionKind::Channel && registry.definition((organization, None), id).is_ok();
+    if !rule.channels.iter().all(is_there) {
+        return Err(ApiError::not_found("channel").with_param("channels"));
+    }
+    let events = AlertEvents::of(fields, (organization, Some(caller.project)), rule.figure, registry)?;
+    Ok((rule, events))
+}
+
+answer! {
+    /// An alert.
+    pub(crate) struct AlertAnswer from |definition: &Definition, state: Option<AlertState>, problem: Option<String>| {
+        /// Its id.
+        alert_id: String = definition.id.to_string(),
+        /// Its name.
+        name: String = definition.name.clone(),
+        /// The figure.
+        #[schema(value_type = String)]
+        figure: Box<RawValue> = field(definition, "figure"),
+        /// The window.
+        #[schema(value_type = String)]
+        over: Box<RawValue> = field(definition, "over"),
+        /// When it fires.
+        #[schema(value_type = ConditionShape)]
+        condition: Box<RawValue> = field(definition, "condition"),
+        /// The goal of the figure; null without one.
+        #[schema(value_type = Option<String>, required)]
+        goal: Box<RawValue> = field(definition, "goal"),
+        /// The filters, all of which must hold.
+        #[schema(value_type = Vec<FilterShape>)]
+        filters: Box<RawValue> = list_field(definition, "filters"),
+        /// The segment; null without one.
+        #[schema(value_type = Option<String>, required)]
+        segment: Box<RawValue> = field(definition, "segment"),
+        /// The conditions on people, all of which must hold.
+        #[schema(value_type = Vec<PeopleShape>)]
+        people: Box<RawValue> = list_field(definition, "people"),
+        /// The channels that get its messages.
+        #[schema(value_type = Vec<String>)]
+        channels: Box<RawValue> = list_field(definition, "channels"),
+        /// Until then it sends nothing; null if it was never muted.
+        #[schema(value_type = Option<String>, required)]
+        muted_until: Box<RawValue> = field(definition, "muted_until"),
+        /// Whether it fires.
+        firing: bool = state.as_ref().is_some_and(|state| state.firings.firing.is_some()),
+        /// Why it can't be evaluated, such as a removed goal; null if it can.
+        #[schema(required)]
+        problem: Option<String> = problem,
+        /// Its last changes, latest first; at most 60.
+        changes: Vec<ChangeAnswer> = state.iter().flat_map(|state| state.changes.iter().rev()).map(ChangeAnswer::from).collect(),
+        /// When it was made.
+        created_at: Timestamp = definition.created_at.into(),
+    }
+}
+
+answer! {
+    /// A change of an alert.
+    pub(crate) struct ChangeAnswer from |change: &AlertChange| {
+        /// Its number among all changes of the alert, from 1.
+        number: u64 = change.number,
+        /// What happened: `fired`, `resolved`, or `corrected` if late events, refunds or erasures changed the figure that it fired for.
+        kind: &'static str = change.kind.as_str(),
+        /// When.
+        at: Timestamp = change.at.into(),
+        /// The value of the figure.
+        value: Decimal = Decimal(Amount::parse(&change.value).unwrap_or_default()),
+        /// The first day of the window.
+        start_date: String = change.window.0.to_string(),
+        /// The last day of the window.
+        end_date: String = change.window.1.to_string(),
+        /// Its messages; none if the alert was muted.
+        messages: Vec<MessageAnswer> = change.messages.iter().map(MessageAnswer::from).collect(),
+    }
+}
+
+answer! {
+    /// A message to a channel.
+    pub(crate) struct MessageAnswer from |message: &AlertMessage| {
+        /// The channel's id.
+        channel_id: String = message.channel.to_string(),
+        /// `pending` while it is being tried, `delivered`, or `dead` after a day of tries.
+        status: &'static str = message.status.as_str(),
+        /// The number of tries.
+        attempts: usize = message.attempts,
+        /// The status of the last answer; null if there was none.
+        #[schema(required)]
+        last_status: Option<u16> = message.last_status,
+        /// Why there was none, such as `timeout`; null if there was one.
+        #[schema(required)]
+        last_error: Option<String> = message.last_error.clone(),
+    }
+}
+
+/// The alerts of a project.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct AlertsAnswer {
+    /// The alerts, oldest first.
+    alerts: Vec<AlertAnswer>,
+    /// Whether some are left out: never.
+    truncated: bool,
+}
+
+path_parameters! {
+    AlertPath "alert_id" "^alert_[0-9A-Za-z]{16}$" "The alert's id.";
+}
+
+/// Shows alerts with their states, as all nodes know them now.
+async fn shown(state: &AppState, alerts: Vec<Arc<Definition>>) -> Result<Vec<AlertAnswer>> {
+    let pushed = management::feature::<Pushed>(state)?;
+    let following = Arc::clone(&pushed);
+    blocking::run(move || following.states.follow()).await?.map_err(|error| {
+        tracing::warn!(%error, "the states of alerts can't be read");
+        ApiError::overloaded("the states of alerts are not available now")
+    })?;
+    let registry = state.engine.registry();
+    let shown = |alert: &Arc<Definition>| {
+        let problem = Alert::of(alert, registry).err().map(|error| error.message().to_owned());
+        AlertAnswer::new(alert, pushed.states.get(&alert.id), problem)
+    };
+    Ok(alerts.iter().map(shown).collect())
+}
+
+/// The alerts of a project, with their last changes and messages.
+#[utoipa::path(
+    get, path = "/projects/{project_id}/alerts", tag = "alerts", operation_id = "list_alerts",
+    params(ProjectPath),
+    responses((status = 200, description = "The alerts, oldest first.", body = AlertsAnswer), NotModified),
+)]
+pub(crate) async fn list(call: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
+    let alerts = shown(&call.state, definitions::all(&call, &caller, KIND)?).await?;
+    etag::json(&call.request, &AlertsAnswer { alerts, truncated: false })
+}
+
+/// Makes an alert. It is evaluated at once, and then whenever an event is recorded. A project has at most 100, an organization 1000.
+#[utoipa::path(
+    post, path = "/projects/{project_id}/alerts", tag = "alerts", operation_id = "create_alert",
+    params(ProjectPath), request_body = AlertBody,
+    responses((status = 201, description = "The alert.", body = AlertAnswer), ConflictErrors),
+)]
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
+    let body: AlertBody = json::read_within(&state, &request, payload, EVENT_LIMIT_BYTES).await?;
+    let (name, fields) = body.into_fields();
+    let name = name.ok_or_else(|| ApiError::missing("name"))?;
+    checked(&fields, &state, &caller)?;
+    if !fields.contains_key("channels") {
+        return Err(ApiError::missing("channels"));
+    }
+    let alert = definitions::create(&state, &request, &caller, KIND, (name, as_json_fields(fields))).await?;
+    Ok(HttpResponse::Created().json(AlertAnswer::new(&alert, None, None)))
+}
+
+/// Changes an alert. It is evaluated again at once.
+#[utoipa::path(
+    patch, path = "/projects/{project_id}/alerts/{alert_id}", tag = "alerts", operation_id = "update_alert",
+    params(ProjectPath, AlertPath), request_body = AlertBody,
+    responses((status = 200, description = "The alert as it is now.", body = AlertAnswer), ConflictErrors),
+)]
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
+    let id = definitions::id_of(&request, KIND, "alert_id")?;
+    let body: AlertBody = json::read_within(&state, &request, payload, EVENT_LIMIT_BYTES).await?;
+    let (name, patch) = body.into_fields();
+    let current = state.engine.registry().definition((caller.config.policy.organization, Some(caller.project)), &id)?;
+    let mut fields = current.fields.clone();
+    fields.extend(patch.clone());
+    checked(&fields, &state, &caller)?;
+    let alert = definitions::change(&state, &request, &caller, id, (name, as_json_fields(patch))).await?;
+    let mut answers = shown(&state, vec![alert]).await?;
+    Ok(HttpResponse::Ok().json(answers.pop()))
+}
+
+/// Removes an alert, and what it knows. A message that is being sent may still arrive.
+#[utoipa::path(
+    delete, path = "/projects/{project_id}/alerts/{alert_id}", tag = "alerts", operation_id = "delete_alert",
+    params(ProjectPath, AlertPath),
+    responses((status = 204, description = "The alert is removed.")),
+)]
+pub(crate) async fn remove(call: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
+    let id = definitions::id_of(&call.request, KIND, "alert_id")?;
+    let pushed = management::feature::<Pushed>(&call.state)?;
+    let removed = definitions::remove(call, &caller, KIND, "alert_id").await?;
+    let state = blocking::run(move || pushed.states.remove(&id)).await?;
+    if let Err(error) = state {
+        tracing::warn!(%error, "the state of a removed alert is still there; it goes with its project");
+    }
+    Ok(removed)
+}
+
+/// A window of a preview.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PreviewWindow {
+    /// Its first day.
+    start_date: String,
+    /// Its last day.
+    end_date: String,
+    /// The value of the figure, up to now.
+    value: Decimal,
+    /// Whether the window is over.
+    complete: bool,
+    /// Whether the alert would have fired for it.
+    fires: bool,
+}
+
+/// What an alert would have done.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PreviewAnswer {
+    /// The windows of the last 90 days, oldest first.
+    windows: Vec<PreviewWindow>,
+    /// The timezone of the days.
+    timezone: String,
+}
+
+/// Evaluates a window as it was when it ended. A new window begins with nothing.
+fn fires(rule: &AlertRule, firings: &mut Firings, window: Window, value: Amount, (start, end): (Instant, Instant)) -> bool {
+    let mut step = |value, at| {
+        let reading = Reading { window: window.start, value };
+        let evaluation = firings.evaluate(rule.condition, rule.figure, reading, at);
+        if let Evaluation::Changed(change) = evaluation {
+            *firings = firings.after(change, reading, at);
+        }
+        evaluation == Evaluation::Changed(ChangeKind::Fired)
+    };
+    let begins = matches!(rule.condition, Condition::Above(_)) && step(Amount::ZERO, start);
+    step(value, end) || begins
+}
+
+/// Returns the windows of a preview, with the figures of its buckets.
+fn previewed(
+    rule: &AlertRule,
+    buckets: &Buckets,
+    figures: &[EventFigures],
+    now: Instant,
+    starts: impl Fn(Window) -> Instant,
+) -> Vec<PreviewWindow> {
+    let (interval, mut firings) = (Interval::from(rule.over), Firings::default());
+    let mut windows = Vec::with_capacity(figures.len());
+    for (Bucket { start, end, .. }, figures) in buckets.list().into_iter().zip(figures) {
+        let BucketStart::Day(first) = start else { continue };
+        let (window, value, complete) = (interval.window_of(first), rule.figure.of(figures), end <= now);
+        let is_evaluated = complete || matches!(rule.condition, Condition::Above(_));
+        let fires = is_evaluated && fires(rule, &mut firings, window, value, (starts(window), end));
+        let (start_date, end_date) = (window.start.to_string(), window.end.to_string());
+        windows.push(PreviewWindow { start_date, end_date, value: Decimal(value), complete, fires });
+    }
+    windows
+}
+
+/// Tries an alert against the last 90 days: for each window, its value now, and whether the alert would have fired. Late events, refunds and erasures since count as if they had been there.
+#[utoipa::path(
+    post, path = "/projects/{project_id}/alerts/preview", tag = "alerts", operation_id = "preview_alert",
+    params(ProjectPath), request_body = AlertBody,
+    responses((status = 200, description = "The windows.", body = PreviewAnswer), BodyErrors),
+)]
+pub(crate) async fn preview(ApiCall { state, request, payload }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
+    let body: AlertBody = json::read_within(&state, &request, payload, EVENT_LIMIT_BYTES).await?;
+    let (rule, events) = checked(&body.into_fields().1, &state, &caller)?;
+    let pushed = management::feature::<Pushed>(&state)?;
+    let (timezone, now) = (caller.config.policy.timezone, state.engine.clock().now());
+    let (interval, today) = (Interval::from(rule.over), timezone.day_of(now));
+    let mut start = interval.window_of(today.plus(1 - PREVIEWED_DAYS)).start;
+    if let Some(floor) = state.engine.floor(caller.project).await?.filter(|floor| *floor > start) {
+        let first = interval.window_of(floor);
+        start = if first.start == floor { floor } else { first.end.plus(1) };
+    }
+    let window = Window { start: start.min(interval.window_of(today).start), end: today };
+    let report = evaluator::report(&pushed.parts, caller.project, &events, (window, interval)).await?;
+    let buckets = Buckets::new(window, interval, timezone);
+    let windows = previewed(&rule, &buckets, &report.current.buckets, now, |window| timezone.start_of(window.start));
+    Ok(HttpResponse::Ok().json(PreviewAnswer { windows, timezone: timezone.name().to_owned() }))
+}

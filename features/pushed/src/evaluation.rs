@@ -1,0 +1,178 @@
+//! The rule by which an alert changes, without clocks and files.
+
+use headcount_domain::money::Amount;
+use headcount_domain::{Day, Instant, named_values};
+use serde::{Deserialize, Serialize};
+
+use crate::alert::{AlertFigure, Condition};
+
+/// The shortest time between two firings of an alert.
+pub(crate) const COOLDOWN_MS: i64 = 60 * 60 * 1_000;
+
+named_values! {
+    /// What happened to an alert.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum ChangeKind by as_str {
+        /// Its condition holds.
+        Fired = "fired",
+        /// Its condition does not hold any more.
+        Resolved = "resolved",
+        /// The figure of the window it fired for was corrected: by a late event, a refund or an erasure.
+        Corrected = "corrected",
+    }
+}
+
+/// A figure of a window, now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reading {
+    /// The first day of the window.
+    pub(crate) window: Day,
+    pub(crate) value: Amount,
+}
+
+/// What an alert fires for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Firing {
+    /// When it began.
+    pub(crate) since: Instant,
+    /// The first day of the window.
+    pub(crate) window: Day,
+}
+
+/// Whether an alert fires.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Firings {
+    /// What it fires for; `None`: it is ok.
+    pub(crate) firing: Option<Firing>,
+    /// When it last began to fire.
+    pub(crate) last_fired: Option<Instant>,
+}
+
+/// What a reading means for an alert.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Evaluation {
+    /// Nothing changes.
+    Same,
+    /// The condition holds, but the alert has fired a short time ago.
+    Waits,
+    Changed(ChangeKind),
+}
+
+impl Condition {
+    fn holds(self, value: Amount) -> bool {
+        match self {
+            Self::Above(threshold) => value > threshold,
+            Self::Below(threshold) => value < threshold,
+        }
+    }
+
+    /// Whether a value is far enough back: a tenth of the threshold, and at least 1 for counts. A
+    /// figure that moves about its threshold sends one message, not many.
+    fn is_back(self, figure: AlertFigure, value: Amount) -> bool {
+        let (Self::Above(threshold) | Self::Below(threshold)) = self;
+        let size = threshold.micros().saturating_abs();
+        let least = if figure.is_count() { Amount::from_units(1).micros() } else { 0 };
+        // A count can't fall below 0.
+        let margin = Amount::from_micros((size / 10).max(least).min(size));
+        match self {
+            Self::Above(_) => value <= threshold - margin,
+            Self::Below(_) => value >= threshold + margin,
+        }
+    }
+}
+
+impl Firings {
+    /// Evaluates a reading.
+    pub(crate) fn evaluate(&self, condition: Condition, figure: AlertFigure, reading: Reading, now: Instant) -> Evaluation {
+        let Some(firing) = self.firing else {
+            let is_soon = self.last_fired.is_some_and(|last| (0..COOLDOWN_MS).contains(&now.0.saturating_sub(last.0)));
+            return match condition.holds(reading.value) {
+                false => Evaluation::Same,
+                true if is_soon => Evaluation::Waits,
+                true => Evaluation::Changed(ChangeKind::Fired),
+            };
+        };
+        if !condition.is_back(figure, reading.value) {
+            return Evaluation::Same;
+        }
+        // Within one window a sum only returns if something was taken from it, or came late.
+        let is_corrected = firing.window == reading.window && (figure.is_sum() || matches!(condition, Condition::Below(_)));
+        Evaluation::Changed(if is_corrected { ChangeKind::Corrected } else { ChangeKind::Resolved })
+    }
+
+    /// The same after a change.
+    pub(crate) fn after(self, change: ChangeKind, reading: Reading, now: Instant) -> Self {
+        match change {
+            ChangeKind::Fired => Self { firing: Some(Firing { since: now, window: reading.window }), last_fired: Some(now) },
+            ChangeKind::Resolved | ChangeKind::Corrected => Self { firing: None, ..self },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Evaluates readings at these minutes, and returns the changes.
+    fn changes(condition: Condition, figure: AlertFigure, readings: &[(i64, i32, &str)]) -> Vec<(i64, ChangeKind)> {
+        let (mut firings, mut changes) = (Firings::default(), Vec::new());
+        for (minute, day, value) in readings {
+            let (now, reading) = (Instant(minute * 60_000), Reading { window: Day(*day), value: Amount::parse(value).unwrap() });
+            if let Evaluation::Changed(change) = firings.evaluate(condition, figure, reading, now) {
+                firings = firings.after(change, reading, now);
+                changes.push((*minute, change));
+            }
+        }
+        changes
+    }
+
+    fn above(threshold: &str) -> Condition {
+        Condition::Above(Amount::parse(threshold).unwrap())
+    }
+
+    #[test]
+    fn a_count_fires_once_and_returns_with_the_next_window() {
+        let readings = [(0, 1, "10"), (1, 1, "11"), (2, 1, "50"), (70, 2, "0"), (80, 2, "11"), (90, 2, "12")];
+        let expected = [(1, ChangeKind::Fired), (70, ChangeKind::Resolved), (80, ChangeKind::Fired)];
+        assert_eq!(changes(above("10"), AlertFigure::Events, &readings), expected);
+    }
+
+    #[test]
+    fn a_refund_corrects_and_a_small_one_does_not() {
+        let readings = [(0, 1, "101"), (1, 1, "91"), (2, 1, "90"), (3, 1, "150"), (61, 1, "150")];
+        let expected = [(0, ChangeKind::Fired), (2, ChangeKind::Corrected), (61, ChangeKind::Fired)];
+        assert_eq!(changes(above("100"), AlertFigure::Revenue, &readings), expected, "an hour is between two firings");
+    }
+
+    #[test]
+    fn a_rate_that_moves_back_is_no_correction() {
+        let readings = [(0, 1, "0.6"), (1, 1, "0.46"), (2, 1, "0.45")];
+        let expected = [(0, ChangeKind::Fired), (2, ChangeKind::Resolved)];
+        assert_eq!(changes(above("0.5"), AlertFigure::BounceRate, &readings), expected);
+    }
+
+    #[test]
+    fn a_window_that_was_too_small_is_corrected_by_late_events() {
+        let below = Condition::Below(Amount::from_units(10));
+        let readings = [(0, 1, "9"), (1, 1, "10"), (2, 1, "11"), (3, 2, "3"), (100, 2, "3"), (101, 3, "20")];
+        let expected =
+            [(0, ChangeKind::Fired), (2, ChangeKind::Corrected), (100, ChangeKind::Fired), (101, ChangeKind::Resolved)];
+        assert_eq!(changes(below, AlertFigure::Orders, &readings), expected);
+    }
+
+    #[test]
+    fn small_thresholds_of_counts_can_be_left() {
+        let expected = [(0, ChangeKind::Fired), (1, ChangeKind::Resolved)];
+        assert_eq!(changes(above("0"), AlertFigure::Events, &[(0, 1, "1"), (1, 2, "0")]), expected);
+        assert_eq!(changes(above("1"), AlertFigure::Events, &[(0, 1, "2"), (1, 2, "0")]), expected);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_delays_nothing() {
+        let expected = [(500, ChangeKind::Fired), (501, ChangeKind::Resolved), (10, ChangeKind::Fired)];
+        assert_eq!(changes(above("1"), AlertFigure::Events, &[(500, 1, "2"), (501, 2, "0"), (10, 2, "2")]), expected);
+    }
+}
