@@ -37,7 +37,7 @@ BUGS = [
     ("people are looked for from the second on", "while self.next.is_some_and(|(next, _)| next < key) {", "while self.next.is_some_and(|(next, _)| next <= key) {"),
     # Definitions.
     ("a segment's own filters are left out", "filters.extend(filters_of(&segment)?);", "filters_of(&segment)?;"),
-    ("a segment's people are left out", "people.push(self.resolved(condition, \"segment\")?);", "drop(condition);"),
+    ("a segment's people are left out", "people.push(resolved(condition, \"segment\", find)?);", "drop(condition);"),
     ("the tag does not follow definitions", "self.body = body.into();", "drop(body);"),
     ("a page goal takes any event", "Ok([pageviews, path.into()])", "drop(pageviews);\n    let path = Clause::from(path);\n    Ok([path.clone(), path])"),
     ("definitions of other projects are known", "let found = tenant.definitions.get(id).filter(|definition| definition.project == project);", "let found = tenant.definitions.get(id).filter(|definition| definition.project == project || true);"),

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use super::kept::{KeptQuestion, ViewState};
 
 /// The most views of a project.
-const MAX_VIEWS: usize = 64;
+const MAX_VIEWS: usize = 128;
 /// How long a view is kept that nobody asks for.
 pub(crate) const IDLE: Duration = Duration::from_secs(10 * 60);
 /// Memory of a view besides its question, its answer and its figures, roughly.
@@ -280,13 +280,13 @@ mod tests {
     fn few_views_of_a_project_are_kept_and_the_latest_of_them() {
         let views = Views::new(1 << 20);
         let first = views.open(ProjectId(1), &question(0)).unwrap();
-        for number in 1..100 {
+        for number in 1..200 {
             views.open(ProjectId(1), &question(number)).unwrap();
             let again = views.open(ProjectId(1), &question(0)).unwrap();
             assert!(Arc::ptr_eq(&again, &first), "it was asked for most recently");
         }
         let figures = views.figures();
-        assert_eq!((figures.count, figures.evictions), (MAX_VIEWS, 100 - MAX_VIEWS as u64));
+        assert_eq!((figures.count, figures.evictions), (MAX_VIEWS, 200 - MAX_VIEWS as u64));
         assert!(!views.resize(&Arc::new(View { project: ProjectId(1), question: question(0), kept: Arc::default() }), 1));
     }
 

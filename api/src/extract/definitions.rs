@@ -48,10 +48,7 @@ fn named_by(definition: &Definition) -> Result<Vec<NamedField>> {
 }
 
 /// Returns the name of the events that fit a goal, if they have one, and filters of them.
-///
-/// # Errors
-/// None: definitions were checked when they were made.
-pub fn events_of(goal: &Definition) -> Result<(Option<String>, Vec<Clause>)> {
+fn events_of(goal: &Definition) -> Result<(Option<String>, Vec<Clause>)> {
     let text = |name: &str| goal.fields.get(name).and_then(|json| serde_json::from_str::<Option<String>>(json).ok()?);
     let mut clauses = filters_of(goal)?;
     let event_name = text("event_name");

@@ -97,6 +97,11 @@ impl Interval {
 }
 
 impl Window {
+    /// Returns the days of the window up to a day. The first day stays.
+    pub fn until(self, day: Day) -> Window {
+        Window { start: self.start, end: self.end.min(day).max(self.start) }
+    }
+
     /// Returns the days of the window in each bucket, in order. Hours have the days that they
     /// belong to.
     pub fn divided(self, interval: Interval) -> Vec<Window> {

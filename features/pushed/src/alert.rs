@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use headcount_api::endpoint::{ApiError, Result};
-use headcount_api::extract::definitions::{EventChoice, events_of, named_definition, predicate_of};
+use headcount_api::extract::definitions::{EventChoice, named_definition, predicate_of};
 use headcount_api::extract::{filters, people};
 use headcount_control::{Definition, DefinitionId, DefinitionKind, DefinitionPlace, Registry};
 use headcount_domain::figures::EventFigures;
 use headcount_domain::money::Amount;
 use headcount_domain::time::Interval;
 use headcount_domain::{Filter, Instant, Predicate, ProjectId, named_values};
+use ring::digest;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -41,6 +44,11 @@ named_values! {
 }
 
 impl AlertFigure {
+    /// Whether the figure shows money.
+    pub(crate) const fn is_money(self) -> bool {
+        matches!(self, Self::Revenue | Self::Orders)
+    }
+
     /// Whether the figure is one of a goal.
     pub(crate) const fn is_of_goal(self) -> bool {
         matches!(self, Self::Conversions | Self::Converters | Self::Rate)
@@ -55,7 +63,7 @@ impl AlertFigure {
         self.is_sum() && !matches!(self, Self::Revenue)
     }
 
-    /// Returns the figure of a report.
+    /// Returns the figure of a report. Figures of goals are counted by another question.
     pub(crate) fn of(self, figures: &EventFigures) -> Amount {
         let count = |count: u64| Amount::from_micros(i128::from(count) * Amount::from_units(1).micros());
         match self {
@@ -144,16 +152,16 @@ impl From<AlertWindow> for Interval {
 }
 
 /// The events of an alert's figure.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct AlertEvents {
     /// The predicate of chosen events; `None`: all.
     pub(crate) predicate: Option<Predicate>,
-    /// The predicate of the events that convert.
+    /// The predicate of the events that fit the goal.
     pub(crate) goal: Option<Predicate>,
 }
 
 /// When an alert changes, and where its messages go.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AlertRule {
     pub(crate) figure: AlertFigure,
     pub(crate) over: AlertWindow,
@@ -162,6 +170,9 @@ pub(crate) struct AlertRule {
     /// Changes before this time send nothing.
     pub(crate) muted_until: Option<Instant>,
 }
+
+/// The fields that decide when an alert changes.
+pub(crate) const RULE_FIELDS: [&str; 7] = ["figure", "over", "condition", "goal", "filters", "segment", "people"];
 
 /// The fields of a definition: their names, and their JSON.
 pub(crate) type AlertFields = BTreeMap<String, String>;
@@ -175,6 +186,12 @@ fn text_of(fields: &AlertFields, name: &str) -> Option<String> {
 }
 
 impl AlertRule {
+    /// Whether the figure can pass the threshold before its window ends: a sum that only grows, unless
+    /// something is taken from it. A rate of a few sessions says nothing.
+    pub(crate) const fn is_running(&self) -> bool {
+        matches!(self.condition, Condition::Above(_)) && self.figure.is_sum()
+    }
+
     /// Reads the fields of a definition; `None` if one is missing or damaged.
     pub(crate) fn of(fields: &AlertFields) -> Option<Self> {
         let channels: Vec<String> = json_of(fields, "channels").map_or(Ok(Vec::new()), serde_json::from_str).ok()?;
@@ -200,7 +217,7 @@ impl AlertEvents {
     pub(crate) fn of(fields: &AlertFields, place: DefinitionPlace, figure: AlertFigure, registry: &Registry) -> Result<Self> {
         let mut find = |id: &str, kind| named_definition(registry, place, id, kind);
         let read_filters = |json| filters::read_clauses(json, "filters", Filter::in_sessions);
-        let mut choice = EventChoice {
+        let choice = EventChoice {
             filters: json_of(fields, "filters").map_or(Ok(Vec::new()), read_filters)?,
             segment: text_of(fields, "segment"),
             people: json_of(fields, "people").map_or(Ok(Vec::new()), |json| people::parse(json, "people"))?,
@@ -211,30 +228,24 @@ impl AlertEvents {
             (Some(_), false) => return Err(ApiError::parameter("goal", format!("`{figure}` is not a figure of a goal"))),
             (goal, _) => goal,
         };
-        let (mut event_name, mut converts) = (None, None);
-        match goal.as_deref() {
-            Some(goal) if figure == AlertFigure::Conversions => {
-                let (name, clauses) = events_of(goal)?;
-                event_name = name;
-                choice.filters.extend(clauses);
-            }
-            goal => converts = goal.map(predicate_of).transpose()?,
-        }
-        let predicate = choice.predicate(event_name.as_deref(), &mut find)?;
+        let predicate = choice.predicate(None, &mut find)?;
+        let goal = goal.as_deref().map(predicate_of).transpose()?;
         // A question with a goal is always one about chosen events.
-        let predicate = if converts.is_some() { Some(predicate.unwrap_or_default()) } else { predicate };
-        Ok(Self { predicate, goal: converts })
+        let predicate = if goal.is_some() { Some(predicate.unwrap_or_default()) } else { predicate };
+        Ok(Self { predicate, goal })
     }
 }
 
 /// An alert, with the events of its figure.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Alert {
     pub(crate) id: DefinitionId,
     pub(crate) name: String,
     pub(crate) project: ProjectId,
     pub(crate) rule: AlertRule,
     pub(crate) events: AlertEvents,
+    /// Differs if the rule or its events do. States belong to one of these.
+    pub(crate) fingerprint: String,
     pub(crate) created_at: Instant,
 }
 
@@ -249,7 +260,10 @@ impl Alert {
         let place = (definition.organization, definition.project);
         let events = AlertEvents::of(&definition.fields, place, rule.figure, registry)?;
         let (id, name, created_at) = (definition.id.clone(), definition.name.clone(), definition.created_at);
-        Ok(Self { id, name, project, rule, events, created_at })
+        let asked: Vec<_> = definition.fields.iter().filter(|(name, _)| RULE_FIELDS.contains(&name.as_str())).collect();
+        let fingerprint = digest::digest(&digest::SHA256, format!("{asked:?}").as_bytes());
+        let fingerprint = STANDARD.encode(&fingerprint.as_ref()[..16]);
+        Ok(Self { id, name, project, rule, events, fingerprint, created_at })
     }
 }
 

@@ -1,47 +1,46 @@
 //! The text of a message about an alert.
 
+use headcount_domain::Window;
 use headcount_domain::money::Amount;
 
 use crate::alert::{Alert, AlertFigure, Condition};
-use crate::alert_state::AlertChange;
-use crate::evaluation::ChangeKind;
+use crate::evaluation::{ChangeKind, Reading};
 use crate::message::Message;
 
 /// A value with its unit.
-fn shown(figure: AlertFigure, value: &str, currency: &str) -> String {
+fn shown(figure: AlertFigure, value: Amount, currency: &str) -> String {
     match figure {
         AlertFigure::Revenue => format!("{value} {currency}"),
-        AlertFigure::BounceRate | AlertFigure::Rate => {
-            let share = Amount::parse(value).unwrap_or_default();
-            format!("{} %", Amount::from_micros(share.micros() * 100))
-        }
-        _ => value.to_owned(),
+        AlertFigure::BounceRate | AlertFigure::Rate => format!("{} %", Amount::from_micros(value.micros() * 100)),
+        _ => value.to_string(),
     }
 }
 
 /// The message about a change. It has figures, and names that members chose.
-pub(crate) fn message(alert: &Alert, change: &AlertChange, (project, currency, timezone): (&str, &str, &str)) -> Message {
+pub(crate) fn message(
+    alert: &Alert,
+    kind: ChangeKind,
+    reading: Reading,
+    (project, currency, timezone): (&str, &str, &str),
+) -> Message {
     let (relation, threshold) = match alert.rule.condition {
         Condition::Above(threshold) => ("above", threshold),
         Condition::Below(threshold) => ("below", threshold),
     };
-    let (value, threshold) =
-        (shown(alert.rule.figure, &change.value, currency), shown(alert.rule.figure, &threshold.to_string(), currency));
-    let figure = alert.rule.figure.words();
-    let state = match change.kind {
+    let figure = alert.rule.figure;
+    let (value, threshold) = (shown(figure, reading.value, currency), shown(figure, threshold, currency));
+    let figure = figure.words();
+    let state = match kind {
         ChangeKind::Fired => format!("{figure}: {value}. This is {relation} {threshold}."),
-        ChangeKind::Resolved => format!("{figure}: {value}. This is not {relation} {threshold} any more."),
+        ChangeKind::Resolved => format!("{figure}: {value}. This is no longer {relation} {threshold}."),
         ChangeKind::Corrected => {
-            format!("{figure}: {value}. After late events, refunds or erasures, this is not {relation} {threshold} any more.")
+            format!("{figure}: {value}. After late events, links, refunds or erasures, this is no longer {relation} {threshold}.")
         }
     };
-    let (start, end) = change.window;
+    let Window { start, end } = reading.window;
     let days = if start == end { start.to_string() } else { format!("{start} to {end}") };
-    let title = match change.kind {
-        ChangeKind::Fired => format!("Alert: {} ({project})", alert.name),
-        ChangeKind::Resolved | ChangeKind::Corrected => format!("Over: {} ({project})", alert.name),
-    };
-    Message { title, lines: vec![state, format!("{days} ({timezone})")] }
+    let state_name = if kind == ChangeKind::Fired { "Alert" } else { "Resolved" };
+    Message { title: format!("{state_name}: {} ({project})", alert.name), lines: vec![state, format!("{days} ({timezone})")] }
 }
 
 #[cfg(test)]
@@ -58,11 +57,12 @@ mod tests {
             project: ProjectId(1),
             rule: AlertRule { figure, over: AlertWindow::Day, condition, channels: Vec::new(), muted_until: None },
             events: AlertEvents::default(),
+            fingerprint: String::new(),
             created_at: Instant(0),
         };
-        let window = (Day(days.0), Day(days.1));
-        let change = AlertChange { number: 1, kind, at: Instant(0), value: value.into(), window, messages: Vec::new() };
-        let Message { title, lines } = message(&alert, &change, ("Shop", "EUR", "Europe/Zurich"));
+        let window = Window { start: Day(days.0), end: Day(days.1) };
+        let reading = Reading { window, is_late: false, value: Amount::parse(value).unwrap() };
+        let Message { title, lines } = message(&alert, kind, reading, ("Shop", "EUR", "Europe/Zurich"));
         [vec![title], lines].concat()
     }
 
@@ -77,12 +77,12 @@ mod tests {
         assert_eq!(
             lines(AlertFigure::Revenue, below, ChangeKind::Corrected, "612.5", (19_783, 19_789)),
             [
-                "Over: Busy (Shop)",
-                "Revenue: 612.5 EUR. After late events, refunds or erasures, this is not below 500 EUR any more.",
+                "Resolved: Busy (Shop)",
+                "Revenue: 612.5 EUR. After late events, links, refunds or erasures, this is no longer below 500 EUR.",
                 "2024-03-01 to 2024-03-07 (Europe/Zurich)"
             ]
         );
         let share = lines(AlertFigure::BounceRate, above("0.5"), ChangeKind::Resolved, "0.451", (0, 0));
-        assert_eq!(share[1], "Bounce rate: 45.1 %. This is not above 50 % any more.");
+        assert_eq!(share[1], "Bounce rate: 45.1 %. This is no longer above 50 %.");
     }
 }

@@ -13,7 +13,9 @@ use headcount_domain::{Day, Instant, OrganizationId, ProjectId, named_values};
 use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 
+use crate::alert::Alert;
 use crate::evaluation::{ChangeKind, Firings};
+use crate::message::Message;
 
 /// The kind of the documents.
 pub(crate) const KIND: &str = "pushed";
@@ -55,6 +57,13 @@ pub(crate) struct AlertMessage {
     pub(crate) last_error: Option<String>,
 }
 
+impl AlertMessage {
+    /// A message that was not tried yet.
+    pub(crate) fn new(channel: DefinitionId, now: Instant) -> Self {
+        Self { channel, status: MessageStatus::Pending, attempts: 0, next_at: now, last_status: None, last_error: None }
+    }
+}
+
 /// A change of an alert.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -63,10 +72,12 @@ pub(crate) struct AlertChange {
     pub(crate) number: u64,
     pub(crate) kind: ChangeKind,
     pub(crate) at: Instant,
-    /// The value of the figure, as a decimal.
+    /// The value of the figure, in millionths.
     pub(crate) value: String,
     /// The first and the last day of the window.
     pub(crate) window: (Day, Day),
+    /// The text of its messages.
+    pub(crate) message: Message,
     /// The messages; none while the alert is muted.
     pub(crate) messages: Vec<AlertMessage>,
 }
@@ -77,6 +88,8 @@ pub(crate) struct AlertChange {
 pub(crate) struct AlertState {
     pub(crate) organization: OrganizationId,
     pub(crate) project: ProjectId,
+    /// The fingerprint of the rule that `firings` belong to.
+    pub(crate) rule: String,
     pub(crate) firings: Firings,
     /// The last changes, latest last.
     pub(crate) changes: Vec<AlertChange>,
@@ -100,7 +113,24 @@ pub(crate) type Outcome = Result<u16, &'static str>;
 impl AlertState {
     /// The state of an alert that never fired.
     pub(crate) fn new(organization: OrganizationId, project: ProjectId) -> Self {
-        Self { organization, project, firings: Firings::default(), changes: Vec::new() }
+        Self { organization, project, rule: String::new(), firings: Firings::default(), changes: Vec::new() }
+    }
+
+    /// Whether an alert fires, by its rule as it is now: a changed rule begins anew.
+    pub(crate) fn firings_of(&self, alert: &Alert) -> Firings {
+        if self.rule == alert.fingerprint { self.firings } else { Firings::default() }
+    }
+
+    /// Whether there were messages when it last began to fire.
+    pub(crate) fn was_announced(&self) -> bool {
+        let fired = self.changes.iter().rev().find(|change| change.kind == ChangeKind::Fired);
+        fired.is_some_and(|change| !change.messages.is_empty())
+    }
+
+    /// The time of the next try of a message.
+    fn next_try(&self) -> Option<Instant> {
+        let messages = self.changes.iter().flat_map(|change| &change.messages);
+        messages.filter(|message| message.status == MessageStatus::Pending).map(|message| message.next_at).min()
     }
 
     /// Adds a change.
@@ -130,6 +160,7 @@ impl AlertState {
         message.next_at = now.plus_ms(pause_ms);
         message.status = match outcome {
             Ok(200..300) => MessageStatus::Delivered,
+            Err("channel_removed") => MessageStatus::Dead,
             _ if message.next_at.0.saturating_sub(change.at.0) > TRIED_MS => MessageStatus::Dead,
             _ => MessageStatus::Pending,
         };
@@ -141,7 +172,8 @@ impl AlertState {
 #[derive(Debug)]
 pub(crate) struct AlertStates {
     items: DocumentSet<AlertState>,
-    held: RwLock<BTreeMap<DefinitionId, AlertState>>,
+    /// Each with the time of its next try.
+    held: RwLock<BTreeMap<DefinitionId, (AlertState, Option<Instant>)>>,
 }
 
 impl AlertStates {
@@ -157,16 +189,19 @@ impl AlertStates {
         self.items.follow(|id, state| {
             let mut held = self.held.write();
             match state {
-                Some(state) => held.insert(id.clone(), state),
-                None => held.remove(id),
-            };
+                Some(state) => {
+                    let next_try = state.next_try();
+                    held.insert(id.clone(), (state, next_try));
+                }
+                None => drop(held.remove(id)),
+            }
             Ok(())
         })
     }
 
     /// Returns the known state of an alert; `None` if it never changed.
     pub(crate) fn get(&self, id: &DefinitionId) -> Option<AlertState> {
-        self.held.read().get(id).cloned()
+        self.held.read().get(id).map(|(state, _)| state.clone())
     }
 
     /// Changes a state durably, or removes it if `edit` returns `Some(None)`; `None` leaves it. It is
@@ -194,32 +229,41 @@ impl AlertStates {
 
     /// The alerts with a state that `is_wanted`.
     pub(crate) fn ids(&self, is_wanted: impl Fn(&DefinitionId, &AlertState) -> bool) -> Vec<DefinitionId> {
-        self.held.read().iter().filter(|(id, state)| is_wanted(id, state)).map(|(id, _)| id.clone()).collect()
+        self.held.read().iter().filter(|(id, (state, _))| is_wanted(id, state)).map(|(id, _)| id.clone()).collect()
     }
 
     /// The states of the wanted projects.
     pub(crate) fn copied(&self, is_wanted: &dyn Fn(ProjectId) -> bool) -> CopiedStates {
         let held = self.held.read();
         CopiedStates(
-            held.iter().filter(|(_, state)| is_wanted(state.project)).map(|(id, state)| (id.clone(), state.clone())).collect(),
+            held.iter()
+                .filter(|(_, (state, _))| is_wanted(state.project))
+                .map(|(id, (state, _))| (id.clone(), state.clone()))
+                .collect(),
         )
     }
 
-    /// The messages that are due now, earliest change first, of projects that are `here`.
-    pub(crate) fn due(&self, now: Instant, here: impl Fn(ProjectId) -> bool) -> Vec<MessageKey> {
-        let mut due = Vec::new();
-        for (id, state) in &*self.held.read() {
+    /// The earliest message to each channel that is due now, of projects that are `here`, with its
+    /// organization and the time of its change.
+    pub(crate) fn due(&self, now: Instant, here: impl Fn(ProjectId) -> bool) -> Vec<(OrganizationId, Instant, MessageKey)> {
+        // The clock may have been set back since the last try.
+        let is_due = |at: Instant| at <= now || at.0.saturating_sub(now.0) > PAUSES[PAUSES.len() - 1] * 1_000;
+        let mut due: BTreeMap<&DefinitionId, (OrganizationId, Instant, MessageKey)> = BTreeMap::new();
+        let held = self.held.read();
+        let states = held.iter().filter(|(_, (state, next))| next.is_some_and(is_due) && here(state.project));
+        for (id, (state, _)) in states {
             for change in &state.changes {
-                let is_due = |message: &&AlertMessage| message.status == MessageStatus::Pending && message.next_at <= now;
-                let messages = change.messages.iter().filter(is_due);
-                due.extend(
-                    messages.map(|message| (change.at, (id.clone(), change.number, message.channel.clone()), state.project)),
-                );
+                let is_tried = |message: &&AlertMessage| message.status == MessageStatus::Pending && is_due(message.next_at);
+                for message in change.messages.iter().filter(is_tried) {
+                    let key = || (id.clone(), change.number, message.channel.clone());
+                    let first = due.entry(&message.channel).or_insert_with(|| (state.organization, change.at, key()));
+                    if change.at < first.1 {
+                        *first = (state.organization, change.at, key());
+                    }
+                }
             }
         }
-        due.retain(|(.., project)| here(*project));
-        due.sort_by_key(|(at, ..)| *at);
-        due.into_iter().map(|(_, key, _)| key).collect()
+        due.into_values().collect()
     }
 }
 
@@ -244,8 +288,17 @@ mod tests {
 
     fn change(number: u64, status: MessageStatus) -> AlertChange {
         let (channel, at) = (id("channel"), Instant(0));
-        let message = AlertMessage { channel, status, attempts: 0, next_at: at, last_status: None, last_error: None };
-        AlertChange { number, kind: ChangeKind::Fired, at, value: "1".into(), window: (Day(0), Day(0)), messages: vec![message] }
+        let to = AlertMessage { status, ..AlertMessage::new(channel, at) };
+        let message = Message { title: String::new(), lines: Vec::new() };
+        AlertChange {
+            number,
+            kind: ChangeKind::Fired,
+            at,
+            value: "1".into(),
+            window: (Day(0), Day(0)),
+            message,
+            messages: vec![to],
+        }
     }
 
     fn state() -> AlertState {

@@ -11,14 +11,13 @@ use headcount_api::extract::body::EVENT_LIMIT_BYTES;
 use headcount_api::extract::filters::FilterShape;
 use headcount_api::extract::people::PeopleShape;
 use headcount_api::management;
-use headcount_control::{Definition, DefinitionId, DefinitionKind};
-use headcount_domain::figures::EventFigures;
-use headcount_domain::time::{Bucket, BucketStart, Buckets, Interval};
-use headcount_domain::{Amount, Instant, Window};
+use headcount_control::{Definition, DefinitionId, DefinitionKind, Registry};
+use headcount_domain::time::Interval;
+use headcount_domain::{Amount, Instant, OrganizationId};
 use serde_json::value::RawValue;
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, OneOfBuilder, Schema, Type};
 
-use crate::alert::{Alert, AlertEvents, AlertFields, AlertFigure, AlertRule, AlertWindow, Condition};
+use crate::alert::{Alert, AlertEvents, AlertFields, AlertFigure, AlertRule, AlertWindow, Condition, RULE_FIELDS};
 use crate::alert_state::{AlertChange, AlertMessage, AlertState};
 use crate::evaluation::{ChangeKind, Evaluation, Firings, Reading};
 use crate::evaluator;
@@ -29,6 +28,9 @@ const KIND: DefinitionKind = DefinitionKind::Alert;
 const MAX_CHANNELS: usize = 10;
 /// The days that a preview looks back.
 const PREVIEWED_DAYS: i32 = 90;
+/// The maximum number of windows of a preview whose events depend on people: each is a pass over all
+/// events.
+const MAX_WINDOWS_OF_PEOPLE: usize = 14;
 
 /// The schema of a condition.
 #[derive(Debug)]
@@ -93,7 +95,10 @@ fn channels_json(fields: &Fields<'_>, name: &str) -> Result<Option<String>> {
     if ids.len() > MAX_CHANNELS {
         return Err(ApiError::parameter(name, format!("`{name}` must have at most {MAX_CHANNELS} ids")));
     }
-    Ok(Some(serde_json::Value::from(ids).to_string()))
+    // One message to each, whatever is repeated.
+    let once: Vec<_> =
+        ids.iter().enumerate().filter(|(place, id)| !ids[..*place].contains(id)).map(|(_, id)| id.as_str()).collect();
+    Ok(Some(serde_json::Value::from(once).to_string()))
 }
 
 fn instant_json(fields: &Fields<'_>, name: &str) -> Result<Option<String>> {
@@ -132,22 +137,28 @@ fn checked(fields: &AlertFields, state: &AppState, caller: &ProjectCaller) -> Re
     }
     // Everything else was checked when it was read.
     let rule = AlertRule::of(fields).ok_or_else(|| ApiError::not_found("channel").with_param("channels"))?;
-    if matches!(rule.figure, AlertFigure::Revenue | AlertFigure::Orders) {
+    if rule.figure.is_money() {
         caller.check_money()?;
     }
     let (organization, registry) = (caller.config.policy.organization, state.engine.registry());
-    let is_there =
-        |id: &DefinitionId| id.kind() == DefinitionKind::Channel && registry.definition((organization, None), id).is_ok();
-    if !rule.channels.iter().all(is_there) {
-        return Err(ApiError::not_found("channel").with_param("channels"));
-    }
+    check_channels(&rule, organization, registry)?;
     let events = AlertEvents::of(fields, (organization, Some(caller.project)), rule.figure, registry)?;
     Ok((rule, events))
 }
 
+/// Checks that the channels exist.
+fn check_channels(rule: &AlertRule, organization: OrganizationId, registry: &Registry) -> Result<()> {
+    let is_there =
+        |id: &DefinitionId| id.kind() == DefinitionKind::Channel && registry.definition((organization, None), id).is_ok();
+    match rule.channels.iter().all(is_there) {
+        true => Ok(()),
+        false => Err(ApiError::not_found("channel").with_param("channels")),
+    }
+}
+
 answer! {
     /// An alert.
-    pub(crate) struct AlertAnswer from |definition: &Definition, state: Option<AlertState>, problem: Option<String>| {
+    pub(crate) struct AlertAnswer from |definition: &Definition, state: Option<AlertState>, firing: bool, problem: Option<String>| {
         /// Its id.
         alert_id: String = definition.id.to_string(),
         /// Its name.
@@ -180,7 +191,7 @@ answer! {
         #[schema(value_type = Option<String>, required)]
         muted_until: Box<RawValue> = field(definition, "muted_until"),
         /// Whether it fires.
-        firing: bool = state.as_ref().is_some_and(|state| state.firings.firing.is_some()),
+        firing: bool = firing,
         /// Why it can't be evaluated, such as a removed goal; null if it can.
         #[schema(required)]
         problem: Option<String> = problem,
@@ -201,7 +212,7 @@ answer! {
         /// When.
         at: Timestamp = change.at.into(),
         /// The value of the figure.
-        value: Decimal = Decimal(Amount::parse(&change.value).unwrap_or_default()),
+        value: Decimal = Decimal(Amount::from_micros(change.value.parse().unwrap_or_default())),
         /// The first day of the window.
         start_date: String = change.window.0.to_string(),
         /// The last day of the window.
@@ -242,30 +253,38 @@ path_parameters! {
     AlertPath "alert_id" "^alert_[0-9A-Za-z]{16}$" "The alert's id.";
 }
 
-/// Shows alerts with their states, as all nodes know them now.
+/// Shows alerts with their states, as all nodes know them now if they answer.
 async fn shown(state: &AppState, alerts: Vec<Arc<Definition>>) -> Result<Vec<AlertAnswer>> {
     let pushed = management::feature::<Pushed>(state)?;
     let following = Arc::clone(&pushed);
-    blocking::run(move || following.states.follow()).await?.map_err(|error| {
-        tracing::warn!(%error, "the states of alerts can't be read");
-        ApiError::overloaded("the states of alerts are not available now")
-    })?;
+    if let Err(error) = blocking::run(move || following.states.follow()).await? {
+        tracing::warn!(%error, "the states of alerts are shown as they were known last");
+    }
     let registry = state.engine.registry();
-    let shown = |alert: &Arc<Definition>| {
-        let problem = Alert::of(alert, registry).err().map(|error| error.message().to_owned());
-        AlertAnswer::new(alert, pushed.states.get(&alert.id), problem)
+    let shown = |definition: &Arc<Definition>| {
+        let (alert, state) = (Alert::of(definition, registry), pushed.states.get(&definition.id));
+        let is_firing = |alert: &Alert| state.as_ref().is_some_and(|state| state.firings_of(alert).firing.is_some());
+        let (firing, problem) = match &alert {
+            Ok(alert) => (is_firing(alert), None),
+            Err(error) => (false, Some(error.message().to_owned())),
+        };
+        AlertAnswer::new(definition, state, firing, problem)
     };
     Ok(alerts.iter().map(shown).collect())
 }
 
-/// The alerts of a project, with their last changes and messages.
+/// The alerts of a project, with their last changes and messages. Tokens without `revenue:read` don't see those of money.
 #[utoipa::path(
     get, path = "/projects/{project_id}/alerts", tag = "alerts", operation_id = "list_alerts",
     params(ProjectPath),
     responses((status = 200, description = "The alerts, oldest first.", body = AlertsAnswer), NotModified),
 )]
 pub(crate) async fn list(call: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
-    let alerts = shown(&call.state, definitions::all(&call, &caller, KIND)?).await?;
+    let mut alerts = definitions::all(&call, &caller, KIND)?;
+    if caller.check_money().is_err() {
+        alerts.retain(|alert| AlertRule::of(&alert.fields).is_some_and(|rule| !rule.figure.is_money()));
+    }
+    let alerts = shown(&call.state, alerts).await?;
     etag::json(&call.request, &AlertsAnswer { alerts, truncated: false })
 }
 
@@ -284,7 +303,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
         return Err(ApiError::missing("channels"));
     }
     let alert = definitions::create(&state, &request, &caller, KIND, (name, as_json_fields(fields))).await?;
-    Ok(HttpResponse::Created().json(AlertAnswer::new(&alert, None, None)))
+    Ok(HttpResponse::Created().json(AlertAnswer::new(&alert, None, false, None)))
 }
 
 /// Changes an alert. It is evaluated again at once.
@@ -300,7 +319,15 @@ pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller:
     let current = state.engine.registry().definition((caller.config.policy.organization, Some(caller.project)), &id)?;
     let mut fields = current.fields.clone();
     fields.extend(patch.clone());
-    checked(&fields, &state, &caller)?;
+    // A name, a mute and channels can change, too, while the goal is gone.
+    let money = AlertRule::of(&fields).filter(|rule| rule.figure.is_money()).map(|_| caller.check_money());
+    money.transpose()?;
+    let has = |names: &[&str]| names.iter().any(|name| patch.contains_key(*name));
+    match AlertRule::of(&fields).filter(|_| !has(&RULE_FIELDS)) {
+        Some(rule) if has(&["channels"]) => check_channels(&rule, caller.config.policy.organization, state.engine.registry())?,
+        Some(_) => {}
+        None => drop(checked(&fields, &state, &caller)?),
+    }
     let alert = definitions::change(&state, &request, &caller, id, (name, as_json_fields(patch))).await?;
     let mut answers = shown(&state, vec![alert]).await?;
     Ok(HttpResponse::Ok().json(answers.pop()))
@@ -347,42 +374,21 @@ pub(crate) struct PreviewAnswer {
     timezone: String,
 }
 
-/// Evaluates a window as it was when it ended. A new window begins with nothing.
-fn fires(rule: &AlertRule, firings: &mut Firings, window: Window, value: Amount, (start, end): (Instant, Instant)) -> bool {
-    let mut step = |value, at| {
-        let reading = Reading { window: window.start, value };
+/// Evaluates the windows of a preview, oldest first, as each was when it ended. A new window begins with
+/// nothing.
+fn fires(rule: &AlertRule, firings: &mut Firings, reading: Reading, (start, end): (Instant, Instant)) -> bool {
+    let mut step = |reading, at| {
         let evaluation = firings.evaluate(rule.condition, rule.figure, reading, at);
         if let Evaluation::Changed(change) = evaluation {
             *firings = firings.after(change, reading, at);
         }
         evaluation == Evaluation::Changed(ChangeKind::Fired)
     };
-    let begins = matches!(rule.condition, Condition::Above(_)) && step(Amount::ZERO, start);
-    step(value, end) || begins
+    let begins = rule.is_running() && step(Reading { value: Amount::ZERO, ..reading }, start);
+    step(reading, end) || begins
 }
 
-/// Returns the windows of a preview, with the figures of its buckets.
-fn previewed(
-    rule: &AlertRule,
-    buckets: &Buckets,
-    figures: &[EventFigures],
-    now: Instant,
-    starts: impl Fn(Window) -> Instant,
-) -> Vec<PreviewWindow> {
-    let (interval, mut firings) = (Interval::from(rule.over), Firings::default());
-    let mut windows = Vec::with_capacity(figures.len());
-    for (Bucket { start, end, .. }, figures) in buckets.list().into_iter().zip(figures) {
-        let BucketStart::Day(first) = start else { continue };
-        let (window, value, complete) = (interval.window_of(first), rule.figure.of(figures), end <= now);
-        let is_evaluated = complete || matches!(rule.condition, Condition::Above(_));
-        let fires = is_evaluated && fires(rule, &mut firings, window, value, (starts(window), end));
-        let (start_date, end_date) = (window.start.to_string(), window.end.to_string());
-        windows.push(PreviewWindow { start_date, end_date, value: Decimal(value), complete, fires });
-    }
-    windows
-}
-
-/// Tries an alert against the last 90 days: for each window, its value now, and whether the alert would have fired. Late events, refunds and erasures since count as if they had been there.
+/// Tries an alert against the last 90 days: for each window, its value now, and whether the alert would have fired. Late events, refunds and erasures since count as if they had been there. With conditions on people there are at most 14 windows.
 #[utoipa::path(
     post, path = "/projects/{project_id}/alerts/preview", tag = "alerts", operation_id = "preview_alert",
     params(ProjectPath), request_body = AlertBody,
@@ -394,14 +400,29 @@ pub(crate) async fn preview(ApiCall { state, request, payload }: ApiCall, caller
     let pushed = management::feature::<Pushed>(&state)?;
     let (timezone, now) = (caller.config.policy.timezone, state.engine.clock().now());
     let (interval, today) = (Interval::from(rule.over), timezone.day_of(now));
-    let mut start = interval.window_of(today.plus(1 - PREVIEWED_DAYS)).start;
-    if let Some(floor) = state.engine.floor(caller.project).await?.filter(|floor| *floor > start) {
-        let first = interval.window_of(floor);
-        start = if first.start == floor { floor } else { first.end.plus(1) };
+    let floor = match &events.predicate {
+        Some(_) => state.engine.floor(caller.project).await?,
+        None => None,
+    };
+    let mut windows = vec![interval.window_of(today)];
+    let has_people = events.predicate.as_ref().is_some_and(|predicate| !predicate.people().is_empty());
+    let most = if has_people { MAX_WINDOWS_OF_PEOPLE } else { usize::MAX };
+    while let Some(first) = windows.last().filter(|_| windows.len() < most) {
+        let before = interval.window_of(first.start.plus(-1));
+        if before.end <= today.plus(-PREVIEWED_DAYS) || floor.is_some_and(|floor| before.start < floor) {
+            break;
+        }
+        windows.push(before);
     }
-    let window = Window { start: start.min(interval.window_of(today).start), end: today };
-    let report = evaluator::report(&pushed.parts, caller.project, &events, (window, interval)).await?;
-    let buckets = Buckets::new(window, interval, timezone);
-    let windows = previewed(&rule, &buckets, &report.current.buckets, now, |window| timezone.start_of(window.start));
-    Ok(HttpResponse::Ok().json(PreviewAnswer { windows, timezone: timezone.name().to_owned() }))
+    let (mut firings, mut previewed) = (Firings::default(), Vec::with_capacity(windows.len()));
+    for window in windows.into_iter().rev() {
+        let asked = (rule.figure, &events);
+        let value = evaluator::value(&pushed.parts, caller.project, asked, window.until(today)).await?;
+        let (begin, end) = (timezone.start_of(window.start), timezone.end_of(window.end));
+        let (reading, complete) = (Reading { window, is_late: false, value }, end <= now);
+        let fires = (complete || rule.is_running()) && fires(&rule, &mut firings, reading, (begin, end));
+        let (start_date, end_date) = (window.start.to_string(), window.end.to_string());
+        previewed.push(PreviewWindow { start_date, end_date, value: Decimal(value), complete, fires });
+    }
+    Ok(HttpResponse::Ok().json(PreviewAnswer { windows: previewed, timezone: timezone.name().to_owned() }))
 }

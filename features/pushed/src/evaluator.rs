@@ -7,46 +7,66 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_actors::{AskError, EngineParts};
-use headcount_common::{ControlError, partition_of};
+use headcount_common::ControlError;
 use headcount_control::{DefinitionId, DefinitionKind};
-use headcount_domain::figures::{ComparedWindows, Report, ReportQuery, ReportQuestion};
+use headcount_domain::figures::{ComparedWindows, GoalsQuestion, ReportQuery, ReportQuestion};
+use headcount_domain::money::{Amount, ratio_of_counts};
 use headcount_domain::time::{Day, Interval, Timezone};
-use headcount_domain::{Instant, Position, ProjectId, Window};
+use headcount_domain::{Depends, Instant, OrganizationId, Position, ProjectId, Window};
 use tokio::task::JoinSet;
 
-use crate::alert::{Alert, AlertEvents, AlertRule, Condition};
+use crate::alert::{Alert, AlertEvents, AlertFigure};
 use crate::alert_message::message;
-use crate::alert_state::{AlertChange, AlertMessage, AlertState, MessageKey, MessageStatus, Outcome, TRIED_MS};
+use crate::alert_state::{AlertChange, AlertMessage, AlertState, MessageKey, Outcome, TRIED_MS};
 use crate::channel::Channel;
-use crate::evaluation::{ChangeKind, Evaluation, Reading};
+use crate::evaluation::{COOLDOWN_MS, ChangeKind, Evaluation, Reading};
 use crate::pushed::Pushed;
 
 /// How often projects are looked at for new events.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// The pause after a project was evaluated, as a multiple of its time.
 const REST: u32 = 4;
-/// The pause after a failure of the server itself.
+/// The shortest pause after a failure.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
-/// How long a message waits whose delivery could not be recorded: it may be sent twice.
-const AFTER_UNRECORDED: Duration = Duration::from_secs(60);
+/// The pause before a delivery that could not be recorded is recorded again.
+const AFTER_UNRECORDED: Duration = Duration::from_secs(5);
+/// The number of projects that are evaluated at the same time, in all and of one organization.
+const MAX_EVALUATING: (usize, usize) = (8, 2);
 /// Threads for messages, their states, and questions.
-const MAX_THREADS: usize = 20;
+const MAX_THREADS: usize = 40;
+/// How long a window is evaluated after its end, in which events come late.
+const LATE_MS: i64 = 48 * 60 * 60 * 1_000;
 
-/// Answers with the figures of an alert, as `report` does.
-pub(crate) async fn report(
+/// Returns the figure of an alert in a window, as `report` and `goals` do.
+pub(crate) async fn value(
     parts: &EngineParts,
     project: ProjectId,
-    events: &AlertEvents,
-    (window, interval): (Window, Interval),
-) -> Result<Report, AskError> {
-    let windows = ComparedWindows { window, previous: None };
-    match events.predicate.clone() {
-        None => parts.ask(project, ReportQuery { windows, interval }).await,
-        Some(predicate) => {
-            let question = ReportQuestion { windows, interval, predicate, goal: events.goal.clone() };
-            parts.scans.report(project, question).await
-        }
+    (figure, events): (AlertFigure, &AlertEvents),
+    window: Window,
+) -> Result<Amount, AskError> {
+    let (windows, interval) = (ComparedWindows { window, previous: None }, Interval::Day);
+    let Some(predicate) = events.predicate.clone() else {
+        let report = parts.ask(project, ReportQuery { windows, interval }).await?;
+        return Ok(figure.of(&report.current.totals));
+    };
+    let count = |count: u64| Amount::from_micros(i128::from(count) * Amount::from_units(1).micros());
+    // Figures of goals advance by the new events. A report reads all events of the window again.
+    let is_of_goals =
+        !matches!(figure, AlertFigure::Sessions | AlertFigure::Pageviews | AlertFigure::BounceRate | AlertFigure::Orders);
+    if !is_of_goals {
+        let question = ReportQuestion { windows, interval, predicate, goal: None };
+        return Ok(figure.of(&parts.scans.report(project, question).await?.current.totals));
     }
+    let goals = vec![events.goal.clone().unwrap_or_default()];
+    let current = parts.scans.goals(project, GoalsQuestion { windows, predicate, goals }).await?.current;
+    let goal = current.goals.first().copied().unwrap_or_default();
+    Ok(match figure {
+        AlertFigure::UniqueUsers => count(current.unique_users),
+        AlertFigure::Revenue => goal.revenue,
+        AlertFigure::Converters => count(goal.converters),
+        AlertFigure::Rate => ratio_of_counts(goal.converters, current.unique_users),
+        _ => count(goal.conversions),
+    })
 }
 
 /// Evaluates, on its own thread, until the engine closes.
@@ -63,42 +83,52 @@ pub(crate) fn start(pushed: Arc<Pushed>) -> io::Result<()> {
     Ok(())
 }
 
-/// What an answer about a project depends on: its events, its erasures and its day.
-type Seen = (Position, u64, Day);
+/// What the figures of a project depend on: the data, its last event, and the day.
+type Seen = (u128, Position, Day);
 
-/// Why an alert was not evaluated.
+/// Why alerts were not evaluated.
 #[derive(Debug, thiserror::Error)]
 enum Unevaluated {
     #[error(transparent)]
     Asked(#[from] AskError),
     #[error(transparent)]
     Unwritten(#[from] ControlError),
-    #[error("its state could not be changed: {0}")]
-    Failed(#[from] tokio::task::JoinError),
+    #[error("the work was cut short: {0}")]
+    Cut(#[from] tokio::task::JoinError),
+}
+
+/// The alerts of a project that were evaluated.
+struct Evaluated {
+    project: ProjectId,
+    /// The alerts, as they were read.
+    alerts: ProjectAlerts,
+    seen: Seen,
+    /// When the cooldown of an alert ends whose condition holds.
+    outcome: Result<Option<Instant>, Unevaluated>,
+    took: Duration,
 }
 
 /// Work that has ended.
 enum Ended {
-    /// The alerts of a project were evaluated: what was seen, whether one waits for the end of its
-    /// cooldown, and how long it took.
-    Evaluated { project: ProjectId, generation: u64, seen: Seen, waits: Result<bool, Unevaluated>, took: Duration },
-    /// A message was tried.
+    Evaluated(Evaluated),
     Sent(MessageKey),
 }
 
+type ProjectAlerts = Arc<[Alert]>;
+
 struct Evaluator {
     pushed: Arc<Pushed>,
-    alerts: BTreeMap<ProjectId, Arc<[Arc<Alert>]>>,
-    /// Rises when the definitions are read again.
-    generation: u64,
-    /// What was evaluated of each project, and whether twice: an event in the log may be counted later.
-    seen: HashMap<ProjectId, (Seen, bool)>,
-    /// The projects that are being evaluated.
-    evaluating: HashSet<ProjectId>,
+    alerts: BTreeMap<ProjectId, ProjectAlerts>,
+    /// What was evaluated of each project, and when it is evaluated again without a change.
+    seen: HashMap<ProjectId, (Seen, Option<Instant>)>,
+    /// The projects that are being evaluated, each with its organization.
+    evaluating: HashMap<ProjectId, OrganizationId>,
     /// Until when a project rests.
     rests: HashMap<ProjectId, Stopwatch>,
-    /// The messages that are being sent.
-    sending: HashSet<MessageKey>,
+    /// The projects whose states have been followed since this machine owns them.
+    followed: HashSet<ProjectId>,
+    /// The messages that are being sent, each with its organization.
+    sending: HashMap<MessageKey, OrganizationId>,
     tasks: JoinSet<Ended>,
 }
 
@@ -107,11 +137,11 @@ impl Evaluator {
         Self {
             pushed,
             alerts: BTreeMap::new(),
-            generation: 0,
             seen: HashMap::new(),
-            evaluating: HashSet::new(),
+            evaluating: HashMap::new(),
             rests: HashMap::new(),
-            sending: HashSet::new(),
+            followed: HashSet::new(),
+            sending: HashMap::new(),
             tasks: JoinSet::new(),
         }
     }
@@ -125,110 +155,135 @@ impl Evaluator {
                 control.mark_unchanged();
                 self.read();
             }
-            self.look();
+            self.look().await;
             let is_idle = self.alerts.is_empty() && self.tasks.is_empty();
             tokio::select! {
                 _ = control.changed(), if is_idle => control.mark_changed(),
                 () = pushed.work.notified() => {}
                 Some(ended) = self.tasks.join_next(), if !self.tasks.is_empty() => match ended {
                     Ok(ended) => self.end(ended),
-                    Err(error) => tracing::error!(%error, "the evaluation of alerts failed"),
+                    Err(error) => {
+                        tracing::error!(%error, "the evaluation of alerts failed");
+                        // The project is unknown. To evaluate one twice does no harm.
+                        self.evaluating.clear();
+                    }
                 },
                 () = tokio::time::sleep(LOOK_EVERY), if !is_idle => {}
             }
         }
     }
 
-    /// Reads the definitions again.
+    /// Reads the definitions again. Alerts that are the same keep their rest.
     fn read(&mut self) {
-        self.generation += 1;
-        self.alerts.clear();
-        self.seen.clear();
-        self.rests.clear();
+        let mut former = std::mem::take(&mut self.alerts);
         let registry = self.pushed.parts.registry();
         for organization in registry.organizations() {
             for project in registry.projects(organization.id).unwrap_or_default() {
                 let alerts = registry.definitions((organization.id, Some(project.id)), DefinitionKind::Alert);
                 // An alert that names a removed goal or segment has no figure.
-                let read: Vec<_> = (alerts.unwrap_or_default().iter())
-                    .filter_map(|definition| Alert::of(definition, registry).ok().map(Arc::new))
-                    .collect();
+                let read = alerts.unwrap_or_default();
+                let read: ProjectAlerts = read.iter().filter_map(|alert| Alert::of(alert, registry).ok()).collect();
+                let former = former.remove(&project.id).filter(|former| *former == read);
+                if former.is_none() {
+                    self.seen.remove(&project.id);
+                }
                 if !read.is_empty() {
-                    self.alerts.insert(project.id, read.into());
+                    self.alerts.insert(project.id, former.unwrap_or(read));
                 }
             }
         }
     }
 
     /// Begins to evaluate the alerts of projects that have changed, and to send what is due.
-    fn look(&mut self) {
-        let now = self.pushed.parts.clock().now();
+    async fn look(&mut self) {
+        let (parts, now) = (self.pushed.parts.clone(), self.pushed.parts.clock().now());
+        let mut rested = Vec::new();
         for (project, alerts) in &self.alerts {
-            let (project, is_resting) = (*project, self.rests.get(project).is_some_and(|until| Stopwatch::now() < *until));
-            if is_resting || self.evaluating.contains(&project) {
+            let rest = self.rests.get(project).copied();
+            if self.evaluating.contains_key(project) || rest.is_some_and(|until| Stopwatch::now() < until) {
                 continue;
             }
-            let parts = &self.pushed.parts;
-            let Some(config) = parts.registry().policy(project).filter(|_| self.pushed.is_here(project)) else {
-                self.seen.remove(&project);
+            let Some(config) = parts.registry().policy(*project).filter(|_| self.pushed.is_here(*project)) else {
+                self.seen.remove(project);
+                self.followed.remove(project);
                 continue;
             };
-            let (timezone, partition) = (config.policy.timezone, partition_of(project));
-            let seen = (parts.last_position(partition), parts.reflected_erasures(project), timezone.day_of(now));
-            let before = self.seen.get(&project).copied();
-            if before == Some((seen, true)) {
+            let timezone = config.policy.timezone;
+            let Ok((incarnation, last)) = parts.version(*project, &Depends::Everything).await else { continue };
+            let seen = (incarnation, last, timezone.day_of(now));
+            let is_same = |(before, again): &(Seen, Option<Instant>)| *before == seen && again.is_none_or(|again| now < again);
+            if !self.seen.get(project).is_some_and(is_same) {
+                rested.push((rest, *project, config.policy.organization, (Arc::clone(alerts), timezone, seen)));
+            }
+        }
+        // Who has rested the longest comes first.
+        rested.sort_by_key(|(rest, project, ..)| (*rest, *project));
+        for (_, project, organization, (alerts, timezone, seen)) in rested {
+            let of_one = self.evaluating.values().filter(|other| **other == organization).count();
+            if self.evaluating.len() >= MAX_EVALUATING.0 || of_one >= MAX_EVALUATING.1 {
                 continue;
             }
-            self.evaluating.insert(project);
-            let (pushed, alerts, generation) = (Arc::clone(&self.pushed), Arc::clone(alerts), self.generation);
+            self.evaluating.insert(project, organization);
+            let (pushed, is_followed) = (Arc::clone(&self.pushed), self.followed.contains(&project));
             self.tasks.spawn(async move {
                 let began = Stopwatch::now();
-                let waits = evaluate_all(&pushed, &alerts, before.is_none(), (timezone, now)).await;
-                Ended::Evaluated { project, generation, seen, waits, took: began.elapsed() }
+                let outcome = evaluate_all(&pushed, &alerts, is_followed, (timezone, now)).await;
+                Ended::Evaluated(Evaluated { project, alerts, seen, outcome, took: began.elapsed() })
             });
         }
         self.send_due(now);
     }
 
     fn end(&mut self, ended: Ended) {
-        match ended {
-            Ended::Sent(key) => drop(self.sending.remove(&key)),
-            Ended::Evaluated { project, generation, seen, waits, took } => {
-                self.evaluating.remove(&project);
-                let rest = if waits.is_ok() { took * REST } else { AFTER_FAILURE };
-                self.rests.insert(project, Stopwatch::now() + rest);
-                let before = self.seen.remove(&project);
-                match waits {
-                    Ok(false) if generation == self.generation => {
-                        self.seen.insert(project, (seen, before.is_some_and(|(before, _)| before == seen)));
-                    }
-                    Ok(_) => {}
-                    Err(error) => tracing::debug!(%project, %error, "alerts could not be evaluated; they are tried again"),
-                }
+        let Evaluated { project, alerts, seen, outcome, took } = match ended {
+            Ended::Sent(key) => {
+                self.sending.remove(&key);
+                return;
+            }
+            Ended::Evaluated(evaluated) => evaluated,
+        };
+        self.evaluating.remove(&project);
+        let least = if outcome.is_ok() { Duration::ZERO } else { AFTER_FAILURE };
+        self.rests.insert(project, Stopwatch::now() + least.max(took * REST));
+        let is_current = self.alerts.get(&project).is_some_and(|current| Arc::ptr_eq(current, &alerts));
+        if matches!(outcome, Ok(_) | Err(Unevaluated::Asked(_))) && self.pushed.is_here(project) {
+            self.followed.insert(project);
+        }
+        match outcome {
+            Ok(again) if is_current => drop(self.seen.insert(project, (seen, again))),
+            Ok(_) => {}
+            Err(error) => {
+                self.seen.remove(&project);
+                tracing::debug!(%project, %error, "alerts could not be evaluated; they are tried again");
             }
         }
     }
 
-    /// Begins to send the messages that are due.
+    /// Begins to send the messages that are due, at first for the organizations with the fewest.
     fn send_due(&mut self, now: Instant) {
         let pushed = &self.pushed;
-        for key in pushed.states.due(now, |project| pushed.is_here(project)) {
-            if self.sending.contains(&key) {
+        let mut due = pushed.states.due(now, |project| self.followed.contains(&project) && pushed.is_here(project));
+        let count = |organization| self.sending.values().filter(|other| **other == organization).count();
+        due.sort_by_cached_key(|(organization, at, _)| (count(*organization), *at));
+        for (organization, _, key) in due {
+            // A channel gets one message at a time.
+            if self.sending.keys().any(|(_, _, channel)| *channel == key.2) {
                 continue;
             }
             let Some(send) = self.prepared(&key, now) else { continue };
-            self.sending.insert(key.clone());
-            let pushed = Arc::clone(pushed);
+            self.sending.insert(key.clone(), organization);
+            let pushed = Arc::clone(&self.pushed);
             self.tasks.spawn(async move {
-                let outcome = match tokio::task::spawn_blocking(send).await {
-                    Ok(outcome) => outcome,
-                    Err(_) => Err("internal_error"),
-                };
-                // A message is not tried once more because the engine closes.
-                let tried = key.clone();
-                let recorded = pushed.blocking(move |pushed| record(pushed, &tried, outcome)).await;
-                if let Ok(Err(error)) = recorded {
-                    tracing::warn!(alert = %key.0, %error, "the delivery of a message could not be recorded; it is sent again");
+                let sent = tokio::task::spawn_blocking(send).await;
+                let outcome = sent.unwrap_or(Err("internal_error"));
+                // The message is sent, whatever happens to its record.
+                while !pushed.is_stopped() {
+                    let tried = key.clone();
+                    match pushed.blocking(move |pushed| record(pushed, &tried, outcome)).await {
+                        Ok(Ok(())) => break,
+                        Ok(Err(error)) => tracing::warn!(alert = %key.0, %error, "a delivery could not be recorded yet"),
+                        Err(error) => tracing::warn!(alert = %key.0, %error, "a delivery could not be recorded yet"),
+                    }
                     tokio::time::sleep(AFTER_UNRECORDED).await;
                 }
                 Ended::Sent(key)
@@ -240,108 +295,129 @@ impl Evaluator {
     fn prepared(&self, (id, number, channel): &MessageKey, now: Instant) -> Option<Box<dyn FnOnce() -> Outcome + Send>> {
         let (pushed, registry) = (&self.pushed, self.pushed.parts.registry());
         let state = pushed.states.get(id)?;
-        let change = state.changes.iter().find(|change| change.number == *number)?;
-        let alert = self.alerts.get(&state.project)?.iter().find(|alert| alert.id == *id)?;
+        registry.definition((state.organization, Some(state.project)), id).ok()?;
+        let change = state.changes.into_iter().find(|change| change.number == *number)?;
         // A server that was off for a day has no news.
         if now.0.saturating_sub(change.at.0) > TRIED_MS {
             return Some(Box::new(|| Err("too_old")));
         }
-        let project = registry.project(state.organization, state.project).ok()?;
-        let config = registry.policy(state.project)?;
-        let currency = project.currency.to_string();
-        let message = message(alert, change, (&project.name, &currency, config.policy.timezone.name()));
         let channel = registry.definition((state.organization, None), channel).ok();
         let Some(channel) = channel.as_deref().and_then(Channel::of) else { return Some(Box::new(|| Err("channel_removed"))) };
         let permit = pushed.permit(state.organization)?;
-        Some(Box::new(move || permit.send(&channel, &message)))
+        Some(Box::new(move || permit.send(&channel, &change.message)))
     }
 }
 
-/// Evaluates the alerts of a project. Returns whether one waits for the end of its cooldown.
+/// Evaluates the alerts of a project. Returns when the cooldown ends of an alert whose condition holds.
 async fn evaluate_all(
     pushed: &Arc<Pushed>,
-    alerts: &[Arc<Alert>],
-    is_first: bool,
+    alerts: &[Alert],
+    is_followed: bool,
     at: (Timezone, Instant),
-) -> Result<bool, Unevaluated> {
-    if is_first {
+) -> Result<Option<Instant>, Unevaluated> {
+    if !is_followed {
         // Another node may have evaluated since.
         pushed.blocking(|pushed| pushed.states.follow()).await??;
     }
-    let (mut waits, mut failed) = (false, Ok(()));
+    let (mut again, mut failed) = (None, Ok(()));
     for alert in alerts {
-        // An alert that can't be evaluated delays no other one.
         match evaluate(pushed, alert, at).await {
-            Ok(is_waiting) => waits |= is_waiting,
+            Ok(None) => {}
+            Ok(Some(end)) => again = Some(again.map_or(end, |again: Instant| again.min(end))),
+            // The others are still evaluated.
             Err(error) => failed = Err(error),
         }
     }
-    failed.map(|()| waits)
+    failed.map(|()| again)
 }
 
-/// Evaluates an alert. Returns whether it waits for the end of its cooldown.
-async fn evaluate(pushed: &Arc<Pushed>, alert: &Arc<Alert>, (timezone, now): (Timezone, Instant)) -> Result<bool, Unevaluated> {
-    let AlertRule { figure, over, condition, .. } = alert.rule;
-    let Some(window) = evaluated_window(alert, timezone, now) else { return Ok(false) };
-    let report = report(&pushed.parts, alert.project, &alert.events, (window, over.into())).await?;
-    pushed.counts.evaluated.fetch_add(1, Ordering::Relaxed);
-    let reading = Reading { window: window.start, value: figure.of(&report.current.totals) };
-    let firings = pushed.states.get(&alert.id).map_or_else(Default::default, |state| state.firings);
-    match firings.evaluate(condition, figure, reading, now) {
-        Evaluation::Same => return Ok(false),
-        Evaluation::Waits => return Ok(true),
-        Evaluation::Changed(_) => {}
-    }
-    let alert = Arc::clone(alert);
-    let kind = pushed.blocking(move |pushed| change(pushed, &alert, reading, window, now)).await??;
-    if kind == Some(ChangeKind::Fired) {
-        pushed.counts.fired.fetch_add(1, Ordering::Relaxed);
-    }
-    Ok(false)
-}
-
-/// The window that an alert is evaluated by now: the current one, or the last one that is over. `None`: no
-/// window has ended since the alert was made.
-fn evaluated_window(alert: &Alert, timezone: Timezone, now: Instant) -> Option<Window> {
-    let interval = Interval::from(alert.rule.over);
-    let current = interval.window_of(timezone.day_of(now));
-    match alert.rule.condition {
-        Condition::Above(_) => Some(current),
-        Condition::Below(_) => {
-            let last = interval.window_of(current.start.plus(-1));
-            (timezone.end_of(last.end) > alert.created_at).then_some(last)
+/// Evaluates an alert in the windows that matter now. Returns when its cooldown ends, if its condition
+/// holds.
+async fn evaluate(
+    pushed: &Arc<Pushed>,
+    alert: &Alert,
+    (timezone, now): (Timezone, Instant),
+) -> Result<Option<Instant>, Unevaluated> {
+    let mut again = None;
+    for (window, is_late) in evaluated_windows(alert, timezone, now) {
+        let asked = (alert.rule.figure, &alert.events);
+        let reading = Reading {
+            window,
+            is_late,
+            value: value(&pushed.parts, alert.project, asked, window.until(timezone.day_of(now))).await?,
+        };
+        pushed.counts.evaluated.fetch_add(1, Ordering::Relaxed);
+        let firings = pushed.states.get(&alert.id).map_or_else(Default::default, |state| state.firings_of(alert));
+        match firings.evaluate(alert.rule.condition, alert.rule.figure, reading, now) {
+            Evaluation::Same => {}
+            Evaluation::Waits => again = firings.last_fired.map(|last| last.plus_ms(COOLDOWN_MS)),
+            Evaluation::Changed(_) => {
+                let alert = alert.clone();
+                let kind = pushed.blocking(move |pushed| change(pushed, &alert, reading, now)).await??;
+                if kind == Some(ChangeKind::Fired) {
+                    pushed.counts.fired.fetch_add(1, Ordering::Relaxed);
+                }
+            }
         }
     }
+    Ok(again)
+}
+
+/// The windows that an alert is evaluated in now, and whether events in each are late: the last one
+/// that is over, unless it ended before the alert was made; and the current one, if the figure can pass
+/// the threshold before its end.
+fn evaluated_windows(alert: &Alert, timezone: Timezone, now: Instant) -> Vec<(Window, bool)> {
+    let interval = Interval::from(alert.rule.over);
+    let current = interval.window_of(timezone.day_of(now));
+    let last = interval.window_of(current.start.plus(-1));
+    let end = timezone.end_of(last.end);
+    let is_running = alert.rule.is_running();
+    let is_late = is_running && now.0.saturating_sub(end.0) <= LATE_MS;
+    let mut windows = Vec::with_capacity(2);
+    if end > alert.created_at && (is_late || !is_running) {
+        windows.push((last, is_running));
+    }
+    if is_running {
+        windows.push((current, false));
+    }
+    windows
 }
 
 /// Records a change with its messages, unless another node did. Returns the change. Blocks.
-fn change(
-    pushed: &Pushed,
-    alert: &Alert,
-    reading: Reading,
-    window: Window,
-    now: Instant,
-) -> Result<Option<ChangeKind>, ControlError> {
-    let Some(config) = pushed.parts.registry().policy(alert.project) else { return Ok(None) };
-    let AlertRule { figure, condition, channels, muted_until, .. } = &alert.rule;
-    let is_muted = muted_until.is_some_and(|until| now < until);
+fn change(pushed: &Pushed, alert: &Alert, reading: Reading, now: Instant) -> Result<Option<ChangeKind>, ControlError> {
+    let registry = pushed.parts.registry();
+    let Some(config) = registry.policy(alert.project) else { return Ok(None) };
+    let organization = config.policy.organization;
+    let Ok(project) = registry.project(organization, alert.project) else { return Ok(None) };
+    let is_muted = alert.rule.muted_until.is_some_and(|until| now < until);
     let kind = std::cell::Cell::new(None);
     let edit = |state: Option<AlertState>| {
-        let mut state = state.unwrap_or_else(|| AlertState::new(config.policy.organization, alert.project));
-        let Evaluation::Changed(change) = state.firings.evaluate(*condition, *figure, reading, now) else { return None };
-        kind.set(Some(change));
-        state.firings = state.firings.after(change, reading, now);
-        let message = |channel: &DefinitionId| AlertMessage {
-            channel: channel.clone(),
-            status: MessageStatus::Pending,
-            attempts: 0,
-            next_at: now,
-            last_status: None,
-            last_error: None,
+        // It may have been removed meanwhile, with its state.
+        registry.definition((organization, Some(alert.project)), &alert.id).ok()?;
+        let mut state = state.unwrap_or_else(|| AlertState::new(organization, alert.project));
+        let firings = state.firings_of(alert);
+        let Evaluation::Changed(change) = firings.evaluate(alert.rule.condition, alert.rule.figure, reading, now) else {
+            return None;
         };
-        let messages = if is_muted { Vec::new() } else { channels.iter().map(message).collect() };
-        let (value, window) = (reading.value.to_string(), (window.start, window.end));
-        state.push(AlertChange { number: state.next_number(), kind: change, at: now, value, window, messages });
+        kind.set(Some(change));
+        (state.rule, state.firings) = (alert.fingerprint.clone(), firings.after(change, reading, now));
+        // Nobody hears of the end who did not hear of the beginning.
+        let is_heard = !is_muted && (change == ChangeKind::Fired || state.was_announced());
+        let to = |channel: &DefinitionId| AlertMessage::new(channel.clone(), now);
+        state.push(AlertChange {
+            number: state.next_number(),
+            kind: change,
+            at: now,
+            value: reading.value.micros().to_string(),
+            window: (reading.window.start, reading.window.end),
+            message: message(
+                alert,
+                change,
+                reading,
+                (&project.name, &project.currency.to_string(), config.policy.timezone.name()),
+            ),
+            messages: if is_heard { alert.rule.channels.iter().map(to).collect() } else { Vec::new() },
+        });
         Some(Some(state))
     };
     let is_changed = pushed.states.change(&alert.id, edit)?;

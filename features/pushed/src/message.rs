@@ -1,6 +1,7 @@
 //! Messages, as each kind of channel takes them.
 
 use headcount_outbound::url::Url;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::channel::ChannelKind;
@@ -11,7 +12,7 @@ const MAX_CHARACTERS: usize = 990;
 const WITHOUT_PREVIEWS: u32 = 1 << 2;
 
 /// A message for people.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Message {
     /// What happened, in one line.
     pub(crate) title: String,

@@ -17,8 +17,8 @@ use parking_lot::Mutex;
 use tempfile::TempDir;
 
 use super::*;
-use crate::alert::{AlertFields, AlertFigure, AlertWindow};
-use crate::alert_state::AlertState;
+use crate::alert::{AlertFields, AlertWindow, Condition};
+use crate::alert_state::MessageStatus;
 use crate::sealed::SealedSecret;
 use crate::settings::PushSettings;
 
@@ -63,6 +63,7 @@ struct Expected {
     condition: Condition,
     /// When it began to fire, and the window.
     firing: Option<Day>,
+    last_window: Option<Day>,
     last_fired: i64,
     changes: Vec<(ChangeKind, i64, String, Day)>,
 }
@@ -99,37 +100,45 @@ impl Expected {
 
     /// Evaluates the alert, as the documents say.
     fn evaluate(&mut self, sent: &[SentEvent], now_ms: i64) {
-        let today = Timezone::UTC.day_of(Instant(now_ms));
-        let current = Interval::from(self.over).window_of(today);
-        let (window, threshold, is_above) = match self.condition {
-            Condition::Above(threshold) => (current, threshold, true),
-            Condition::Below(threshold) => (Interval::from(self.over).window_of(current.start.plus(-1)), threshold, false),
-        };
-        // Windows that were over when it was made say nothing.
-        if !is_above && Timezone::UTC.end_of(window.end).0 <= BEGIN_MS {
-            return;
+        let interval = Interval::from(self.over);
+        let current = interval.window_of(Timezone::UTC.day_of(Instant(now_ms)));
+        let last = interval.window_of(current.start.plus(-1));
+        let ended_ms = Timezone::UTC.end_of(last.end).0;
+        let is_above = matches!(self.condition, Condition::Above(_));
+        let is_running = is_above && self.figure != AlertFigure::Rate;
+        // Windows that had ended before the alert was made don't count.
+        if ended_ms > BEGIN_MS && (!is_running || now_ms - ended_ms <= 48 * HOUR_MS) {
+            self.evaluate_in(sent, last, is_running, now_ms);
         }
+        if is_running {
+            self.evaluate_in(sent, current, false, now_ms);
+        }
+    }
+
+    fn evaluate_in(&mut self, sent: &[SentEvent], window: Window, is_late: bool, now_ms: i64) {
+        let (Condition::Above(threshold) | Condition::Below(threshold)) = self.condition;
+        let is_above = matches!(self.condition, Condition::Above(_));
         let value = self.figure(sent, window);
-        let is_rate = self.figure == AlertFigure::Rate;
-        let tenth = Amount::from_micros(threshold.micros().abs() / 10);
-        let least = if is_rate || self.figure == AlertFigure::Revenue { Amount::ZERO } else { Amount::from_units(1) };
-        let margin = tenth.max(least).min(Amount::from_micros(threshold.micros().abs()));
+        let size = threshold.micros().abs();
+        let is_count = self.figure != AlertFigure::Rate && self.figure != AlertFigure::Revenue;
+        let margin = Amount::from_micros(if is_count { (size / 10).max(1_000_000).min(size) } else { size / 10 });
         let (holds, is_back) = match is_above {
             true => (value > threshold, value <= threshold - margin),
             false => (value < threshold, value >= threshold + margin),
         };
+        let is_new = !is_late || self.last_window.is_none_or(|last| window.start > last);
         let kind = match self.firing {
-            None if holds && now_ms - self.last_fired >= HOUR_MS => {
-                (self.firing, self.last_fired) = (Some(window.start), now_ms);
+            None if holds && is_new && now_ms - self.last_fired >= HOUR_MS => {
+                (self.firing, self.last_window, self.last_fired) = (Some(window.start), Some(window.start), now_ms);
                 ChangeKind::Fired
             }
-            Some(of) if is_back => {
+            Some(of) if is_back && window.start >= of => {
                 self.firing = None;
-                if of == window.start && (!is_above || !is_rate) { ChangeKind::Corrected } else { ChangeKind::Resolved }
+                if of == window.start { ChangeKind::Corrected } else { ChangeKind::Resolved }
             }
             _ => return,
         };
-        self.changes.push((kind, now_ms, value.to_string(), window.start));
+        self.changes.push((kind, now_ms, value.micros().to_string(), window.start));
     }
 }
 
@@ -242,7 +251,18 @@ impl Rig {
             }
             let name = format!("alert {number}");
             let id = registry.create_definition(place, DefinitionKind::Alert, (name.clone(), fields), now).unwrap().id.clone();
-            Expected { id, name, figure, filtered, over, condition, firing: None, last_fired: i64::MIN / 2, changes: Vec::new() }
+            Expected {
+                id,
+                name,
+                figure,
+                filtered,
+                over,
+                condition,
+                firing: None,
+                last_window: None,
+                last_fired: i64::MIN / 2,
+                changes: Vec::new(),
+            }
         };
         (0..8).map(&mut alert).collect()
     }
@@ -252,10 +272,10 @@ impl Rig {
         self.evaluator.read();
         for _ in 0..3 {
             self.evaluator.rests.clear();
-            self.evaluator.look();
+            self.evaluator.look().await;
             while let Some(ended) = self.evaluator.tasks.join_next().await {
                 let ended = ended.unwrap();
-                assert!(!matches!(ended, Ended::Evaluated { waits: Err(_), .. }), "it is evaluated");
+                assert!(!matches!(ended, Ended::Evaluated(Evaluated { outcome: Err(_), .. })), "it is evaluated");
                 self.evaluator.end(ended);
             }
         }
@@ -351,7 +371,7 @@ async fn history(seed: u64) -> usize {
     let mut wanted = Vec::new();
     for alert in &expected {
         for change in rig.state(&alert.id).iter().flat_map(|state| &state.changes) {
-            let word = if change.kind == ChangeKind::Fired { "Alert" } else { "Over" };
+            let word = if change.kind == ChangeKind::Fired { "Alert" } else { "Resolved" };
             match change.messages[0].status {
                 MessageStatus::Delivered => wanted.push(format!("{word}: {}", alert.name)),
                 MessageStatus::Dead => assert!(change.messages[0].next_at.0 - change.at.0 > TRIED_MS, "seed {seed}: {change:?}"),
