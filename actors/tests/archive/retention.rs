@@ -66,6 +66,11 @@ pub(super) async fn removed(engine: &Engine, dir: &Path, project: ProjectId) {
     let until = Stopwatch::now() + Duration::from_secs(120);
     loop {
         engine.seal_archive().await.unwrap();
+        // Sealing marks all projects to be checked.
+        let checked = Stopwatch::now() + Duration::from_secs(1);
+        while engine.vitals().retention_pending > 0 && Stopwatch::now() < checked {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         let rows = try_rows(dir, project);
         if matches!(rows, Ok((0, _))) && engine.vitals().retention_pending == 0 {
             return;
