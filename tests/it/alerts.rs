@@ -174,7 +174,7 @@ fn a_muted_alert_sends_nothing_and_a_removed_one_is_gone() {
     let one = tenant.path(&format!("alerts/{loud}"));
     let raised = tenant.patch(&one, &json!({"condition": {"above": 10}})).ok(200);
     assert_eq!(raised["condition"], json!({"above": 10}));
-    // A changed rule begins anew.
+    // A changed rule starts over.
     assert_eq!(raised["firing"], false);
     wait(&tenant, &loud, &[("fired", "delivered")]);
     tenant.delete(&one).ok(204);
@@ -216,7 +216,7 @@ fn a_preview_says_what_the_alert_would_have_done() {
     let day = |days: i64| rfc3339(now - days * DAY_MS)[..10].to_owned();
     let above = preview(json!({"above": 2}));
     assert_eq!(fired(&above), [(day(40), json!(3)), (day(11), json!(4)), (day(10), json!(4))]);
-    // Each figure is that of the report.
+    // The report has the same figures.
     let report = json!({"start_date": day(89), "end_date": day(0)});
     let report = tenant.post(&tenant.path("analytics/report"), &report).ok(200);
     let of = |list: &Value, name: &str| list.as_array().unwrap().iter().map(|row| row[name].clone()).collect::<Vec<_>>();

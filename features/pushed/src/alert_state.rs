@@ -116,7 +116,7 @@ impl AlertState {
         Self { organization, project, rule: String::new(), firings: Firings::default(), changes: Vec::new() }
     }
 
-    /// Whether an alert fires, by its rule as it is now: a changed rule begins anew.
+    /// Whether an alert fires, by its present rule. A changed rule starts over.
     pub(crate) fn firings_of(&self, alert: &Alert) -> Firings {
         if self.rule == alert.fingerprint { self.firings } else { Firings::default() }
     }

@@ -273,7 +273,7 @@ async fn shown(state: &AppState, alerts: Vec<Arc<Definition>>) -> Result<Vec<Ale
     Ok(alerts.iter().map(shown).collect())
 }
 
-/// The alerts of a project, with their last changes and messages. Tokens without `revenue:read` don't see those of money.
+/// The alerts of a project, with their last changes and messages. Alerts on revenue and orders are listed only to tokens with `revenue:read`.
 #[utoipa::path(
     get, path = "/projects/{project_id}/alerts", tag = "alerts", operation_id = "list_alerts",
     params(ProjectPath),
@@ -306,7 +306,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller:
     Ok(HttpResponse::Created().json(AlertAnswer::new(&alert, None, false, None)))
 }
 
-/// Changes an alert. It is evaluated again at once.
+/// Changes an alert. It is evaluated again within moments.
 #[utoipa::path(
     patch, path = "/projects/{project_id}/alerts/{alert_id}", tag = "alerts", operation_id = "update_alert",
     params(ProjectPath, AlertPath), request_body = AlertBody,
@@ -374,8 +374,8 @@ pub(crate) struct PreviewAnswer {
     timezone: String,
 }
 
-/// Evaluates the windows of a preview, oldest first, as each was when it ended. A new window begins with
-/// nothing.
+/// Evaluates a window of a preview as it was when it ended: a new window begins with nothing. Returns
+/// whether the alert fires for it.
 fn fires(rule: &AlertRule, firings: &mut Firings, reading: Reading, (start, end): (Instant, Instant)) -> bool {
     let mut step = |reading, at| {
         let evaluation = firings.evaluate(rule.condition, rule.figure, reading, at);

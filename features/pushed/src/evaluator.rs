@@ -180,18 +180,21 @@ impl Evaluator {
         for organization in registry.organizations() {
             for project in registry.projects(organization.id).unwrap_or_default() {
                 let alerts = registry.definitions((organization.id, Some(project.id)), DefinitionKind::Alert);
-                // An alert that names a removed goal or segment has no figure.
-                let read = alerts.unwrap_or_default();
-                let read: ProjectAlerts = read.iter().filter_map(|alert| Alert::of(alert, registry).ok()).collect();
+                let alerts = alerts.unwrap_or_default();
+                // Without its goal or segment an alert has no figure. Its messages still go.
+                let read: ProjectAlerts = alerts.iter().filter_map(|alert| Alert::of(alert, registry).ok()).collect();
                 let former = former.remove(&project.id).filter(|former| *former == read);
                 if former.is_none() {
                     self.seen.remove(&project.id);
                 }
-                if !read.is_empty() {
+                if !alerts.is_empty() {
                     self.alerts.insert(project.id, former.unwrap_or(read));
                 }
             }
         }
+        self.seen.retain(|project, _| self.alerts.contains_key(project));
+        self.rests.retain(|project, _| self.alerts.contains_key(project));
+        self.followed.retain(|project| self.alerts.contains_key(project));
     }
 
     /// Begins to evaluate the alerts of projects that have changed, and to send what is due.
