@@ -26,7 +26,7 @@ BUGS = [
     ("the answer depends on the window alone", "let longer = |window: Window| Window { end: window.end.plus(days), ..window };", "let longer = |window: Window| Window { end: window.end.plus(days - days), ..window };"),
     ("the answer about accounts depends on their days", "if self.steps.level == EntityLevel::Account {\n            return Depends::Everything;\n        }", ""),
     # Figures.
-    ("the comparison is with the window itself", "let Self { reached: [reached, previous], mut steps", "let Self { reached: [reached, _], mut steps"),
+    ("the comparison is with the window itself", "let mut ranks = read_times(scan, times, &reached)?;", "let (mut ranks, previous) = (read_times(scan, times, &reached)?, reached.clone());"),
     ("a median is the next higher rank", "if rank == count.div_ceil(2) {", "if rank == count / 2 + 1 {"),
     ("a third quartile is a median", "if rank == (3 * count).div_ceil(4) {", "if rank == count.div_ceil(2) {"),
     ("a step earns the money of the one before", "for (step, link) in self.steps.iter_mut().zip(chain.links()) {", "for (step, link) in self.steps.iter_mut().skip(1).zip(chain.links()) {"),

@@ -11,7 +11,7 @@ use headcount_control::{Definition, DefinitionId, DefinitionKind, DefinitionPlac
 use headcount_domain::figures::EventFigures;
 use headcount_domain::money::Amount;
 use headcount_domain::time::Interval;
-use headcount_domain::{Filter, Instant, Predicate, ProjectId, named_values};
+use headcount_domain::{Day, Filter, Instant, Predicate, ProjectId, named_values};
 use ring::digest;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -63,7 +63,12 @@ impl AlertFigure {
         self.is_sum() && !matches!(self, Self::Revenue)
     }
 
-    /// Returns the figure of a report. Figures of goals are counted by another question.
+    /// Whether the figures of goals have it.
+    pub(crate) const fn is_in_goals(self) -> bool {
+        !matches!(self, Self::Sessions | Self::Pageviews | Self::BounceRate | Self::Orders)
+    }
+
+    /// Returns the figure. `events` are conversions, too.
     pub(crate) fn of(self, figures: &EventFigures) -> Amount {
         let count = |count: u64| Amount::from_micros(i128::from(count) * Amount::from_units(1).micros());
         match self {
@@ -250,6 +255,11 @@ pub(crate) struct Alert {
 }
 
 impl Alert {
+    /// Whether a window that begins at `start` has days whose events are not kept any more.
+    pub(crate) fn is_below(&self, floor: Option<Day>, start: Day) -> bool {
+        self.events.predicate.is_some() && floor.is_some_and(|floor| start < floor)
+    }
+
     /// Reads a definition.
     ///
     /// # Errors

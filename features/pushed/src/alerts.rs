@@ -19,8 +19,9 @@ use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, OneOfBuilder,
 
 use crate::alert::{Alert, AlertEvents, AlertFields, AlertFigure, AlertRule, AlertWindow, Condition, RULE_FIELDS};
 use crate::alert_state::{AlertChange, AlertMessage, AlertState};
+use crate::alert_values::{Values, values};
 use crate::evaluation::{ChangeKind, Evaluation, Firings, Reading};
-use crate::evaluator;
+use crate::evaluator::evaluated_windows;
 use crate::pushed::Pushed;
 
 const KIND: DefinitionKind = DefinitionKind::Alert;
@@ -254,18 +255,24 @@ path_parameters! {
 }
 
 /// Shows alerts with their states, as all nodes know them now if they answer.
-async fn shown(state: &AppState, alerts: Vec<Arc<Definition>>) -> Result<Vec<AlertAnswer>> {
+async fn shown(state: &AppState, caller: &ProjectCaller, alerts: Vec<Arc<Definition>>) -> Result<Vec<AlertAnswer>> {
     let pushed = management::feature::<Pushed>(state)?;
     let following = Arc::clone(&pushed);
     if let Err(error) = blocking::run(move || following.states.follow()).await? {
         tracing::warn!(%error, "the states of alerts are shown as they were known last");
     }
-    let registry = state.engine.registry();
+    // Unknown to nodes that don't own the project.
+    let floor = state.engine.floor(caller.project).await.unwrap_or_default();
+    let (registry, timezone, now) = (state.engine.registry(), caller.config.policy.timezone, state.engine.clock().now());
     let shown = |definition: &Arc<Definition>| {
         let (alert, state) = (Alert::of(definition, registry), pushed.states.get(&definition.id));
         let is_firing = |alert: &Alert| state.as_ref().is_some_and(|state| state.firings_of(alert).firing.is_some());
         let (firing, problem) = match &alert {
-            Ok(alert) => (is_firing(alert), None),
+            Ok(alert) => {
+                let last = evaluated_windows(alert, timezone, now).pop();
+                let is_below = last.is_some_and(|(window, _)| alert.is_below(floor, window.start));
+                (is_firing(alert), is_below.then(|| "its window has days whose events are not kept any more".to_owned()))
+            }
             Err(error) => (false, Some(error.message().to_owned())),
         };
         AlertAnswer::new(definition, state, firing, problem)
@@ -284,7 +291,7 @@ pub(crate) async fn list(call: ApiCall, caller: ProjectCaller) -> Result<HttpRes
     if caller.check_money().is_err() {
         alerts.retain(|alert| AlertRule::of(&alert.fields).is_some_and(|rule| !rule.figure.is_money()));
     }
-    let alerts = shown(&call.state, alerts).await?;
+    let alerts = shown(&call.state, &caller, alerts).await?;
     etag::json(&call.request, &AlertsAnswer { alerts, truncated: false })
 }
 
@@ -329,7 +336,7 @@ pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller:
         None => drop(checked(&fields, &state, &caller)?),
     }
     let alert = definitions::change(&state, &request, &caller, id, (name, as_json_fields(patch))).await?;
-    let mut answers = shown(&state, vec![alert]).await?;
+    let mut answers = shown(&state, &caller, vec![alert]).await?;
     Ok(HttpResponse::Ok().json(answers.pop()))
 }
 
@@ -416,8 +423,12 @@ pub(crate) async fn preview(ApiCall { state, request, payload }: ApiCall, caller
     }
     let (mut firings, mut previewed) = (Firings::default(), Vec::with_capacity(windows.len()));
     for window in windows.into_iter().rev() {
-        let asked = (rule.figure, &events);
-        let value = evaluator::value(&pushed.parts, caller.project, asked, window.until(today)).await?;
+        let asked = [(rule.figure, &events)];
+        let Values { values, failure } = values(&pushed.parts, caller.project, &asked, window.until(today)).await;
+        let value = match (values.first(), failure) {
+            (_, Some(error)) => return Err(error.into()),
+            (value, None) => value.copied().flatten().ok_or_else(ApiError::internal)?,
+        };
         let (begin, end) = (timezone.start_of(window.start), timezone.end_of(window.end));
         let (reading, complete) = (Reading { window, is_late: false, value }, end <= now);
         let fires = (complete || rule.is_running()) && fires(&rule, &mut firings, reading, (begin, end));

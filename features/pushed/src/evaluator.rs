@@ -6,18 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_actors::{AskError, EngineParts};
+use headcount_actors::AskError;
 use headcount_common::ControlError;
 use headcount_control::{DefinitionId, DefinitionKind};
-use headcount_domain::figures::{ComparedWindows, GoalsQuestion, ReportQuery, ReportQuestion};
-use headcount_domain::money::{Amount, ratio_of_counts};
 use headcount_domain::time::{Day, Interval, Timezone};
 use headcount_domain::{Depends, Instant, OrganizationId, Position, ProjectId, Window};
 use tokio::task::JoinSet;
 
-use crate::alert::{Alert, AlertEvents, AlertFigure};
+use crate::alert::Alert;
 use crate::alert_message::message;
 use crate::alert_state::{AlertChange, AlertMessage, AlertState, MessageKey, Outcome, TRIED_MS};
+use crate::alert_values::{Values, values};
 use crate::channel::Channel;
 use crate::evaluation::{COOLDOWN_MS, ChangeKind, Evaluation, Reading};
 use crate::pushed::Pushed;
@@ -36,38 +35,6 @@ const MAX_EVALUATING: (usize, usize) = (8, 2);
 const MAX_THREADS: usize = 40;
 /// How long a window is evaluated after its end, in which events come late.
 const LATE_MS: i64 = 48 * 60 * 60 * 1_000;
-
-/// Returns the figure of an alert in a window, as `report` and `goals` do.
-pub(crate) async fn value(
-    parts: &EngineParts,
-    project: ProjectId,
-    (figure, events): (AlertFigure, &AlertEvents),
-    window: Window,
-) -> Result<Amount, AskError> {
-    let (windows, interval) = (ComparedWindows { window, previous: None }, Interval::Day);
-    let Some(predicate) = events.predicate.clone() else {
-        let report = parts.ask(project, ReportQuery { windows, interval }).await?;
-        return Ok(figure.of(&report.current.totals));
-    };
-    let count = |count: u64| Amount::from_micros(i128::from(count) * Amount::from_units(1).micros());
-    // Figures of goals advance by the new events. A report reads all events of the window again.
-    let is_of_goals =
-        !matches!(figure, AlertFigure::Sessions | AlertFigure::Pageviews | AlertFigure::BounceRate | AlertFigure::Orders);
-    if !is_of_goals {
-        let question = ReportQuestion { windows, interval, predicate, goal: None };
-        return Ok(figure.of(&parts.scans.report(project, question).await?.current.totals));
-    }
-    let goals = vec![events.goal.clone().unwrap_or_default()];
-    let current = parts.scans.goals(project, GoalsQuestion { windows, predicate, goals }).await?.current;
-    let goal = current.goals.first().copied().unwrap_or_default();
-    Ok(match figure {
-        AlertFigure::UniqueUsers => count(current.unique_users),
-        AlertFigure::Revenue => goal.revenue,
-        AlertFigure::Converters => count(goal.converters),
-        AlertFigure::Rate => ratio_of_counts(goal.converters, current.unique_users),
-        _ => count(goal.conversions),
-    })
-}
 
 /// Evaluates, on its own thread, until the engine closes.
 ///
@@ -322,54 +289,61 @@ async fn evaluate_all(
         // Another node may have evaluated since.
         pushed.blocking(|pushed| pushed.states.follow()).await??;
     }
+    let (timezone, now) = at;
+    let of = alerts.iter().find(|alert| alert.events.predicate.is_some());
+    let floor = match of {
+        Some(alert) => pushed.parts.floor(alert.project).await?,
+        None => None,
+    };
+    let mut by_window: BTreeMap<(Day, Day), Vec<(usize, bool)>> = BTreeMap::new();
+    for (place, alert) in alerts.iter().enumerate() {
+        for (Window { start, end }, is_late) in evaluated_windows(alert, timezone, now) {
+            if alert.is_below(floor, start) {
+                continue;
+            }
+            by_window.entry((start, end)).or_default().push((place, is_late));
+        }
+    }
     let (mut again, mut failed) = (None, Ok(()));
-    for alert in alerts {
-        match evaluate(pushed, alert, at).await {
-            Ok(None) => {}
-            Ok(Some(end)) => again = Some(again.map_or(end, |again: Instant| again.min(end))),
-            // The others are still evaluated.
-            Err(error) => failed = Err(error),
+    // Of one alert, the window that is over comes before the current one.
+    for ((start, end), places) in by_window {
+        let window = Window { start, end };
+        let asked: Vec<_> = places.iter().map(|(place, _)| (alerts[*place].rule.figure, &alerts[*place].events)).collect();
+        let Some(project) = places.first().map(|(place, _)| alerts[*place].project) else { continue };
+        let Values { values, failure } = values(&pushed.parts, project, &asked, window.until(timezone.day_of(now))).await;
+        failed = failure.map_or(failed, |error| Err(error.into()));
+        for ((place, is_late), value) in places.into_iter().zip(values) {
+            let Some(value) = value else { continue };
+            match evaluate(pushed, &alerts[place], Reading { window, is_late, value }, now).await {
+                Ok(None) => {}
+                Ok(Some(end)) => again = Some(again.map_or(end, |again: Instant| again.min(end))),
+                Err(error) => failed = Err(error),
+            }
         }
     }
     failed.map(|()| again)
 }
 
-/// Evaluates an alert in the windows that matter now. Returns when its cooldown ends, if its condition
-/// holds.
-async fn evaluate(
-    pushed: &Arc<Pushed>,
-    alert: &Alert,
-    (timezone, now): (Timezone, Instant),
-) -> Result<Option<Instant>, Unevaluated> {
-    let mut again = None;
-    for (window, is_late) in evaluated_windows(alert, timezone, now) {
-        let asked = (alert.rule.figure, &alert.events);
-        let reading = Reading {
-            window,
-            is_late,
-            value: value(&pushed.parts, alert.project, asked, window.until(timezone.day_of(now))).await?,
-        };
-        pushed.counts.evaluated.fetch_add(1, Ordering::Relaxed);
-        let firings = pushed.states.get(&alert.id).map_or_else(Default::default, |state| state.firings_of(alert));
-        match firings.evaluate(alert.rule.condition, alert.rule.figure, reading, now) {
-            Evaluation::Same => {}
-            Evaluation::Waits => again = firings.last_fired.map(|last| last.plus_ms(COOLDOWN_MS)),
-            Evaluation::Changed(_) => {
-                let alert = alert.clone();
-                let kind = pushed.blocking(move |pushed| change(pushed, &alert, reading, now)).await??;
-                if kind == Some(ChangeKind::Fired) {
-                    pushed.counts.fired.fetch_add(1, Ordering::Relaxed);
-                }
-            }
-        }
+/// Evaluates a figure of an alert. Returns when its cooldown ends, if its condition holds.
+async fn evaluate(pushed: &Arc<Pushed>, alert: &Alert, reading: Reading, now: Instant) -> Result<Option<Instant>, Unevaluated> {
+    pushed.counts.evaluated.fetch_add(1, Ordering::Relaxed);
+    let firings = pushed.states.get(&alert.id).map_or_else(Default::default, |state| state.firings_of(alert));
+    match firings.evaluate(alert.rule.condition, alert.rule.figure, reading, now) {
+        Evaluation::Same => return Ok(None),
+        Evaluation::Waits => return Ok(firings.last_fired.map(|last| last.plus_ms(COOLDOWN_MS))),
+        Evaluation::Changed(_) => {}
     }
-    Ok(again)
+    let alert = alert.clone();
+    if pushed.blocking(move |pushed| change(pushed, &alert, reading, now)).await?? == Some(ChangeKind::Fired) {
+        pushed.counts.fired.fetch_add(1, Ordering::Relaxed);
+    }
+    Ok(None)
 }
 
 /// The windows that an alert is evaluated in now, and whether events in each are late: the last one
 /// that is over, unless it ended before the alert was made; and the current one, if the figure can pass
 /// the threshold before its end.
-fn evaluated_windows(alert: &Alert, timezone: Timezone, now: Instant) -> Vec<(Window, bool)> {
+pub(crate) fn evaluated_windows(alert: &Alert, timezone: Timezone, now: Instant) -> Vec<(Window, bool)> {
     let interval = Interval::from(alert.rule.over);
     let current = interval.window_of(timezone.day_of(now));
     let last = interval.window_of(current.start.plus(-1));

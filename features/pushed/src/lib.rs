@@ -5,6 +5,7 @@
 mod alert;
 mod alert_message;
 mod alert_state;
+mod alert_values;
 mod alerts;
 mod channel;
 mod channels;

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use tempfile::TempDir;
 
 use super::*;
-use crate::alert::{AlertFields, AlertWindow, Condition};
+use crate::alert::{AlertFields, AlertFigure, AlertWindow, Condition};
 use crate::alert_state::MessageStatus;
 use crate::sealed::SealedSecret;
 use crate::settings::PushSettings;
@@ -228,7 +228,7 @@ impl Rig {
         let mut alert = |number: usize| {
             let (figure, over) =
                 (figures[number % figures.len()], random.one_of(&[AlertWindow::Day, AlertWindow::Week, AlertWindow::Month]));
-            let filtered = random.one_of(&[None, None, Some("order"), Some("a")]).filter(|_| !figure.is_of_goal());
+            let filtered = random.one_of(&[None, None, Some("order"), Some("a")]);
             let threshold = match figure {
                 AlertFigure::Rate => Amount::from_micros(i128::from(random.below(10)) * 100_000),
                 AlertFigure::Revenue => Amount::from_units(random.below(300).cast_signed()),
