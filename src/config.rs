@@ -5,6 +5,7 @@
 //! error names its source.
 
 mod keys;
+mod mail;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -27,6 +28,7 @@ use headcount_actors::memory_budget::MIN_MEMORY_BYTES;
 #[cfg(feature = "cluster")]
 use headcount_cluster::{Credentials, files::Bucket};
 use headcount_outbound::AllowList;
+use headcount_pushed::MailSettings;
 use headcount_storage::log::MAX_BLOCK_BYTES;
 
 use crate::features;
@@ -161,6 +163,8 @@ pub struct Settings {
     pub extra_paths: ExtraPaths,
     /// The private addresses that features may reach.
     pub outbound_allow: AllowList,
+    /// The mail server.
+    pub mail: Option<Arc<MailSettings>>,
     /// The timeout of a question that scans the events.
     pub question_timeout: Duration,
     /// The memory for kept answers; `None`: derived from the memory budget.
@@ -282,6 +286,7 @@ impl Settings {
             geo_header: read
                 .value("geo_header", |text| header(text).ok_or("must be the name of a header, such as CF-IPCountry"))?,
             outbound_allow: read.value("outbound_allow", str::parse)?,
+            mail: read.mail()?,
             query_origins: read.value("query_origins", |text| {
                 origins(text).ok_or("must be origins separated by commas, such as https://dashboard.example")
             })?,
@@ -342,7 +347,7 @@ impl Settings {
     #[must_use]
     pub fn serving_engine(&self, tls: Option<&NodeTls>) -> EngineConfig {
         let mut config = self.engine();
-        config.features = features::install(&self.outbound_allow, self.export_retention, true);
+        config.features = features::install((&self.outbound_allow, &self.mail), self.export_retention, true);
         config.ask_node = Some(Arc::new(NodeClient::new(tls)));
         config
     }
@@ -362,7 +367,7 @@ impl Settings {
         config.archive.seal_events = self.seal_events;
         config.archive.level = self.archive_level;
         config.archive.cache_bytes = self.files_cache;
-        config.features = features::install(&self.outbound_allow, self.export_retention, false);
+        config.features = features::install((&self.outbound_allow, &self.mail), self.export_retention, false);
         config
     }
 
@@ -437,13 +442,17 @@ impl Reader<'_> {
     }
 
     fn value<T, E: ToString>(&self, name: &'static str, parse: impl FnOnce(&str) -> Result<T, E>) -> Result<T, ConfigError> {
-        let entry = self.entries.iter().find(|entry| entry.key.name == name);
-        let text = entry.map_or("", |entry| entry.text.trim());
-        parse(text).map_err(|reason| ConfigError::Value {
-            key: name,
-            source_name: entry.map(|entry| entry.source.to_string()).unwrap_or_default(),
-            reason: format!("{}, not {text:?}", reason.to_string()),
-        })
+        let text = self.entry(name).map_or("", |entry| entry.text.trim());
+        parse(text).map_err(|reason| self.refused(name, &format!("{}, not {text:?}", reason.to_string())))
+    }
+
+    fn entry(&self, name: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.key.name == name)
+    }
+
+    fn refused(&self, name: &'static str, reason: &str) -> ConfigError {
+        let source_name = self.entry(name).map(|entry| entry.source.to_string()).unwrap_or_default();
+        ConfigError::Value { key: name, source_name, reason: reason.to_owned() }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The features of the program, a line for each.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use headcount_actors::InstallFeature;
@@ -8,17 +9,21 @@ use headcount_actors::MovedKind;
 use headcount_outbound::AllowList;
 use headcount_privacy::PrivacySettings;
 use headcount_profiles::BuildSettings;
-use headcount_pushed::PushSettings;
+use headcount_pushed::{MailSettings, PushSettings};
 use headcount_webhooks::WebhookSettings;
 
-/// Installs the features in an engine. They may reach the `allowed` private addresses. `works` if
-/// they work by themselves, as in a server; privacy requests always do.
-pub(crate) fn install(allowed: &AllowList, export_retention: Duration, works: bool) -> Vec<InstallFeature> {
+/// Installs the features in an engine. They may reach the `allowed` private addresses and the mail
+/// server. `works` if they work by themselves, as in a server; privacy requests always do.
+pub(crate) fn install(
+    (allowed, mail): (&AllowList, &Option<Arc<MailSettings>>),
+    export_retention: Duration,
+    works: bool,
+) -> Vec<InstallFeature> {
     let allowed = || allowed.clone();
     vec![
         headcount_privacy::install(PrivacySettings { export_retention, ..PrivacySettings::default() }),
         headcount_webhooks::install(WebhookSettings { sends: works, ..WebhookSettings::guarded(allowed()) }),
-        headcount_pushed::install(PushSettings::guarded(allowed(), works)),
+        headcount_pushed::install(PushSettings::guarded(allowed(), works).with_mail(mail.clone())),
         headcount_profiles::install(BuildSettings { builds: works, ..BuildSettings::guarded(allowed()) }),
     ]
 }

@@ -21,7 +21,8 @@ pub(crate) fn apply(state: &AppState, request: &HttpRequest, headers: &mut Heade
         return;
     }
     let is_html = |value: &HeaderValue| value.as_bytes().starts_with(b"text/html");
-    if !headers.get(header::CONTENT_TYPE).is_some_and(is_html) {
+    // A page may have a stricter policy of its own.
+    if !headers.get(header::CONTENT_TYPE).is_some_and(is_html) || headers.contains_key(header::CONTENT_SECURITY_POLICY) {
         return;
     }
     let policy = format!("{POLICY}{}", frame_ancestors(state, request.path()));

@@ -105,14 +105,30 @@ impl Registry {
         patch: &DefinitionPatch,
         by: impl Into<Author>,
     ) -> Result<Arc<Definition>> {
+        self.edit_definition(place, id, |_| patch.clone(), by)
+    }
+
+    /// Changes a definition by the patch that `edit` makes of it as it is. It is called again if
+    /// another change came first.
+    ///
+    /// # Errors
+    /// As [`Registry::change_definition`].
+    pub fn edit_definition(
+        &self,
+        place: DefinitionPlace,
+        id: &DefinitionId,
+        edit: impl Fn(&Definition) -> DefinitionPatch,
+        by: impl Into<Author>,
+    ) -> Result<Arc<Definition>> {
         let author = by.into();
         self.change(Some(&author), |change| {
             let current = self.definition(place, id)?;
+            let patch = edit(&current);
             let mut changed = Definition::clone(&current);
             if let Some(name) = &patch.name {
                 changed.name = validate::name(name)?;
             }
-            changed.fields.extend(patch.fields.clone());
+            changed.fields.extend(patch.fields);
             if changed == *current {
                 return Ok(current);
             }

@@ -69,6 +69,10 @@ keys! {
     geo_db "FILE" "--geo-db" "HEADCOUNT_GEO_DB" "" "MMDB file that maps addresses to countries (GeoLite2, GeoIP2, DB-IP)";
     geo_header "HEADER" "--geo-header" "HEADCOUNT_GEO_HEADER" "" "Header with the visitor's country that trusted proxies set, such as CF-IPCountry";
     outbound_allow "HOSTS" "--outbound-allow" "HEADCOUNT_OUTBOUND_ALLOW" "" "Private hosts, addresses and networks that webhooks and builds of company profiles may reach, as a comma-separated list";
+    smtp_url "URL" "--smtp-url" "HEADCOUNT_SMTP_URL" "" "Mail server for e-mail, such as smtps://USER@smtp.example, or smtp://USER@smtp.example for STARTTLS; by default no e-mail is sent";
+    smtp_password_file "FILE" "--smtp-password-file" "HEADCOUNT_SMTP_PASSWORD_FILE" "" "File with the password for the mail server";
+    smtp_ca "FILE" "--smtp-ca" "HEADCOUNT_SMTP_CA" "" "PEM file of a certificate authority that the mail server's certificate may be from, besides the public ones";
+    mail_from "ADDRESS" "--mail-from" "HEADCOUNT_MAIL_FROM" "" "Sender of e-mail, such as Figures <figures@stats.example>";
     query_origins "ORIGINS" "--query-origins" "HEADCOUNT_QUERY_ORIGINS" "" "Web origins whose pages may use the API with a token, as a comma-separated list";
     public_url "URL" "--public-url" "HEADCOUNT_PUBLIC_URL" "" "Address of the server for browsers and SDKs, such as https://stats.example; by default the host of each request";
     script_path "PATH" "--script-path" "HEADCOUNT_SCRIPT_PATH" "" "Another path of the tracker /hc.js, such as /app.js";

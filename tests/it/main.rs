@@ -85,6 +85,7 @@ mod killed_imports;
 mod leniency;
 mod limits;
 mod live;
+mod mail;
 mod manage;
 mod management;
 mod matrix;

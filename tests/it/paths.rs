@@ -228,7 +228,7 @@ const OF_ALERTS: [Operation; 5] = [
 ];
 
 /// The methods that take no API token, or that a tenant can use once, by path.
-const MORE: [(&str, &[&str]); 29] = [
+const MORE: [(&str, &[&str]); 30] = [
     ("/i", &["POST", "GET", "OPTIONS"]),
     ("/track", &["POST", "OPTIONS"]),
     ("/i/batch", &["POST", "OPTIONS"]),
@@ -243,6 +243,7 @@ const MORE: [(&str, &[&str]); 29] = [
     ("/v1/m", &["POST", "OPTIONS"]),
     ("/v1/projects/{key}/settings", &["GET", "HEAD", "OPTIONS"]),
     ("/projects/{project}/live", &["GET", "HEAD"]),
+    ("/mail/{mail_token}", &["GET", "HEAD", "POST"]),
     ("/organizations", &["POST"]),
     ("/admin/archive/seal", &["POST"]),
     ("/admin/clock", &["GET", "HEAD", "POST"]),

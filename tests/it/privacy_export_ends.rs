@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::archive::seal;
 use crate::client::{Answer, Call};
 use crate::errors::assert_refused;
 use crate::privacy_exports::{completed, download, events, exported, made, path_of, when};
@@ -63,7 +64,7 @@ fn an_export_is_not_ready_until_it_fails_for_the_fifth_time() {
     let server = Arc::new(TestServer::start_with(&["--seal-after", "1h"]));
     let tenant = Tenant::on(&server);
     tenant.recorded(&json!({"name": "pageview", "user_id": "ada"}));
-    server.send(&Call::post("/admin/archive/seal").bearer(&server.operator())).ok(200);
+    assert_eq!(seal(&server).map(|(_, events)| events), Some(1), "{}", server.log());
     let aside = Aside::put(server.data_dir(), &tenant.project);
     let request = made(&tenant, json!({"user_id": "ada"}));
     for tries in 1..5 {

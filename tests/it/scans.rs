@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::archive::seal;
 use crate::client::Call;
 use crate::server::TestServer;
-use crate::tenant::{Tenant, away_from_midnight, now_ms};
+use crate::tenant::{Tenant, away_from_midnight, now_ms, rfc3339};
 
 const TRIALS: u64 = 8;
 const QUESTIONS: usize = 40;
@@ -222,4 +222,46 @@ fn many_values_are_counted_exactly() {
     for (row, value) in answer["rows"].as_array().unwrap().iter().zip(&best) {
         assert_eq!(*row, json!({"value": value, "count": 3, "total": total(*value), "summed": 3}));
     }
+}
+
+/// Answers that depend on more than the days of their window, asked again with the tag of before.
+#[test]
+fn scans_equal_the_model_also_after_events_of_other_days() {
+    let tenant = Tenant::new();
+    let day_ms = 86_400_000;
+    let (then_ms, day) = (now_ms() - 20 * day_ms, rfc3339(now_ms() - 20 * day_ms)[..10].to_owned());
+    let at = |name: &str, user: &str, at_ms: i64| {
+        tenant.recorded(
+            &json!({"name": name, "user_id": user, "timestamp": rfc3339(at_ms), "company_name": "Acme", "non_interaction": true}),
+        );
+    };
+    at("a", "ada", then_ms);
+    let window = json!({"start_date": day, "end_date": day});
+    let with = |mut body: Value| {
+        body.as_object_mut().expect("an object").extend(window.as_object().expect("an object").clone());
+        body
+    };
+    let steps = json!([{"event_name": "a"}, {"event_name": "b"}]);
+    let questions = [
+        ("report", with(json!({"people": [{"did": {"event_name": "b"}, "within": "ever"}]})), "/totals/unique_users", 1),
+        ("funnel", with(json!({"steps": steps, "within": {"days": 7}})), "/steps/1/entities", 1),
+        ("funnel", with(json!({"steps": steps, "within": {"days": 7}, "level": "account"})), "/steps/1/entities", 1),
+        // Such events are in no session: nobody has done both in one.
+        ("funnel", with(json!({"steps": steps, "within": "session"})), "/steps/1/entities", 0),
+    ];
+    let path = |name: &str| tenant.path(&format!("analytics/{name}"));
+    let ask = |(name, body, place, _): &(&str, Value, &str, i32), tag: &str| {
+        let answer = tenant.send(Call::post(path(name)).bearer(&tenant.token).header("if-none-match", tag).json(body));
+        (answer.etag(), answer.ok(200).pointer(place).cloned().unwrap_or_else(|| panic!("{name} {}", answer.text())))
+    };
+    let before: Vec<_> = questions.iter().map(|question| ask(question, "\"none\"")).collect();
+    assert!(before.iter().all(|(_, count)| *count == 0), "{before:?}");
+    at("b", "ada", then_ms + 5 * day_ms);
+    for (question, (tag, _)) in questions.iter().zip(&before) {
+        if question.3 > 0 {
+            assert_eq!(ask(question, tag).1, question.3, "{question:?}");
+        }
+    }
+    at("b", "ada", then_ms + 60_000);
+    assert_eq!(ask(&questions[3], "\"none\"").1, 0);
 }

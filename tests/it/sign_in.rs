@@ -81,6 +81,7 @@ fn filled(path: &str, tenant: &Tenant) -> String {
         ("{funnel_id}", "funnel_0000000000000000"),
         ("{channel_id}", "channel_0000000000000000"),
         ("{alert_id}", "alert_0000000000000000"),
+        ("{mail_token}", "0"),
         ("{annotation_id}", "annotation_0000000000000000"),
     ];
     let path = ids.iter().fold(path.to_owned(), |path, (name, id)| path.replace(name, id));

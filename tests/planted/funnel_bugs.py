@@ -13,7 +13,7 @@ BUGS = [
     ("strict chains pass over what fits no step", "only_goals: steps.order != StepOrder::Strict,", "only_goals: true,"),
     ("an event serves all that it fits", "served | fresh & fresh.wrapping_neg()", "served | fresh"),
     ("a chain in any order begins anywhere", "served_after(0, event).filter(|_| event.may_begin) {\n            self.start", "served_after(0, event) {\n            self.start"),
-    ("the latest start is shown", "is_none_or(|found| chain.start() < found.start())", "is_none_or(|found| chain.start() > found.start())"),
+    ("the latest start is shown", "is_none_or(|present| chain.start() < present.start())", "is_none_or(|present| chain.start() > present.start())"),
     ("a deeper session comes too late", "self.depth > other.depth || (self.depth == other.depth && self.at < other.at)", "self.at < other.at"),
     # Entities, sequences, windows.
     ("sessions of a funnel mix", "(ChainLength::Session, Some(session)) => session.number,", "(ChainLength::Session, Some(_)) => 1,"),
@@ -22,7 +22,7 @@ BUGS = [
     ("companies keep the names that they reported", "resolved.push(&[&domains.account(EntityKey::read(entity))?.to_bytes(), rest])?;", "resolved.push(&[&{ domains.account(EntityKey::read(entity))?; EntityKey::read(entity) }.to_bytes(), rest])?;"),
     ("a chain ends with the window", "(day > window.end && until.is_none_or(|until| time_ms <= until.0)).then_some(1)", "(day > window.end && until.is_none() && time_ms > i64::MAX - 1).then_some(1)"),
     ("events before the window come after it", "(day > window.end && until", "(until"),
-    ("a chain goes on for as long as somebody does", "timezone.end_of(window.end).0 - 1 + length", "timezone.end_of(window.end).0 - 1 + 2 * length"),
+    ("a chain that began at the end of the window has half its time", "timezone.end_of(window.end).0 - 1 + length", "timezone.end_of(window.end).0 - 1 + length / 2"),
     ("the answer depends on the window alone", "let longer = |window: Window| Window { end: window.end.plus(days), ..window };", "let longer = |window: Window| Window { end: window.end.plus(days - days), ..window };"),
     ("the answer about accounts depends on their days", "if self.steps.level == EntityLevel::Account {\n            return Depends::Everything;\n        }", ""),
     # Figures.

@@ -14,7 +14,9 @@ use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 
 use crate::alert::Alert;
+use crate::channel::{MailProgress, Sent};
 use crate::evaluation::{ChangeKind, Firings};
+use crate::mail::Mailed;
 use crate::message::Message;
 
 /// The kind of the documents.
@@ -55,12 +57,15 @@ pub(crate) struct AlertMessage {
     pub(crate) last_status: Option<u16>,
     /// The code of the error without an answer.
     pub(crate) last_error: Option<String>,
+    /// The addresses that have it, if it is e-mail.
+    pub(crate) progress: MailProgress,
 }
 
 impl AlertMessage {
     /// A message that was not tried yet.
     pub(crate) fn new(channel: DefinitionId, now: Instant) -> Self {
-        Self { channel, status: MessageStatus::Pending, attempts: 0, next_at: now, last_status: None, last_error: None }
+        let (status, progress) = (MessageStatus::Pending, MailProgress::default());
+        Self { channel, status, attempts: 0, next_at: now, last_status: None, last_error: None, progress }
     }
 }
 
@@ -107,8 +112,12 @@ impl DocumentItem for AlertState {
 /// A message that is due: an alert, the number of its change, and a channel.
 pub(crate) type MessageKey = (DefinitionId, u64, DefinitionId);
 
-/// What the channel did with a message: the status of its answer, or the code of the error.
-pub(crate) type Outcome = Result<u16, &'static str>;
+/// Errors after which a message is not tried again.
+const PERMANENT: [&str; 2] = ["channel_removed", "no_recipients"];
+
+/// What the channel did with a message: the status of its answer, or the code of the error, and the
+/// addresses of e-mail that have it now.
+pub(crate) type Outcome = (Sent, Mailed);
 
 impl AlertState {
     /// The state of an alert that never fired.
@@ -148,22 +157,27 @@ impl AlertState {
     }
 
     /// Records a try of a message. Returns whether the message was pending.
-    pub(crate) fn tried(&mut self, (_, number, channel): &MessageKey, outcome: Outcome, now: Instant) -> bool {
+    pub(crate) fn tried(&mut self, (_, number, channel): &MessageKey, outcome: &Outcome, now: Instant) -> bool {
         let change = self.changes.iter_mut().find(|change| change.number == *number);
         let Some(change) = change else { return false };
         let is_one = |message: &&mut AlertMessage| message.channel == *channel && message.status == MessageStatus::Pending;
         let Some(message) = change.messages.iter_mut().find(is_one) else { return false };
+        let (outcome, mailed) = outcome;
         message.last_status = outcome.ok();
         message.last_error = outcome.err().map(str::to_owned);
+        message.progress.add(mailed);
         let pause_ms = PAUSES[message.attempts.min(PAUSES.len() - 1)] * 1_000;
         message.attempts = message.attempts.saturating_add(1);
         message.next_at = now.plus_ms(pause_ms);
         message.status = match outcome {
             Ok(200..300) => MessageStatus::Delivered,
-            Err("channel_removed") => MessageStatus::Dead,
+            Err(error) if PERMANENT.contains(error) => MessageStatus::Dead,
             _ if message.next_at.0.saturating_sub(change.at.0) > TRIED_MS => MessageStatus::Dead,
             _ => MessageStatus::Pending,
         };
+        if message.status != MessageStatus::Pending {
+            message.progress.done.clear();
+        }
         true
     }
 }
@@ -310,7 +324,7 @@ mod tests {
         let (mut state, key, mut now) = (state(), (id("alert"), 1, id("channel")), Instant(0));
         state.push(change(1, MessageStatus::Pending));
         let mut tries = 0;
-        while state.tried(&key, Err("timeout"), now) {
+        while state.tried(&key, &(Err("timeout"), Mailed::default()), now) {
             now = state.changes[0].messages[0].next_at;
             tries += 1;
         }
@@ -322,12 +336,28 @@ mod tests {
 
     #[test]
     fn a_message_is_delivered_once() {
+        let answer = |status| (Ok(status), Mailed::default());
         let (mut state, key) = (state(), (id("alert"), 1, id("channel")));
         state.push(change(1, MessageStatus::Pending));
-        assert!(state.tried(&key, Ok(503), Instant(5)) && state.tried(&key, Ok(204), Instant(20_000)));
-        assert!(!state.tried(&key, Ok(204), Instant(20_001)));
+        assert!(state.tried(&key, &answer(503), Instant(5)) && state.tried(&key, &answer(204), Instant(20_000)));
+        assert!(!state.tried(&key, &answer(204), Instant(20_001)));
         let message = &state.changes[0].messages[0];
         assert_eq!((message.status, message.last_status, message.attempts), (MessageStatus::Delivered, Some(204), 2));
+    }
+
+    #[test]
+    fn addresses_are_counted_once_whoever_sent_to_them() {
+        let (mut state, key) = (state(), (id("alert"), 1, id("channel")));
+        state.push(change(1, MessageStatus::Pending));
+        let mailed = |accepted: &[u64], refused: &[u64]| Mailed { accepted: accepted.into(), refused: refused.into() };
+        state.tried(&key, &(Ok(451), mailed(&[1, 2], &[3])), Instant(0));
+        state.tried(&key, &(Err("timeout"), mailed(&[2], &[3])), Instant(0));
+        let progress = MailProgress { done: vec![1, 2, 3], accepted: 2, refused: 1 };
+        assert_eq!(state.changes[0].messages[0].progress, progress);
+        state.tried(&key, &(Ok(250), mailed(&[4], &[])), Instant(0));
+        let message = &state.changes[0].messages[0];
+        assert_eq!(message.status, MessageStatus::Delivered);
+        assert_eq!(message.progress, MailProgress { done: vec![], accepted: 3, refused: 1 });
     }
 
     #[test]

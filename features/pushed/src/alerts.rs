@@ -238,6 +238,10 @@ answer! {
         /// Why there was none, such as `timeout`; null if there was one.
         #[schema(required)]
         last_error: Option<String> = message.last_error.clone(),
+        /// Of e-mail, the number of addresses that have it.
+        accepted: u64 = message.progress.accepted,
+        /// Of e-mail, the number of addresses that the mail server refused.
+        refused: u64 = message.progress.refused,
     }
 }
 

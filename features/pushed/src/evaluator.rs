@@ -17,8 +17,9 @@ use crate::alert::Alert;
 use crate::alert_message::message;
 use crate::alert_state::{AlertChange, AlertMessage, AlertState, MessageKey, Outcome, TRIED_MS};
 use crate::alert_values::{Values, values};
-use crate::channel::Channel;
+use crate::channel::{Channel, Post};
 use crate::evaluation::{COOLDOWN_MS, ChangeKind, Evaluation, Reading};
+use crate::mail::Mailed;
 use crate::pushed::Pushed;
 
 /// How often projects are looked at for new events.
@@ -82,6 +83,9 @@ enum Ended {
 }
 
 type ProjectAlerts = Arc<[Alert]>;
+
+/// Sends a message once. Blocks.
+type Send = Box<dyn FnOnce() -> Outcome + std::marker::Send>;
 
 struct Evaluator {
     pushed: Arc<Pushed>,
@@ -245,14 +249,17 @@ impl Evaluator {
             let pushed = Arc::clone(&self.pushed);
             self.tasks.spawn(async move {
                 let sent = tokio::task::spawn_blocking(send).await;
-                let outcome = sent.unwrap_or(Err("internal_error"));
+                let outcome = sent.unwrap_or_else(|_| (Err("internal_error"), Mailed::default()));
                 // The message is sent, whatever happens to its record.
-                while !pushed.is_stopped() {
-                    let tried = key.clone();
-                    match pushed.blocking(move |pushed| record(pushed, &tried, outcome)).await {
+                loop {
+                    let (tried, outcome) = (key.clone(), outcome.clone());
+                    match pushed.blocking(move |pushed| record(pushed, &tried, &outcome)).await {
                         Ok(Ok(())) => break,
                         Ok(Err(error)) => tracing::warn!(alert = %key.0, %error, "a delivery could not be recorded yet"),
                         Err(error) => tracing::warn!(alert = %key.0, %error, "a delivery could not be recorded yet"),
+                    }
+                    if pushed.is_stopped() {
+                        break;
                     }
                     tokio::time::sleep(AFTER_UNRECORDED).await;
                 }
@@ -262,19 +269,28 @@ impl Evaluator {
     }
 
     /// Returns what sends a message; `None` if too many are being sent, or the alert is gone.
-    fn prepared(&self, (id, number, channel): &MessageKey, now: Instant) -> Option<Box<dyn FnOnce() -> Outcome + Send>> {
+    fn prepared(&self, (id, number, channel): &MessageKey, now: Instant) -> Option<Send> {
         let (pushed, registry) = (&self.pushed, self.pushed.parts.registry());
         let state = pushed.states.get(id)?;
         registry.definition((state.organization, Some(state.project)), id).ok()?;
         let change = state.changes.into_iter().find(|change| change.number == *number)?;
+        let never = |code| -> Option<Send> { Some(Box::new(move || (Err(code), Mailed::default()))) };
         // A server that was off for a day has no news.
         if now.0.saturating_sub(change.at.0) > TRIED_MS {
-            return Some(Box::new(|| Err("too_old")));
+            return never("too_old");
         }
-        let channel = registry.definition((state.organization, None), channel).ok();
-        let Some(channel) = channel.as_deref().and_then(Channel::of) else { return Some(Box::new(|| Err("channel_removed"))) };
-        let permit = pushed.permit(state.organization)?;
-        Some(Box::new(move || permit.send(&channel, &change.message)))
+        let found = registry.definition((state.organization, None), channel).ok();
+        let Some(found) = found.as_deref().and_then(Channel::of) else { return never("channel_removed") };
+        let permit = pushed.permit((state.organization, found.recipients().is_some()))?;
+        // Two channels may have one address.
+        let (channel, message_id) = (channel.clone(), format!("{id}.{number}.{channel}"));
+        Some(Box::new(move || {
+            let Some(message) = change.messages.iter().find(|message| message.channel == channel) else {
+                return (Err("channel_removed"), Mailed::default());
+            };
+            let (attempts, done) = (message.attempts, &message.progress.done[..]);
+            permit.send(&found, Post { message: &change.message, id: &message_id, attempts, done })
+        }))
     }
 }
 
@@ -402,14 +418,14 @@ fn change(pushed: &Pushed, alert: &Alert, reading: Reading, now: Instant) -> Res
 }
 
 /// Records a try of a message. Blocks.
-fn record(pushed: &Pushed, key: &MessageKey, outcome: Outcome) -> Result<(), ControlError> {
+fn record(pushed: &Pushed, key: &MessageKey, outcome: &Outcome) -> Result<(), ControlError> {
     let now = pushed.parts.clock().now();
     let edit = |state: Option<AlertState>| {
         let mut state = state?;
         state.tried(key, outcome, now).then_some(Some(state))
     };
     pushed.states.change(&key.0, edit)?;
-    pushed.counts.count(outcome);
+    pushed.counts.count(outcome.0);
     Ok(())
 }
 

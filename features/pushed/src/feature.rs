@@ -81,9 +81,10 @@ mod tests {
         config.features = vec![install(PushSettings::guarded(AllowList::default(), false))];
         let engine = Engine::open(config).unwrap();
         let pushed: Arc<Pushed> = engine.feature().unwrap();
-        let permit = |organization| pushed.permit(OrganizationId(organization));
+        let permit = |organization| pushed.permit((OrganizationId(organization), false));
         let mut held: Vec<_> = (0..MAX_SENDING as u64).map(|number| permit(number / 2).unwrap()).collect();
         assert!(permit(0).is_none() && permit(9).is_none());
+        assert!(pushed.permit((OrganizationId(0), true)).is_some());
         held.remove(0);
         assert!(permit(1).is_none());
         let again = permit(0).unwrap();

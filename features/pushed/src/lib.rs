@@ -1,4 +1,4 @@
-//! What is sent by itself: alerts, and the channels that take their messages.
+//! What is sent by itself: alerts, and the channels that take their messages, chats and e-mail.
 
 #![forbid(unsafe_code)]
 
@@ -12,8 +12,11 @@ mod channels;
 mod evaluation;
 mod evaluator;
 mod feature;
+mod mail;
+mod mail_pages;
 mod message;
 mod pushed;
+mod recipients;
 mod sealed;
 mod settings;
 
@@ -25,6 +28,7 @@ use headcount_api::endpoints;
 use headcount_api::endpoints::Endpoints;
 
 pub use feature::install;
+pub use mail::MailSettings;
 pub use settings::PushSettings;
 
 /// The states of alerts of an installation that moves into a cluster.
@@ -39,6 +43,8 @@ pub const ENDPOINTS: Endpoints = endpoints! {
     channels => change: Organization(Admin, Admin);
     channels => remove: Organization(Admin, Admin);
     channels => test: Organization(Admin, Admin);
+    mail_pages => show: Open;
+    mail_pages => answer: Open;
     alerts => list: Project(Admin, Admin);
     alerts => create: Project(Admin, Admin);
     alerts => change: Project(Admin, Admin);

@@ -50,6 +50,8 @@ impl Message {
                 }]
             }),
             ChannelKind::Telegram => json!({"chat_id": target, "text": text, "link_preview_options": {"is_disabled": true}}),
+            // Letters are no JSON.
+            ChannelKind::Email => Value::Null,
         }
     }
 }

@@ -11,14 +11,22 @@ use tokio::sync::Notify;
 use tokio::task::{JoinError, spawn_blocking};
 
 use crate::alert_state::AlertStates;
-use crate::channel::{Channel, Sent};
-use crate::message::Message;
+use crate::channel::{Channel, Post, Sent};
+use crate::mail::Mailed;
+use crate::recipients::DailyLimit;
 use crate::settings::PushSettings;
 
-/// The number of messages that are sent at the same time: each occupies a thread.
+/// The number of messages that are sent at the same time, to chats and by e-mail: each occupies a
+/// thread.
 pub(crate) const MAX_SENDING: usize = 8;
 /// The number for one organization, so that its slow chats leave room for others.
 const MAX_SENDING_OF_ONE: usize = 2;
+/// How often addresses are asked in a day whether they want messages: in an organization, and one.
+const MAX_ASKED: (usize, usize) = (200, 3);
+/// How often addresses may confirm in a day: in an organization, and one.
+const MAX_CONFIRMED: (usize, usize) = (1_000, 20);
+/// How often an organization may test channels for e-mail in a day.
+const MAX_MAIL_TESTS: usize = 20;
 
 /// What sends, in an engine.
 pub(crate) struct Pushed {
@@ -29,9 +37,18 @@ pub(crate) struct Pushed {
     /// Notified when the engine closes.
     pub(crate) work: Notify,
     stopped: AtomicBool,
-    /// The organization of each message that is being sent.
-    pub(crate) sending: Mutex<Vec<OrganizationId>>,
+    /// The messages that are being sent.
+    pub(crate) sending: Mutex<Vec<Sending>>,
+    /// The questions to addresses of e-mail.
+    pub(crate) asked: DailyLimit,
+    /// Their answers that they want messages.
+    pub(crate) confirmed: DailyLimit,
+    /// Tests of channels for e-mail.
+    pub(crate) tested: DailyLimit,
 }
+
+/// The organization of a message, and whether it is e-mail: a slow mail server delays no chats.
+pub(crate) type Sending = (OrganizationId, bool);
 
 /// What happened to alerts since the start.
 #[derive(Debug, Default)]
@@ -53,7 +70,7 @@ impl AlertCounts {
 /// The right to send a message, until it is dropped.
 pub(crate) struct SendPermit {
     pushed: Arc<Pushed>,
-    organization: OrganizationId,
+    sending: Sending,
 }
 
 impl Pushed {
@@ -64,7 +81,10 @@ impl Pushed {
             states.follow()?;
         }
         let (counts, work, stopped, sending) = Default::default();
-        Ok(Self { parts, settings, states, counts, work, stopped, sending })
+        let asked = DailyLimit::new(MAX_ASKED.0, MAX_ASKED.1);
+        let confirmed = DailyLimit::new(MAX_CONFIRMED.0, MAX_CONFIRMED.1);
+        let tested = DailyLimit::new(MAX_MAIL_TESTS, MAX_MAIL_TESTS);
+        Ok(Self { parts, settings, states, counts, work, stopped, sending, asked, confirmed, tested })
     }
 
     /// Begins to stop: the engine closes.
@@ -92,29 +112,35 @@ impl Pushed {
         spawn_blocking(move || run(&pushed)).await
     }
 
-    /// Returns the right to send a message of an organization; `None` if too many are being sent.
-    pub(crate) fn permit(self: &Arc<Self>, organization: OrganizationId) -> Option<SendPermit> {
+    /// Returns the right to send a message; `None` if too many are being sent.
+    pub(crate) fn permit(self: &Arc<Self>, of: Sending) -> Option<SendPermit> {
         let mut sending = self.sending.lock();
-        let own = sending.iter().filter(|other| **other == organization).count();
-        if own >= MAX_SENDING_OF_ONE || sending.len() >= MAX_SENDING {
+        let own = sending.iter().filter(|other| **other == of).count();
+        let alike = sending.iter().filter(|other| other.1 == of.1).count();
+        if own >= MAX_SENDING_OF_ONE || alike >= MAX_SENDING {
             return None;
         }
-        sending.push(organization);
-        Some(SendPermit { pushed: Arc::clone(self), organization })
+        sending.push(of);
+        Some(SendPermit { pushed: Arc::clone(self), sending: of })
     }
 }
 
 impl SendPermit {
-    /// Sends a message once. Blocks for 10 s at most.
-    pub(crate) fn send(self, channel: &Channel, message: &Message) -> Sent {
-        channel.send(message, self.pushed.parts.signer(), &self.pushed.settings)
+    /// Sends a message once. Blocks.
+    pub(crate) fn send(self, channel: &Channel, post: Post<'_>) -> (Sent, Mailed) {
+        channel.send(post, (&self.pushed.parts, &self.pushed.settings))
+    }
+
+    /// Asks unconfirmed addresses whether they want messages. Blocks.
+    pub(crate) fn ask(&self, channel: &Channel) -> Result<(), &'static str> {
+        channel.ask((&self.pushed.parts, &self.pushed.settings), &self.pushed.asked)
     }
 }
 
 impl Drop for SendPermit {
     fn drop(&mut self) {
         let mut sending = self.pushed.sending.lock();
-        if let Some(place) = sending.iter().position(|organization| *organization == self.organization) {
+        if let Some(place) = sending.iter().position(|sending| *sending == self.sending) {
             sending.swap_remove(place);
         }
     }

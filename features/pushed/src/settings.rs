@@ -7,6 +7,8 @@ use std::time::Duration;
 use headcount_outbound::url::Url;
 use headcount_outbound::{AllowList, Method, Outbound, OutboundRequest};
 
+use crate::mail::MailSettings;
+
 /// How long a receiver may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The API of bots of Telegram.
@@ -25,6 +27,8 @@ pub struct PushSettings {
     pub(crate) send: SendJson,
     /// The API of bots of Telegram, without a slash at its end.
     pub telegram: String,
+    /// The server for e-mail, if there is one.
+    pub(crate) mail: Option<Arc<MailSettings>>,
     pub(crate) evaluates: bool,
 }
 
@@ -38,8 +42,15 @@ impl PushSettings {
             check: Arc::new(move |url| checking.parse(url).map_err(|error| format!("can't be used: {error}"))),
             send: Arc::new(move |url, body| send(&client, url, body)),
             telegram: TELEGRAM.to_owned(),
+            mail: None,
             evaluates,
         }
+    }
+
+    /// The same with a server for e-mail, if there is one.
+    #[must_use]
+    pub fn with_mail(self, mail: Option<Arc<MailSettings>>) -> Self {
+        Self { mail, ..self }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::facts::Moment;
+use crate::time::Day;
 
 const SEQUENCES: u64 = 4_000;
 
@@ -163,4 +164,23 @@ fn many_starts_take_little_memory() {
     let (reached, _) = fold.end().unwrap();
     assert_eq!((reached.depth, reached.at.position), (steps, 11_000));
     assert!((2..=steps).contains(&most), "{most} starts are kept");
+}
+
+#[test]
+fn an_answer_depends_on_all_days_that_can_change_it() {
+    let window = |end| Window { start: Day(10), end: Day(end) };
+    let question = |length, level| FunnelQuestion {
+        windows: ComparedWindows { window: window(20), previous: None },
+        predicate: Predicate::default(),
+        steps: FunnelSteps { steps: vec![Predicate::default(); 2], length, order: StepOrder::Loose, level },
+        breakdown: None,
+        limit: 1,
+    };
+    let week = ChainLength::DEFAULT;
+    // A day more at each end of a chain, for timezones.
+    let expected = ComparedWindows { window: window(29), previous: None }.depends();
+    assert_eq!(question(week, EntityLevel::Identity).depends(), expected);
+    // Any event can tell the company of a person, or make a session longer.
+    assert_eq!(question(week, EntityLevel::Account).depends(), Depends::Everything);
+    assert_eq!(question(ChainLength::Session, EntityLevel::Identity).depends(), Depends::Everything);
 }
