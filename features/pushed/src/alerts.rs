@@ -12,26 +12,18 @@ use headcount_api::extract::filters::FilterShape;
 use headcount_api::extract::people::PeopleShape;
 use headcount_api::management;
 use headcount_control::{Definition, DefinitionId, DefinitionKind, Registry};
-use headcount_domain::time::Interval;
 use headcount_domain::{Amount, Instant, OrganizationId};
 use serde_json::value::RawValue;
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, OneOfBuilder, Schema, Type};
 
 use crate::alert::{Alert, AlertEvents, AlertFields, AlertFigure, AlertRule, AlertWindow, Condition, RULE_FIELDS};
 use crate::alert_state::{AlertChange, AlertMessage, AlertState};
-use crate::alert_values::{Values, values};
-use crate::evaluation::{ChangeKind, Evaluation, Firings, Reading};
 use crate::evaluator::evaluated_windows;
 use crate::pushed::Pushed;
 
 const KIND: DefinitionKind = DefinitionKind::Alert;
 /// The maximum number of channels of an alert.
 const MAX_CHANNELS: usize = 10;
-/// The days that a preview looks back.
-const PREVIEWED_DAYS: i32 = 90;
-/// The maximum number of windows of a preview whose events depend on people: each is a pass over all
-/// events.
-const MAX_WINDOWS_OF_PEOPLE: usize = 14;
 
 /// The schema of a condition.
 #[derive(Debug)]
@@ -108,7 +100,7 @@ fn instant_json(fields: &Fields<'_>, name: &str) -> Result<Option<String>> {
 
 impl AlertBody {
     /// Returns the name, and the fields that are present.
-    fn into_fields(self) -> (Option<String>, AlertFields) {
+    pub(crate) fn into_fields(self) -> (Option<String>, AlertFields) {
         let Self { name, figure, over, condition, goal, filters, segment, people, channels, muted_until } = self;
         let all = [
             ("figure", figure),
@@ -130,7 +122,7 @@ fn as_json_fields(fields: AlertFields) -> JsonFields {
 }
 
 /// Checks the fields of an alert as a whole.
-fn checked(fields: &AlertFields, state: &AppState, caller: &ProjectCaller) -> Result<(AlertRule, AlertEvents)> {
+pub(crate) fn checked(fields: &AlertFields, state: &AppState, caller: &ProjectCaller) -> Result<(AlertRule, AlertEvents)> {
     for name in ["figure", "over", "condition"] {
         if fields.get(name).is_none_or(|json| json == "null") {
             return Err(ApiError::missing(name));
@@ -359,85 +351,4 @@ pub(crate) async fn remove(call: ApiCall, caller: ProjectCaller) -> Result<HttpR
         tracing::warn!(%error, "the state of a removed alert is still there; it goes with its project");
     }
     Ok(removed)
-}
-
-/// A window of a preview.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct PreviewWindow {
-    /// Its first day.
-    start_date: String,
-    /// Its last day.
-    end_date: String,
-    /// The value of the figure, up to now.
-    value: Decimal,
-    /// Whether the window is over.
-    complete: bool,
-    /// Whether the alert would have fired for it.
-    fires: bool,
-}
-
-/// What an alert would have done.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct PreviewAnswer {
-    /// The windows of the last 90 days, oldest first.
-    windows: Vec<PreviewWindow>,
-    /// The timezone of the days.
-    timezone: String,
-}
-
-/// Evaluates a window of a preview as it was when it ended: a new window begins with nothing. Returns
-/// whether the alert fires for it.
-fn fires(rule: &AlertRule, firings: &mut Firings, reading: Reading, (start, end): (Instant, Instant)) -> bool {
-    let mut step = |reading, at| {
-        let evaluation = firings.evaluate(rule.condition, rule.figure, reading, at);
-        if let Evaluation::Changed(change) = evaluation {
-            *firings = firings.after(change, reading, at);
-        }
-        evaluation == Evaluation::Changed(ChangeKind::Fired)
-    };
-    let begins = rule.is_running() && step(Reading { value: Amount::ZERO, ..reading }, start);
-    step(reading, end) || begins
-}
-
-/// Tries an alert against the last 90 days: for each window, its value now, and whether the alert would have fired. Late events, refunds and erasures since count as if they had been there. With conditions on people there are at most 14 windows.
-#[utoipa::path(
-    post, path = "/projects/{project_id}/alerts/preview", tag = "alerts", operation_id = "preview_alert",
-    params(ProjectPath), request_body = AlertBody,
-    responses((status = 200, description = "The windows.", body = PreviewAnswer), BodyErrors),
-)]
-pub(crate) async fn preview(ApiCall { state, request, payload }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse> {
-    let body: AlertBody = json::read_within(&state, &request, payload, EVENT_LIMIT_BYTES).await?;
-    let (rule, events) = checked(&body.into_fields().1, &state, &caller)?;
-    let pushed = management::feature::<Pushed>(&state)?;
-    let (timezone, now) = (caller.config.policy.timezone, state.engine.clock().now());
-    let (interval, today) = (Interval::from(rule.over), timezone.day_of(now));
-    let floor = match &events.predicate {
-        Some(_) => state.engine.floor(caller.project).await?,
-        None => None,
-    };
-    let mut windows = vec![interval.window_of(today)];
-    let has_people = events.predicate.as_ref().is_some_and(|predicate| !predicate.people().is_empty());
-    let most = if has_people { MAX_WINDOWS_OF_PEOPLE } else { usize::MAX };
-    while let Some(first) = windows.last().filter(|_| windows.len() < most) {
-        let before = interval.window_of(first.start.plus(-1));
-        if before.end <= today.plus(-PREVIEWED_DAYS) || floor.is_some_and(|floor| before.start < floor) {
-            break;
-        }
-        windows.push(before);
-    }
-    let (mut firings, mut previewed) = (Firings::default(), Vec::with_capacity(windows.len()));
-    for window in windows.into_iter().rev() {
-        let asked = [(rule.figure, &events)];
-        let Values { values, failure } = values(&pushed.parts, caller.project, &asked, window.until(today)).await;
-        let value = match (values.first(), failure) {
-            (_, Some(error)) => return Err(error.into()),
-            (value, None) => value.copied().flatten().ok_or_else(ApiError::internal)?,
-        };
-        let (begin, end) = (timezone.start_of(window.start), timezone.end_of(window.end));
-        let (reading, complete) = (Reading { window, is_late: false, value }, end <= now);
-        let fires = (complete || rule.is_running()) && fires(&rule, &mut firings, reading, (begin, end));
-        let (start_date, end_date) = (window.start.to_string(), window.end.to_string());
-        previewed.push(PreviewWindow { start_date, end_date, value: Decimal(value), complete, fires });
-    }
-    Ok(HttpResponse::Ok().json(PreviewAnswer { windows: previewed, timezone: timezone.name().to_owned() }))
 }

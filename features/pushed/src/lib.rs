@@ -4,6 +4,7 @@
 
 mod alert;
 mod alert_message;
+mod alert_preview;
 mod alert_state;
 mod alert_values;
 mod alerts;
@@ -49,5 +50,5 @@ pub const ENDPOINTS: Endpoints = endpoints! {
     alerts => create: Project(Admin, Admin);
     alerts => change: Project(Admin, Admin);
     alerts => remove: Project(Admin, Admin);
-    alerts => preview: Project(Admin, Admin), ProjectOwner(Reads);
+    alert_preview => preview: Project(Admin, Admin), ProjectOwner(Reads);
 };

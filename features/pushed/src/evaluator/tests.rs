@@ -18,6 +18,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::alert::{AlertFields, AlertFigure, AlertWindow, Condition};
+use crate::alert_preview::previewed;
 use crate::alert_state::MessageStatus;
 use crate::sealed::SealedSecret;
 use crate::settings::PushSettings;
@@ -337,6 +338,10 @@ fn check(rig: &Rig, expected: &[Expected], what: &str) {
     }
 }
 
+fn trials(otherwise: u64) -> u64 {
+    std::env::var("HEADCOUNT_ALERT_TRIALS").ok().and_then(|trials| trials.parse().ok()).unwrap_or(otherwise)
+}
+
 /// One history: events, late ones, links, refunds, erasures, restarts and passing hours.
 async fn history(seed: u64) -> usize {
     let (mut random, mut rig) = (Random(seed.wrapping_mul(7_919)), Rig::new(seed));
@@ -389,10 +394,56 @@ async fn history(seed: u64) -> usize {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn alerts_change_as_the_model_says() {
-    let trials = std::env::var("HEADCOUNT_ALERT_TRIALS").ok().and_then(|trials| trials.parse().ok()).unwrap_or(15);
-    let mut changes = 0;
+    let (trials, mut changes) = (trials(15), 0);
     for seed in 0..trials {
         changes += history(seed).await;
     }
     assert!(changes as u64 > 5 * trials, "{changes} changes in {trials} histories");
+}
+
+/// A history without late events, refunds and erasures fires in the windows that the preview names.
+async fn previewed_history(seed: u64) -> usize {
+    let (mut random, mut rig) = (Random(seed.wrapping_mul(104_729) + 1), Rig::new(seed));
+    let (expected, mut now_ms) = (rig.make(&mut random), BEGIN_MS);
+    for _ in 0..STEPS {
+        if random.below(3) == 0 {
+            now_ms += i64::try_from(random.below(20)).unwrap() * HOUR_MS;
+            rig.clock.set(Instant(now_ms));
+        } else {
+            let value = random.below(90) + 10;
+            let event = NewEvent::new(random.one_of(&["order", "a"])).at_ms(now_ms).user(format!("u{}", random.below(9)));
+            rig.engine.track(rig.project, &event.value(&value.to_string()).unwrap()).await.unwrap();
+        }
+        rig.run_all().await;
+    }
+    let (registry, now, place) = (rig.engine.registry(), Instant(now_ms), (rig.organization, Some(rig.project)));
+    let (today, first) = (Timezone::UTC.day_of(now), Timezone::UTC.day_of(Instant(BEGIN_MS)));
+    let mut fired = 0;
+    for alert in &expected {
+        let alert = Alert::of(&registry.definition(place, &alert.id).unwrap(), registry).unwrap();
+        let interval = Interval::from(alert.rule.over);
+        let mut windows = vec![interval.window_of(first)];
+        while windows[windows.len() - 1].end < today {
+            windows.push(interval.window_of(windows[windows.len() - 1].end.plus(1)));
+        }
+        let pushed = &rig.evaluator.pushed;
+        let shown = previewed(pushed, rig.project, (&alert.rule, &alert.events), &windows, (Timezone::UTC, now)).await;
+        let fires = shown.unwrap().into_iter().filter(|window| window.fires).map(|window| window.start_date);
+        let state = rig.state(&alert.id);
+        let changes = state.iter().flat_map(|state| &state.changes).filter(|change| change.kind == ChangeKind::Fired);
+        let changes: Vec<_> = changes.map(|change| change.window.0.to_string()).collect();
+        assert_eq!(fires.collect::<Vec<_>>(), changes, "seed {seed}: {alert:?}");
+        fired += changes.len();
+    }
+    rig.engine.close().await;
+    fired
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_preview_names_the_windows_that_the_alert_fires_for() {
+    let mut fired = 0;
+    for seed in 0..trials(10) {
+        fired += previewed_history(seed).await;
+    }
+    assert!(fired > 50, "{fired}");
 }
