@@ -347,7 +347,7 @@ impl Settings {
     #[must_use]
     pub fn serving_engine(&self, tls: Option<&NodeTls>) -> EngineConfig {
         let mut config = self.engine();
-        config.features = features::install((&self.outbound_allow, &self.mail), self.export_retention, true);
+        config.features = features::install((&self.outbound_allow, &self.mail, &self.public_url), self.export_retention, true);
         config.ask_node = Some(Arc::new(NodeClient::new(tls)));
         config
     }
@@ -367,7 +367,7 @@ impl Settings {
         config.archive.seal_events = self.seal_events;
         config.archive.level = self.archive_level;
         config.archive.cache_bytes = self.files_cache;
-        config.features = features::install((&self.outbound_allow, &self.mail), self.export_retention, false);
+        config.features = features::install((&self.outbound_allow, &self.mail, &self.public_url), self.export_retention, false);
         config
     }
 

@@ -15,7 +15,7 @@ use headcount_webhooks::WebhookSettings;
 /// Installs the features in an engine. They may reach the `allowed` private addresses and the mail
 /// server. `works` if they work by themselves, as in a server; privacy requests always do.
 pub(crate) fn install(
-    (allowed, mail): (&AllowList, &Option<Arc<MailSettings>>),
+    (allowed, mail, public_url): (&AllowList, &Option<Arc<MailSettings>>, &Option<String>),
     export_retention: Duration,
     works: bool,
 ) -> Vec<InstallFeature> {
@@ -23,7 +23,7 @@ pub(crate) fn install(
     vec![
         headcount_privacy::install(PrivacySettings { export_retention, ..PrivacySettings::default() }),
         headcount_webhooks::install(WebhookSettings { sends: works, ..WebhookSettings::guarded(allowed()) }),
-        headcount_pushed::install(PushSettings::guarded(allowed(), works).with_mail(mail.clone())),
+        headcount_pushed::install(PushSettings::guarded(allowed(), works).with_mail(mail.clone(), public_url.clone())),
         headcount_profiles::install(BuildSettings { builds: works, ..BuildSettings::guarded(allowed()) }),
     ]
 }

@@ -224,6 +224,10 @@ fn a_preview_says_what_the_alert_would_have_done() {
     // It stays below 3 from day to day, and returns twice.
     let below = fired(&preview(json!({"below": 3})));
     assert_eq!(below.iter().map(|(day, _)| day.clone()).collect::<Vec<_>>(), [day(89), day(9)]);
+    let doubled = fired(&preview(json!({"changes_by": "+100%", "against": "previous"})));
+    assert_eq!(doubled, [(day(11), json!(4))]);
+    let less = fired(&preview(json!({"changes_by": -3, "against": "previous"})));
+    assert_eq!(less, [(day(39), json!(0)), (day(9), json!(0))]);
 }
 
 #[test]
@@ -250,6 +254,14 @@ fn an_alert_that_can_not_be_is_refused() {
         (json!({"over": "year"}), 400, "invalid_parameter", "over"),
         (json!({"condition": {"above": 1, "below": 2}}), 400, "invalid_parameter", "condition"),
         (json!({"condition": {"above": "1"}}), 400, "invalid_parameter", "condition"),
+        (json!({"condition": {"changes_by": "30%", "against": "previous"}}), 400, "invalid_parameter", "condition"),
+        (json!({"condition": {"changes_by": -3}}), 400, "invalid_parameter", "condition"),
+        (
+            json!({"condition": {"changes_by": "-30%", "against": "same_weekday"}, "over": "week"}),
+            400,
+            "invalid_parameter",
+            "condition",
+        ),
         (json!({"condition": null}), 400, "missing_parameter", "condition"),
         (json!({"figure": "rate"}), 400, "missing_parameter", "goal"),
         (json!({"goal": goal}), 400, "invalid_parameter", "goal"),

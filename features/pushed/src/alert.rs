@@ -12,9 +12,11 @@ use headcount_domain::figures::EventFigures;
 use headcount_domain::money::Amount;
 use headcount_domain::time::Interval;
 use headcount_domain::{Day, Filter, Instant, Predicate, ProjectId, named_values};
+use headcount_outbound::url::form_urlencoded;
 use ring::digest;
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::Value;
+
+use crate::condition::Condition;
 
 named_values! {
     /// The figure of an alert.
@@ -101,38 +103,6 @@ impl AlertFigure {
     }
 }
 
-/// When an alert fires.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Condition {
-    /// The figure of the current window is greater.
-    Above(Amount),
-    /// The figure of a window that is over is less.
-    Below(Amount),
-}
-
-/// The JSON of a condition.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SentCondition<'a> {
-    #[serde(borrow)]
-    above: Option<&'a RawValue>,
-    #[serde(borrow)]
-    below: Option<&'a RawValue>,
-}
-
-impl Condition {
-    /// Parses a condition: an object with `above` or `below`.
-    pub(crate) fn parse(json: &str) -> Option<Self> {
-        let SentCondition { above, below } = serde_json::from_str(json).ok()?;
-        let amount = |raw: &RawValue| Amount::parse(raw.get()).ok();
-        match (above, below) {
-            (Some(above), None) => amount(above).map(Self::Above),
-            (None, Some(below)) => amount(below).map(Self::Below),
-            _ => None,
-        }
-    }
-}
-
 named_values! {
     /// The window of an alert, in days of the project.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -214,6 +184,11 @@ impl AlertRule {
 }
 
 impl AlertEvents {
+    /// Whether a window that begins at `start` has days whose events are not kept any more.
+    pub(crate) fn is_below(&self, floor: Option<Day>, start: Day) -> bool {
+        self.predicate.is_some() && floor.is_some_and(|floor| start < floor)
+    }
+
     /// Resolves the events of an alert's figure, as a question with the same fields would.
     ///
     /// # Errors
@@ -249,17 +224,14 @@ pub(crate) struct Alert {
     pub(crate) project: ProjectId,
     pub(crate) rule: AlertRule,
     pub(crate) events: AlertEvents,
+    /// The choice of events in the address of the page: `&` and parameters.
+    pub(crate) page_query: String,
     /// Differs if the rule or its events do. States belong to one of these.
     pub(crate) fingerprint: String,
     pub(crate) created_at: Instant,
 }
 
 impl Alert {
-    /// Whether a window that begins at `start` has days whose events are not kept any more.
-    pub(crate) fn is_below(&self, floor: Option<Day>, start: Day) -> bool {
-        self.events.predicate.is_some() && floor.is_some_and(|floor| start < floor)
-    }
-
     /// Reads a definition.
     ///
     /// # Errors
@@ -273,8 +245,35 @@ impl Alert {
         let asked: Vec<_> = definition.fields.iter().filter(|(name, _)| RULE_FIELDS.contains(&name.as_str())).collect();
         let fingerprint = digest::digest(&digest::SHA256, format!("{asked:?}").as_bytes());
         let fingerprint = STANDARD.encode(&fingerprint.as_ref()[..16]);
-        Ok(Self { id, name, project, rule, events, fingerprint, created_at })
+        let page_query = page_query(&definition.fields);
+        Ok(Self { id, name, project, rule, events, page_query, fingerprint, created_at })
     }
+}
+
+/// Returns the choice of events in the address of the page, as `web/src/lib/filters.ts` reads it.
+fn page_query(fields: &AlertFields) -> String {
+    let list = |name| json_of(fields, name).and_then(|json| serde_json::from_str::<Vec<Value>>(json).ok()).unwrap_or_default();
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.extend_pairs(list("filters").iter().map(|filter| ("f", page_filter(filter))));
+    query.extend_pairs(list("people").iter().map(|condition| ("p", format!("json:{condition}"))));
+    query.extend_pairs(text_of(fields, "segment").map(|segment| ("segment", segment)));
+    match query.finish() {
+        query if query.is_empty() => query,
+        query => format!("&{query}"),
+    }
+}
+
+fn page_filter(filter: &Value) -> String {
+    if filter.get("any").is_some() {
+        return format!("json:{filter}");
+    }
+    let text = |name: &str| filter.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let value = match filter.get("value") {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) if !text.starts_with("json:") => text.clone(),
+        Some(other) => format!("json:{other}"),
+    };
+    [text("field"), text("operator"), value].map(|part| part.replace('%', "%25").replace('~', "%7E")).join("~")
 }
 
 #[cfg(test)]
@@ -282,20 +281,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_condition_has_one_threshold() {
-        let amount = |text: &str| Amount::parse(text).unwrap();
-        for (json, expected) in [
-            (r#"{"above": 10}"#, Some(Condition::Above(amount("10")))),
-            (r#"{"below": -0.25}"#, Some(Condition::Below(amount("-0.25")))),
-            (r#"{"above": 1e3, "below": null}"#, Some(Condition::Above(amount("1000")))),
-            (r#"{"above": 1, "below": 2}"#, None),
-            (r#"{"above": "1"}"#, None),
-            (r#"{"above": 1e99}"#, None),
-            (r#"{"over": 1}"#, None),
-            ("{}", None),
-            ("7", None),
-        ] {
-            assert_eq!(Condition::parse(json), expected, "{json}");
-        }
+    fn the_page_shows_the_same_events() {
+        let filters = r#"[{"field": "path", "operator": "is", "value": "/a~b&c"}, {"field": "metadata.n", "operator": "is", "value": 3},
+                          {"any": [[{"field": "name", "operator": "is_set"}]]}, {"field": "url", "operator": "is_set"}]"#;
+        let fields = [("filters", filters), ("segment", "\"segment_1\""), ("people", r#"[{"did": {}}]"#)];
+        let fields = fields.map(|(name, json)| (name.to_owned(), json.to_owned())).into();
+        let query = page_query(&fields);
+        let read: Vec<(String, String)> = form_urlencoded::parse(&query.as_bytes()[1..]).into_owned().collect();
+        let expected = [
+            ("f", "path~is~/a%7Eb&c"),
+            ("f", "metadata.n~is~json:3"),
+            ("f", r#"json:{"any":[[{"field":"name","operator":"is_set"}]]}"#),
+            ("f", "url~is_set~"),
+            ("p", r#"json:{"did":{}}"#),
+            ("segment", "segment_1"),
+        ];
+        assert_eq!(read, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        assert_eq!(page_query(&AlertFields::new()), "");
     }
 }

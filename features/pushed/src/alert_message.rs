@@ -3,9 +3,13 @@
 use headcount_domain::Window;
 use headcount_domain::money::Amount;
 
-use crate::alert::{Alert, AlertFigure, Condition};
+use crate::alert::{Alert, AlertFigure};
+use crate::condition::{Against, Condition};
 use crate::evaluation::{ChangeKind, Reading};
 use crate::message::Message;
+
+/// The maximum length of a link.
+const MAX_LINK_BYTES: usize = 600;
 
 /// A value with its unit.
 fn shown(figure: AlertFigure, value: Amount, currency: &str) -> String {
@@ -16,31 +20,57 @@ fn shown(figure: AlertFigure, value: Amount, currency: &str) -> String {
     }
 }
 
+fn capitalized(text: &str) -> String {
+    text.replacen('t', "T", 1)
+}
+
 /// The message about a change. It has figures, and names that members chose.
 pub(crate) fn message(
     alert: &Alert,
     kind: ChangeKind,
     reading: Reading,
     (project, currency, timezone): (&str, &str, &str),
+    public_url: Option<&str>,
 ) -> Message {
-    let (relation, threshold) = match alert.rule.condition {
-        Condition::Above(threshold) => ("above", threshold),
-        Condition::Below(threshold) => ("below", threshold),
-    };
     let figure = alert.rule.figure;
-    let (value, threshold) = (shown(figure, reading.value, currency), shown(figure, threshold, currency));
-    let figure = figure.words();
-    let state = match kind {
-        ChangeKind::Fired => format!("{figure}: {value}. This is {relation} {threshold}."),
-        ChangeKind::Resolved => format!("{figure}: {value}. This is no longer {relation} {threshold}."),
-        ChangeKind::Corrected => {
-            format!("{figure}: {value}. After late events, links, refunds or erasures, this is no longer {relation} {threshold}.")
+    let (value, shown) = (reading.value, |amount: Amount| shown(figure, amount, currency));
+    let (holds, no_longer) = match (alert.rule.condition, reading.baseline) {
+        (Condition::Above(threshold), _) => {
+            let threshold = shown(threshold);
+            (format!("This is above {threshold}."), format!("this is no longer above {threshold}."))
         }
+        (Condition::Below(threshold), _) => {
+            let threshold = shown(threshold);
+            (format!("This is below {threshold}."), format!("this is no longer below {threshold}."))
+        }
+        (Condition::Changes(change), baseline) => {
+            let baseline = baseline.unwrap_or_default();
+            let of = match change.against {
+                Against::Previous => format!("in the {} before", alert.rule.over),
+                Against::SameWeekday => "on the same weekday, as the median of four weeks".to_owned(),
+            };
+            let relation = if value < baseline { "less" } else { "more" };
+            let difference = shown(Amount::from_micros((value - baseline).micros().saturating_abs()));
+            let compared = format!("{} {of}", shown(baseline));
+            (format!("This is {difference} {relation} than {compared}."), format!("this is no longer so far from {compared}."))
+        }
+    };
+    let (words, value) = (figure.words(), shown(value));
+    let state = match kind {
+        ChangeKind::Fired => format!("{words}: {value}. {holds}"),
+        ChangeKind::Resolved => format!("{words}: {value}. {}", capitalized(&no_longer)),
+        ChangeKind::Corrected => format!("{words}: {value}. After late events, links, refunds or erasures, {no_longer}"),
     };
     let Window { start, end } = reading.window;
     let days = if start == end { start.to_string() } else { format!("{start} to {end}") };
     let state_name = if kind == ChangeKind::Fired { "Alert" } else { "Resolved" };
-    Message { title: format!("{state_name}: {} ({project})", alert.name), lines: vec![state, format!("{days} ({timezone})")] }
+    let link = public_url.map(|url| {
+        let Alert { project, page_query, .. } = alert;
+        format!("{url}/ui/{project}/overview?period=custom&from={start}&to={end}{page_query}")
+    });
+    let (title, lines) = (format!("{state_name}: {} ({project})", alert.name), vec![state, format!("{days} ({timezone})")]);
+    // A chat takes no longer one, and a part of it would show other figures.
+    Message { title, lines, link: link.filter(|link| link.len() <= MAX_LINK_BYTES) }
 }
 
 #[cfg(test)]
@@ -57,12 +87,17 @@ mod tests {
             project: ProjectId(1),
             rule: AlertRule { figure, over: AlertWindow::Day, condition, channels: Vec::new(), muted_until: None },
             events: AlertEvents::default(),
+            page_query: "&f=name~is~a".into(),
             fingerprint: String::new(),
             created_at: Instant(0),
         };
         let window = Window { start: Day(days.0), end: Day(days.1) };
-        let reading = Reading { window, is_late: false, value: Amount::parse(value).unwrap() };
-        let Message { title, lines } = message(&alert, kind, reading, ("Shop", "EUR", "Europe/Zurich"));
+        let baseline = Some(Amount::from_units(10));
+        let reading = Reading { window, is_late: false, value: Amount::parse(value).unwrap(), baseline };
+        let Message { title, lines, link } =
+            message(&alert, kind, reading, ("Shop", "EUR", "Europe/Zurich"), Some("https://stats.example"));
+        let of_page = format!("https://stats.example/ui/{}/overview?period=custom&from={}", alert.project, window.start);
+        assert_eq!(link, Some(format!("{of_page}&to={}&f=name~is~a", window.end)));
         [vec![title], lines].concat()
     }
 
@@ -82,6 +117,13 @@ mod tests {
                 "2024-03-01 to 2024-03-07 (Europe/Zurich)"
             ]
         );
+        let change = |json: &str| Condition::parse(json).unwrap();
+        let less = change(r#"{"changes_by": "-30%", "against": "previous"}"#);
+        let orders = lines(AlertFigure::Orders, less, ChangeKind::Fired, "6", (19_783, 19_783));
+        assert_eq!(orders[1], "Orders: 6. This is 4 less than 10 in the day before.");
+        let weekdays = change(r#"{"changes_by": 5, "against": "same_weekday"}"#);
+        let orders = lines(AlertFigure::Orders, weekdays, ChangeKind::Resolved, "11", (19_783, 19_783));
+        assert_eq!(orders[1], "Orders: 11. This is no longer so far from 10 on the same weekday, as the median of four weeks.");
         let share = lines(AlertFigure::BounceRate, above("0.5"), ChangeKind::Resolved, "0.451", (0, 0));
         assert_eq!(share[1], "Bounce rate: 45.1 %. This is no longer above 50 %.");
     }

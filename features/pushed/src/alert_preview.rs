@@ -4,10 +4,10 @@ use headcount_api::endpoint::*;
 use headcount_api::extract::body::EVENT_LIMIT_BYTES;
 use headcount_api::management;
 use headcount_domain::time::{Interval, Timezone};
-use headcount_domain::{Amount, Instant, ProjectId, Window};
+use headcount_domain::{Amount, Day, Instant, ProjectId, Window};
 
 use crate::alert::{AlertEvents, AlertRule};
-use crate::alert_values::{Values, values};
+use crate::alert_values::{Asked, Read, read};
 use crate::alerts::{AlertBody, checked};
 use crate::evaluation::{ChangeKind, Evaluation, Firings, Reading};
 use crate::pushed::Pushed;
@@ -62,23 +62,22 @@ pub(crate) async fn previewed(
     project: ProjectId,
     (rule, events): (&AlertRule, &AlertEvents),
     windows: &[Window],
-    (timezone, now): (Timezone, Instant),
+    (timezone, now, floor): (Timezone, Instant, Option<Day>),
 ) -> Result<Vec<PreviewWindow>> {
-    let (mut firings, mut previewed) = (Firings::default(), Vec::with_capacity(windows.len()));
-    for window in windows.iter().copied() {
-        let asked = [(rule.figure, events)];
-        let Values { values, failure } = values(&pushed.parts, project, &asked, window.until(timezone.day_of(now))).await;
-        let value = match (values.first(), failure) {
-            (_, Some(error)) => return Err(error.into()),
-            (value, None) => value.copied().flatten().ok_or_else(ApiError::internal)?,
-        };
+    let asked: Vec<_> = windows.iter().map(|window| Asked { rule, events, window: *window }).collect();
+    let (read, failure) = read(&pushed.parts, project, &asked, (timezone.day_of(now), floor)).await;
+    if let Some(error) = failure {
+        return Err(error.into());
+    }
+    let mut firings = Firings::default();
+    let mut preview = |window: Window, (value, baseline): Read| {
         let (begin, end) = (timezone.start_of(window.start), timezone.end_of(window.end));
-        let (reading, complete) = (Reading { window, is_late: false, value }, end <= now);
+        let (reading, complete) = (Reading { window, is_late: false, value, baseline }, end <= now);
         let fires = (complete || rule.is_running()) && fires(rule, &mut firings, reading, (begin, end));
         let (start_date, end_date) = (window.start.to_string(), window.end.to_string());
-        previewed.push(PreviewWindow { start_date, end_date, value: Decimal(value), complete, fires });
-    }
-    Ok(previewed)
+        PreviewWindow { start_date, end_date, value: Decimal(value), complete, fires }
+    };
+    Ok(windows.iter().zip(read).filter_map(|(window, read)| Some(preview(*window, read?))).collect())
 }
 
 /// Tries an alert against the last 90 days: for each window, its value now, and whether the alert would have fired. Late events, refunds and erasures since count as if they had been there. With conditions on people there are at most 14 windows.
@@ -108,6 +107,6 @@ pub(crate) async fn preview(ApiCall { state, request, payload }: ApiCall, caller
         windows.push(before);
     }
     windows.reverse();
-    let windows = previewed(&pushed, caller.project, (&rule, &events), &windows, (timezone, now)).await?;
+    let windows = previewed(&pushed, caller.project, (&rule, &events), &windows, (timezone, now, floor)).await?;
     Ok(HttpResponse::Ok().json(PreviewAnswer { windows, timezone: timezone.name().to_owned() }))
 }

@@ -303,7 +303,7 @@ mod tests {
     fn change(number: u64, status: MessageStatus) -> AlertChange {
         let (channel, at) = (id("channel"), Instant(0));
         let to = AlertMessage { status, ..AlertMessage::new(channel, at) };
-        let message = Message { title: String::new(), lines: Vec::new() };
+        let message = Message { title: String::new(), lines: Vec::new(), link: None };
         AlertChange {
             number,
             kind: ChangeKind::Fired,

@@ -1,17 +1,19 @@
 //! The values of alerts: figures of a window, asked for together.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use headcount_actors::{AskError, EngineParts};
 use headcount_domain::figures::{ComparedWindows, EventFigures, GoalsQuestion, ReportQuery, ReportQuestion};
 use headcount_domain::time::Interval;
-use headcount_domain::{Amount, Predicate, ProjectId, Window};
+use headcount_domain::{Amount, Day, Predicate, ProjectId, Window};
 
-use crate::alert::{AlertEvents, AlertFigure};
+use crate::alert::{AlertEvents, AlertFigure, AlertRule};
 
 /// The values of some figures in a window, in their order; `None` if a question failed.
-pub(crate) struct Values {
-    pub(crate) values: Vec<Option<Amount>>,
+struct Values {
+    values: Vec<Option<Amount>>,
     /// Why the last question that failed did.
-    pub(crate) failure: Option<AskError>,
+    failure: Option<AskError>,
 }
 
 /// A question whose answer has the values of some figures.
@@ -89,12 +91,7 @@ async fn ask(
 }
 
 /// Returns the figures of alerts in a window, as `report` and `goals` do.
-pub(crate) async fn values(
-    parts: &EngineParts,
-    project: ProjectId,
-    asked: &[(AlertFigure, &AlertEvents)],
-    window: Window,
-) -> Values {
+async fn values(parts: &EngineParts, project: ProjectId, asked: &[(AlertFigure, &AlertEvents)], window: Window) -> Values {
     let (mut values, mut failure) = (vec![None; asked.len()], None);
     for Question { predicate, goals, places, .. } in questions(asked) {
         match ask(parts, project, (predicate, goals), window).await {
@@ -114,4 +111,55 @@ pub(crate) async fn values(
         }
     }
     Values { values, failure }
+}
+
+/// A window in which the figure of an alert is read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) rule: &'a AlertRule,
+    pub(crate) events: &'a AlertEvents,
+    pub(crate) window: Window,
+}
+
+/// A figure, and the figure that its change is against, if there is one.
+pub(crate) type Read = (Amount, Option<Amount>);
+
+/// Reads figures, each window's together, in the order that they are asked in. A figure is `None` if
+/// its question failed, for the reason that is returned.
+pub(crate) async fn read(
+    parts: &EngineParts,
+    project: ProjectId,
+    asked: &[Asked<'_>],
+    (today, floor): (Day, Option<Day>),
+) -> (Vec<Option<Read>>, Option<AskError>) {
+    let mut by_window: BTreeMap<(Day, Day), Vec<usize>> = BTreeMap::new();
+    for (place, Asked { rule, events, window }) in asked.iter().enumerate() {
+        by_window.entry((window.start, window.end)).or_default().push(place);
+        // A baseline whose events are not kept any more is none.
+        let mut baselines = rule.condition.baselines(rule.over, *window);
+        baselines.retain(|baseline| !events.is_below(floor, baseline.start));
+        baselines.iter().for_each(|baseline| by_window.entry((baseline.start, baseline.end)).or_default().push(place));
+    }
+    let (all, mut failure) = (AlertEvents::default(), None);
+    let mut figures: BTreeMap<(usize, (Day, Day)), Amount> = BTreeMap::new();
+    let mut without_data = BTreeSet::new();
+    for ((start, end), places) in by_window {
+        let mut of_window: Vec<_> = places.iter().map(|place| (asked[*place].rule.figure, asked[*place].events)).collect();
+        let counts_all = places.iter().any(|place| asked[*place].rule.condition.is_against_weekdays());
+        of_window.extend(counts_all.then_some((AlertFigure::Events, &all)));
+        let answer = values(parts, project, &of_window, Window { start, end }.until(today)).await;
+        failure = answer.failure.or(failure);
+        if counts_all && answer.values.last().is_some_and(|events| *events == Some(Amount::ZERO)) {
+            without_data.insert((start, end));
+        }
+        let known = places.into_iter().zip(answer.values).filter_map(|(place, value)| Some(((place, (start, end)), value?)));
+        figures.extend(known);
+    }
+    let read = asked.iter().enumerate().map(|(place, Asked { rule, window, .. })| {
+        let figure = |window: &Window| figures.get(&(place, (window.start, window.end))).copied();
+        let mut baselines = rule.condition.baselines(rule.over, *window);
+        baselines.retain(|baseline| !without_data.contains(&(baseline.start, baseline.end)));
+        Some((figure(window)?, rule.condition.baseline(baselines.iter().filter_map(figure).collect())))
+    });
+    (read.collect(), failure)
 }

@@ -11,13 +11,15 @@ use headcount_api::extract::body::EVENT_LIMIT_BYTES;
 use headcount_api::extract::filters::FilterShape;
 use headcount_api::extract::people::PeopleShape;
 use headcount_api::management;
+use headcount_api::openapi::schemas;
 use headcount_control::{Definition, DefinitionId, DefinitionKind, Registry};
 use headcount_domain::{Amount, Instant, OrganizationId};
 use serde_json::value::RawValue;
-use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, OneOfBuilder, Schema, Type};
 
-use crate::alert::{Alert, AlertEvents, AlertFields, AlertFigure, AlertRule, AlertWindow, Condition, RULE_FIELDS};
+use crate::alert::{Alert, AlertEvents, AlertFields, AlertFigure, AlertRule, AlertWindow, RULE_FIELDS};
 use crate::alert_state::{AlertChange, AlertMessage, AlertState};
+use crate::condition::{Against, Condition};
 use crate::evaluator::evaluated_windows;
 use crate::pushed::Pushed;
 
@@ -36,7 +38,17 @@ own_schema!(ConditionShape, {
             .required(name)
             .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
     };
+    let change = Object::builder()
+        .property("changes_by", OneOfBuilder::new()
+            .item(ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[-+±][0-9]+(\\.[0-9]+)?%$")))
+            .item(ObjectBuilder::new().schema_type(Type::Number))
+            .description(Some("It fires when a window has ended whose figure differs by at least so much: `\"-30%\"` is less, `\"+30%\"` more, `\"±30%\"` both; a number is an absolute change.")))
+        .property("against", schemas::named::<Against>("What the figure is compared with. `same_weekday`, for windows of a day, is the median of the four weeks before; at least two of them must have events."))
+        .required("changes_by")
+        .required("against")
+        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)));
     OneOfBuilder::new()
+        .item(change)
         .item(threshold("above", "It fires as soon as the figure of the current window is greater."))
         .item(threshold("below", "It fires when a window has ended whose figure is less."))
         .into()
@@ -79,7 +91,12 @@ json_body! {
 
 fn condition_json(fields: &Fields<'_>, name: &str) -> Result<Option<String>> {
     let Some(json) = fields.raw(name) else { return Ok(None) };
-    let expected = || ApiError::parameter(name, format!("`{name}` must be an object with a number as `above` or as `below`"));
+    let expected = || {
+        ApiError::parameter(
+            name,
+            format!("`{name}` must be an object with a number as `above` or `below`, or with `changes_by` and `against`"),
+        )
+    };
     Condition::parse(json).map(|_| Some(json.to_owned())).ok_or_else(expected)
 }
 
@@ -132,6 +149,9 @@ pub(crate) fn checked(fields: &AlertFields, state: &AppState, caller: &ProjectCa
     let rule = AlertRule::of(fields).ok_or_else(|| ApiError::not_found("channel").with_param("channels"))?;
     if rule.figure.is_money() {
         caller.check_money()?;
+    }
+    if rule.condition.is_against_weekdays() && rule.over != AlertWindow::Day {
+        return Err(ApiError::parameter("condition", "`same_weekday` compares days: set `over` to `day`"));
     }
     let (organization, registry) = (caller.config.policy.organization, state.engine.registry());
     check_channels(&rule, organization, registry)?;
@@ -266,7 +286,7 @@ async fn shown(state: &AppState, caller: &ProjectCaller, alerts: Vec<Arc<Definit
         let (firing, problem) = match &alert {
             Ok(alert) => {
                 let last = evaluated_windows(alert, timezone, now).pop();
-                let is_below = last.is_some_and(|(window, _)| alert.is_below(floor, window.start));
+                let is_below = last.is_some_and(|(window, _)| alert.events.is_below(floor, window.start));
                 (is_firing(alert), is_below.then(|| "its window has days whose events are not kept any more".to_owned()))
             }
             Err(error) => (false, Some(error.message().to_owned())),

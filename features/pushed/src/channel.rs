@@ -249,8 +249,9 @@ impl Channel {
         let turn = post.attempts % left.len();
         left.rotate_left(turn);
         let footed = |link: &str| {
+            let Message { title, lines, link: of_page } = post.message.clone();
             let footer = ["", "-- ", &format!("To get no more messages like this one, open {link}")].map(str::to_owned);
-            Message { title: post.message.title.clone(), lines: [&post.message.lines[..], &footer].concat() }
+            Message { title, lines: lines.into_iter().chain(of_page).chain(footer).collect(), link: None }
         };
         let HandedOver { mailed, refusal, failure } = match self.hand_over(&left, (post.id, footed), means) {
             Ok(handed) => handed,
@@ -296,7 +297,7 @@ impl Channel {
                 format!("If you want them, open {link}"),
                 "If not, do nothing, or say there that you never want any.".to_owned(),
             ];
-            Message { title: "Do you want messages about figures?".to_owned(), lines: lines.to_vec() }
+            Message { title: "Do you want messages about figures?".to_owned(), lines: lines.to_vec(), link: None }
         };
         let HandedOver { mailed, refusal, failure } =
             self.hand_over(&asked, (&format!("{}.{}", self.id, now.0), write), means)?;
@@ -343,7 +344,7 @@ mod tests {
         config.features = vec![crate::install(settings)];
         let engine = Engine::open(config).unwrap();
         let pushed: Arc<Pushed> = engine.feature().unwrap();
-        let message = Message { title: "Signups".to_owned(), lines: Vec::new() };
+        let message = Message { title: "Signups".to_owned(), lines: Vec::new(), link: None };
         let means = (&pushed.parts, &pushed.settings);
         let send = |channel: &Channel| channel.send(Post { message: &message, id: "1", attempts: 0, done: &[] }, means).0;
         for (kind, secret, target, expected) in [

@@ -250,7 +250,7 @@ pub(crate) async fn test(ApiCall { state, request, payload }: ApiCall, caller: C
         pushed.tested.count(caller.organization(), 0, today);
     }
     let lines = vec![format!("This is a test of the channel {}. Nothing happened.", definition.name)];
-    let message = Message { title: "headcount: a test".to_owned(), lines };
+    let message = Message { title: "headcount: a test".to_owned(), lines, link: None };
     let id = format!("{}.{}", definition.id, now.0);
     let send = move || {
         let asked = permit.ask(&channel);

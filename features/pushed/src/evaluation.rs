@@ -4,7 +4,8 @@ use headcount_domain::money::Amount;
 use headcount_domain::{Day, Instant, Window, named_values};
 use serde::{Deserialize, Serialize};
 
-use crate::alert::{AlertFigure, Condition};
+use crate::alert::AlertFigure;
+use crate::condition::Condition;
 
 /// The shortest time between two firings of an alert.
 pub(crate) const COOLDOWN_MS: i64 = 60 * 60 * 1_000;
@@ -30,6 +31,8 @@ pub(crate) struct Reading {
     /// Whether the window is over, and another one is evaluated, too.
     pub(crate) is_late: bool,
     pub(crate) value: Amount,
+    /// The figure that a change is against, if there is one.
+    pub(crate) baseline: Option<Amount>,
 }
 
 /// What an alert fires for.
@@ -64,43 +67,21 @@ pub(crate) enum Evaluation {
     Changed(ChangeKind),
 }
 
-impl Condition {
-    fn holds(self, value: Amount) -> bool {
-        match self {
-            Self::Above(threshold) => value > threshold,
-            Self::Below(threshold) => value < threshold,
-        }
-    }
-
-    /// Whether a value is far enough back: a tenth of the threshold, and at least 1 for counts. A
-    /// figure that moves about its threshold sends one message, not many.
-    fn is_back(self, figure: AlertFigure, value: Amount) -> bool {
-        let (Self::Above(threshold) | Self::Below(threshold)) = self;
-        let size = threshold.micros().saturating_abs();
-        let least = if figure.is_count() { Amount::from_units(1).micros() } else { 0 };
-        // A count can't fall below 0.
-        let margin = Amount::from_micros((size / 10).max(least).min(size));
-        match self {
-            Self::Above(_) => value <= threshold - margin,
-            Self::Below(_) => value >= threshold + margin,
-        }
-    }
-}
-
 impl Firings {
     /// Evaluates a reading.
     pub(crate) fn evaluate(&self, condition: Condition, figure: AlertFigure, reading: Reading, now: Instant) -> Evaluation {
+        let Some((holds, is_back)) = condition.holds(figure, reading.value, reading.baseline) else { return Evaluation::Same };
         let Some(firing) = self.firing else {
             // A window that is over fires once at most.
             let is_known = reading.is_late && self.last_window.is_some_and(|last| reading.window.start <= last);
             let is_soon = self.last_fired.is_some_and(|last| (0..COOLDOWN_MS).contains(&now.0.saturating_sub(last.0)));
-            return match condition.holds(reading.value) && !is_known {
+            return match holds && !is_known {
                 false => Evaluation::Same,
                 true if is_soon => Evaluation::Waits,
                 true => Evaluation::Changed(ChangeKind::Fired),
             };
         };
-        if reading.window.start < firing.window || !condition.is_back(figure, reading.value) {
+        if reading.window.start < firing.window || !is_back {
             return Evaluation::Same;
         }
         // The figure of one window only returns if something was taken from it, or came late.
@@ -134,6 +115,7 @@ mod tests {
                     window: Window { start: Day(*day), end: Day(*day) },
                     is_late: false,
                     value: Amount::parse(value).unwrap(),
+                    baseline: None,
                 },
             );
             if let Evaluation::Changed(change) = firings.evaluate(condition, figure, reading, now) {

@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use crate::alert::Alert;
 use crate::alert_message::message;
 use crate::alert_state::{AlertChange, AlertMessage, AlertState, MessageKey, Outcome, TRIED_MS};
-use crate::alert_values::{Values, values};
+use crate::alert_values::{Asked, read};
 use crate::channel::{Channel, Post};
 use crate::evaluation::{COOLDOWN_MS, ChangeKind, Evaluation, Reading};
 use crate::mail::Mailed;
@@ -311,30 +311,23 @@ async fn evaluate_all(
         Some(alert) => pushed.parts.floor(alert.project).await?,
         None => None,
     };
-    let mut by_window: BTreeMap<(Day, Day), Vec<(usize, bool)>> = BTreeMap::new();
-    for (place, alert) in alerts.iter().enumerate() {
-        for (Window { start, end }, is_late) in evaluated_windows(alert, timezone, now) {
-            if alert.is_below(floor, start) {
-                continue;
-            }
-            by_window.entry((start, end)).or_default().push((place, is_late));
-        }
+    let mut windows = Vec::new();
+    for alert in alerts {
+        let evaluated = evaluated_windows(alert, timezone, now).into_iter();
+        windows.extend(evaluated.filter(|(window, _)| !alert.events.is_below(floor, window.start)).map(|window| (alert, window)));
     }
-    let (mut again, mut failed) = (None, Ok(()));
-    // Of one alert, the window that is over comes before the current one.
-    for ((start, end), places) in by_window {
-        let window = Window { start, end };
-        let asked: Vec<_> = places.iter().map(|(place, _)| (alerts[*place].rule.figure, &alerts[*place].events)).collect();
-        let Some(project) = places.first().map(|(place, _)| alerts[*place].project) else { continue };
-        let Values { values, failure } = values(&pushed.parts, project, &asked, window.until(timezone.day_of(now))).await;
-        failed = failure.map_or(failed, |error| Err(error.into()));
-        for ((place, is_late), value) in places.into_iter().zip(values) {
-            let Some(value) = value else { continue };
-            match evaluate(pushed, &alerts[place], Reading { window, is_late, value }, now).await {
-                Ok(None) => {}
-                Ok(Some(end)) => again = Some(again.map_or(end, |again: Instant| again.min(end))),
-                Err(error) => failed = Err(error),
-            }
+    let asked = windows.iter().map(|(Alert { rule, events, .. }, (window, _))| Asked { rule, events, window: *window });
+    let asked: Vec<_> = asked.collect();
+    let Some(project) = alerts.first().map(|alert| alert.project) else { return Ok(None) };
+    let (read, failure) = read(&pushed.parts, project, &asked, (timezone.day_of(now), floor)).await;
+    let (mut again, mut failed) = (None, failure.map_or(Ok(()), |error| Err(error.into())));
+    for ((alert, (window, is_late)), read) in windows.into_iter().zip(read) {
+        let Some((value, baseline)) = read else { continue };
+        match evaluate(pushed, alert, Reading { window, is_late, value, baseline }, now).await {
+            Ok(None) => {}
+            Ok(Some(end)) => again = Some(again.map_or(end, |again: Instant| again.min(end))),
+            // The others are still evaluated.
+            Err(error) => failed = Err(error),
         }
     }
     failed.map(|()| again)
@@ -408,6 +401,7 @@ fn change(pushed: &Pushed, alert: &Alert, reading: Reading, now: Instant) -> Res
                 change,
                 reading,
                 (&project.name, &project.currency.to_string(), config.policy.timezone.name()),
+                pushed.settings.public_url.as_deref(),
             ),
             messages: if is_heard { alert.rule.channels.iter().map(to).collect() } else { Vec::new() },
         });

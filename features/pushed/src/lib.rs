@@ -10,6 +10,7 @@ mod alert_values;
 mod alerts;
 mod channel;
 mod channels;
+mod condition;
 mod evaluation;
 mod evaluator;
 mod feature;

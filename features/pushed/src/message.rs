@@ -18,6 +18,8 @@ pub(crate) struct Message {
     pub(crate) title: String,
     /// Further lines.
     pub(crate) lines: Vec<String>,
+    /// The address of the page with the figures, if this server knows its own.
+    pub(crate) link: Option<String>,
 }
 
 impl Message {
@@ -29,14 +31,16 @@ impl Message {
     /// The body for a kind of channel. `target` is the id of the chat, if the kind has chats. The
     /// text mentions nobody, hides no address behind other words, and unfolds none.
     pub(crate) fn body(&self, kind: ChannelKind, target: &str) -> Value {
-        let text = without_mentions(&cut(&self.text()));
+        let link = self.link.as_deref().unwrap_or_default();
+        let text = without_mentions(&cut(&self.text(), MAX_CHARACTERS.saturating_sub(link.chars().count())));
+        let linked = |text: String| if link.is_empty() { text } else { format!("{text}\n{link}") };
         match kind {
             ChannelKind::Slack => {
-                let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+                let text = linked(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
                 json!({"text": text, "mrkdwn": false, "unfurl_links": false, "unfurl_media": false})
             }
             ChannelKind::Discord => {
-                json!({"content": without_markdown(&text), "allowed_mentions": {"parse": []}, "flags": WITHOUT_PREVIEWS})
+                json!({"content": linked(without_markdown(&text)), "allowed_mentions": {"parse": []}, "flags": WITHOUT_PREVIEWS})
             }
             // Runs of text are no Markdown, unlike blocks of it.
             ChannelKind::Teams => json!({
@@ -45,20 +49,22 @@ impl Message {
                     "contentType": "application/vnd.microsoft.card.adaptive",
                     "content": {
                         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json", "type": "AdaptiveCard", "version": "1.2",
-                        "body": [{"type": "RichTextBlock", "inlines": [{"type": "TextRun", "text": text}]}]
+                        "body": [{"type": "RichTextBlock", "inlines": [{"type": "TextRun", "text": linked(text)}]}]
                     }
                 }]
             }),
-            ChannelKind::Telegram => json!({"chat_id": target, "text": text, "link_preview_options": {"is_disabled": true}}),
+            ChannelKind::Telegram => {
+                json!({"chat_id": target, "text": linked(text), "link_preview_options": {"is_disabled": true}})
+            }
             // Letters are no JSON.
             ChannelKind::Email => Value::Null,
         }
     }
 }
 
-/// Shortens text to what every kind takes.
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(MAX_CHARACTERS) {
+/// Shortens text to so many characters.
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
@@ -94,7 +100,7 @@ mod tests {
     use super::*;
 
     fn message(title: &str) -> Message {
-        Message { title: title.to_owned(), lines: vec!["Signups: 3".to_owned()] }
+        Message { title: title.to_owned(), lines: vec!["Signups: 3".to_owned()], link: None }
     }
 
     #[test]
@@ -115,6 +121,17 @@ mod tests {
             let text = body["content"].as_str().unwrap();
             assert!(text.chars().count() <= at_most && text.ends_with(&format!("{sent}…")), "{text}");
         }
+    }
+
+    #[test]
+    fn a_link_stays_as_it_is() {
+        let link = "https://stats.example/ui/prj_1/overview?from=2024-03-01&f=name~is~a_b";
+        let message = Message { link: Some(link.to_owned()), ..message(&"*".repeat(5_000)) };
+        let discord = message.body(ChannelKind::Discord, "");
+        let text = discord["content"].as_str().unwrap();
+        assert!(text.ends_with(&format!("\n{link}")) && text.chars().count() <= 2_000, "{text}");
+        let slack = message.body(ChannelKind::Slack, "");
+        assert!(slack["text"].as_str().unwrap().ends_with("&amp;f=name~is~a_b"), "{slack}");
     }
 
     #[test]

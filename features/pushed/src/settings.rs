@@ -29,6 +29,8 @@ pub struct PushSettings {
     pub telegram: String,
     /// The server for e-mail, if there is one.
     pub(crate) mail: Option<Arc<MailSettings>>,
+    /// The address of this server, for links.
+    pub(crate) public_url: Option<String>,
     pub(crate) evaluates: bool,
 }
 
@@ -43,14 +45,15 @@ impl PushSettings {
             send: Arc::new(move |url, body| send(&client, url, body)),
             telegram: TELEGRAM.to_owned(),
             mail: None,
+            public_url: None,
             evaluates,
         }
     }
 
-    /// The same with a server for e-mail, if there is one.
+    /// The same with a server for e-mail, and with the address of this server, if there are any.
     #[must_use]
-    pub fn with_mail(self, mail: Option<Arc<MailSettings>>) -> Self {
-        Self { mail, ..self }
+    pub fn with_mail(self, mail: Option<Arc<MailSettings>>, public_url: Option<String>) -> Self {
+        Self { mail, public_url, ..self }
     }
 }
 

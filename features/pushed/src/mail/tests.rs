@@ -50,8 +50,11 @@ impl Server {
     /// Hands over a letter to each address. Returns what became of them, by their places.
     fn hand_over(&self, query: &str, to: &[&str]) -> HandedOver {
         let settings = self.settings(query);
-        let message =
-            Message { title: "Alert: Größe\r\nBcc: all@evil.example".into(), lines: vec!["Events: 3 €".into(), ".".into()] };
+        let message = Message {
+            title: "Alert: Größe\r\nBcc: all@evil.example".into(),
+            lines: vec!["Events: 3 €".into(), ".".into()],
+            link: None,
+        };
         let letter =
             |(place, to): (usize, &&str)| (place as u64, settings.letter(to, "a.1", &message, "https://l.example/x").unwrap());
         settings.hand_over(to.iter().enumerate().map(letter).collect())
