@@ -224,8 +224,9 @@ pub(crate) struct Alert {
     pub(crate) project: ProjectId,
     pub(crate) rule: AlertRule,
     pub(crate) events: AlertEvents,
-    /// The choice of events in the address of the page: `&` and parameters.
-    pub(crate) page_query: String,
+    /// The choice of events in the address of the page: parameters, each with `&` after it. `None` if
+    /// the page has none for it.
+    pub(crate) page_query: Option<String>,
     /// Differs if the rule or its events do. States belong to one of these.
     pub(crate) fingerprint: String,
     pub(crate) created_at: Instant,
@@ -250,31 +251,40 @@ impl Alert {
     }
 }
 
-/// Returns the choice of events in the address of the page, as `web/src/lib/filters.ts` reads it.
-fn page_query(fields: &AlertFields) -> String {
-    let list = |name| json_of(fields, name).and_then(|json| serde_json::from_str::<Vec<Value>>(json).ok()).unwrap_or_default();
+/// Returns the choice of events in the address of the page, as `web/src/lib/filters.ts` reads it;
+/// `None` if it can't be read.
+fn page_query(fields: &AlertFields) -> Option<String> {
+    let list = |name| json_of(fields, name).map_or(Ok(Vec::new()), serde_json::from_str::<Vec<Value>>).ok();
     let mut query = form_urlencoded::Serializer::new(String::new());
-    query.extend_pairs(list("filters").iter().map(|filter| ("f", page_filter(filter))));
-    query.extend_pairs(list("people").iter().map(|condition| ("p", format!("json:{condition}"))));
+    query.extend_pairs(list("filters")?.iter().map(|filter| ("f", page_filter(filter))));
+    query.extend_pairs(list("people")?.iter().map(|condition| ("p", format!("json:{condition}"))));
     query.extend_pairs(text_of(fields, "segment").map(|segment| ("segment", segment)));
     match query.finish() {
-        query if query.is_empty() => query,
-        query => format!("&{query}"),
+        query if query.is_empty() => Some(query),
+        query => Some(format!("{query}&")),
     }
 }
 
 fn page_filter(filter: &Value) -> String {
-    if filter.get("any").is_some() {
-        return format!("json:{filter}");
-    }
     let text = |name: &str| filter.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let value = match filter.get("value") {
-        None | Some(Value::Null) => String::new(),
+        None => String::new(),
         Some(Value::String(text)) if !text.starts_with("json:") => text.clone(),
         Some(other) => format!("json:{other}"),
     };
+    if filter.get("any").is_some() {
+        return format!("json:{filter}");
+    }
+    // The page makes filters with these operators; it takes any as a list of alternatives.
+    if !PAGE_OPERATORS.contains(&text("operator").as_str()) {
+        return format!("json:{}", serde_json::json!({"any": [[filter]]}));
+    }
     [text("field"), text("operator"), value].map(|part| part.replace('%', "%25").replace('~', "%7E")).join("~")
 }
+
+/// The operators of `web/src/lib/filters.ts`.
+const PAGE_OPERATORS: [&str; 9] =
+    ["is", "is_not", "contains", "not_contains", "starts_with", "ends_with", "matches", "is_set", "is_not_set"];
 
 #[cfg(test)]
 mod tests {
@@ -283,20 +293,23 @@ mod tests {
     #[test]
     fn the_page_shows_the_same_events() {
         let filters = r#"[{"field": "path", "operator": "is", "value": "/a~b&c"}, {"field": "metadata.n", "operator": "is", "value": 3},
-                          {"any": [[{"field": "name", "operator": "is_set"}]]}, {"field": "url", "operator": "is_set"}]"#;
+                          {"any": [[{"field": "name", "operator": "is_set"}]]}, {"field": "url", "operator": "is_set"},
+                          {"field": "value", "operator": "gt", "value": 5}, {"field": "os", "operator": "is", "value": null}]"#;
         let fields = [("filters", filters), ("segment", "\"segment_1\""), ("people", r#"[{"did": {}}]"#)];
         let fields = fields.map(|(name, json)| (name.to_owned(), json.to_owned())).into();
-        let query = page_query(&fields);
-        let read: Vec<(String, String)> = form_urlencoded::parse(&query.as_bytes()[1..]).into_owned().collect();
+        let query = page_query(&fields).unwrap();
+        let read: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
         let expected = [
             ("f", "path~is~/a%7Eb&c"),
             ("f", "metadata.n~is~json:3"),
             ("f", r#"json:{"any":[[{"field":"name","operator":"is_set"}]]}"#),
             ("f", "url~is_set~"),
+            ("f", r#"json:{"any":[[{"field":"value","operator":"gt","value":5}]]}"#),
+            ("f", "os~is~json:null"),
             ("p", r#"json:{"did":{}}"#),
             ("segment", "segment_1"),
         ];
         assert_eq!(read, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        assert_eq!(page_query(&AlertFields::new()), "");
+        assert_eq!(page_query(&AlertFields::new()).as_deref(), Some(""));
     }
 }

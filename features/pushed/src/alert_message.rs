@@ -44,15 +44,21 @@ pub(crate) fn message(
             (format!("This is below {threshold}."), format!("this is no longer below {threshold}."))
         }
         (Condition::Changes(change), baseline) => {
+            let known = baseline.map_or_else(|| "no data".to_owned(), shown);
             let baseline = baseline.unwrap_or_default();
             let of = match change.against {
-                Against::Previous => format!("in the {} before", alert.rule.over),
-                Against::SameWeekday => "on the same weekday, as the median of four weeks".to_owned(),
+                Against::Previous => format!("the {} before ({known})", alert.rule.over),
+                Against::SameWeekday => format!("the median of the same weekdays before ({known})"),
             };
             let relation = if value < baseline { "less" } else { "more" };
-            let difference = shown(Amount::from_micros((value - baseline).micros().saturating_abs()));
-            let compared = format!("{} {of}", shown(baseline));
-            (format!("This is {difference} {relation} than {compared}."), format!("this is no longer so far from {compared}."))
+            let difference =
+                shown(Amount::from_micros((value - baseline).micros().saturating_abs())).replace('%', "percentage points");
+            let far = match (change.down, change.up) {
+                (true, false) => "below",
+                (false, _) => "above",
+                _ => "from",
+            };
+            (format!("This is {difference} {relation} than {of}."), format!("this is no longer so far {far} {of}."))
         }
     };
     let (words, value) = (figure.words(), shown(value));
@@ -64,10 +70,10 @@ pub(crate) fn message(
     let Window { start, end } = reading.window;
     let days = if start == end { start.to_string() } else { format!("{start} to {end}") };
     let state_name = if kind == ChangeKind::Fired { "Alert" } else { "Resolved" };
-    let link = public_url.map(|url| {
-        let Alert { project, page_query, .. } = alert;
-        format!("{url}/ui/{project}/overview?period=custom&from={start}&to={end}{page_query}")
-    });
+    // It ends with a date: chats leave out a dot at the end.
+    let link = public_url
+        .zip(alert.page_query.as_ref())
+        .map(|(url, query)| format!("{url}/ui/{}/overview?{query}period=custom&from={start}&to={end}", alert.project));
     let (title, lines) = (format!("{state_name}: {} ({project})", alert.name), vec![state, format!("{days} ({timezone})")]);
     // A chat takes no longer one, and a part of it would show other figures.
     Message { title, lines, link: link.filter(|link| link.len() <= MAX_LINK_BYTES) }
@@ -87,7 +93,7 @@ mod tests {
             project: ProjectId(1),
             rule: AlertRule { figure, over: AlertWindow::Day, condition, channels: Vec::new(), muted_until: None },
             events: AlertEvents::default(),
-            page_query: "&f=name~is~a".into(),
+            page_query: Some("f=name~is~a&".into()),
             fingerprint: String::new(),
             created_at: Instant(0),
         };
@@ -96,8 +102,8 @@ mod tests {
         let reading = Reading { window, is_late: false, value: Amount::parse(value).unwrap(), baseline };
         let Message { title, lines, link } =
             message(&alert, kind, reading, ("Shop", "EUR", "Europe/Zurich"), Some("https://stats.example"));
-        let of_page = format!("https://stats.example/ui/{}/overview?period=custom&from={}", alert.project, window.start);
-        assert_eq!(link, Some(format!("{of_page}&to={}&f=name~is~a", window.end)));
+        let of_page = format!("https://stats.example/ui/{}/overview?f=name~is~a&period=custom", alert.project);
+        assert_eq!(link, Some(format!("{of_page}&from={}&to={}", window.start, window.end)));
         [vec![title], lines].concat()
     }
 
@@ -120,10 +126,10 @@ mod tests {
         let change = |json: &str| Condition::parse(json).unwrap();
         let less = change(r#"{"changes_by": "-30%", "against": "previous"}"#);
         let orders = lines(AlertFigure::Orders, less, ChangeKind::Fired, "6", (19_783, 19_783));
-        assert_eq!(orders[1], "Orders: 6. This is 4 less than 10 in the day before.");
+        assert_eq!(orders[1], "Orders: 6. This is 4 less than the day before (10).");
         let weekdays = change(r#"{"changes_by": 5, "against": "same_weekday"}"#);
         let orders = lines(AlertFigure::Orders, weekdays, ChangeKind::Resolved, "11", (19_783, 19_783));
-        assert_eq!(orders[1], "Orders: 11. This is no longer so far from 10 on the same weekday, as the median of four weeks.");
+        assert_eq!(orders[1], "Orders: 11. This is no longer so far above the median of the same weekdays before (10).");
         let share = lines(AlertFigure::BounceRate, above("0.5"), ChangeKind::Resolved, "0.451", (0, 0));
         assert_eq!(share[1], "Bounce rate: 45.1 %. This is no longer above 50 %.");
     }

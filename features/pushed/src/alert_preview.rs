@@ -98,7 +98,7 @@ pub(crate) async fn preview(ApiCall { state, request, payload }: ApiCall, caller
     };
     let mut windows = vec![interval.window_of(today)];
     let has_people = events.predicate.as_ref().is_some_and(|predicate| !predicate.people().is_empty());
-    let most = if has_people { MAX_WINDOWS_OF_PEOPLE } else { usize::MAX };
+    let most = if has_people { MAX_WINDOWS_OF_PEOPLE - rule.condition.least_baselines() } else { usize::MAX };
     while let Some(first) = windows.last().filter(|_| windows.len() < most) {
         let before = interval.window_of(first.start.plus(-1));
         if before.end <= today.plus(-PREVIEWED_DAYS) || floor.is_some_and(|floor| before.start < floor) {

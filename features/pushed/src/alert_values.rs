@@ -1,6 +1,6 @@
 //! The values of alerts: figures of a window, asked for together.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use headcount_actors::{AskError, EngineParts};
 use headcount_domain::figures::{ComparedWindows, EventFigures, GoalsQuestion, ReportQuery, ReportQuestion};
@@ -141,25 +141,28 @@ pub(crate) async fn read(
         baselines.iter().for_each(|baseline| by_window.entry((baseline.start, baseline.end)).or_default().push(place));
     }
     let (all, mut failure) = (AlertEvents::default(), None);
-    let mut figures: BTreeMap<(usize, (Day, Day)), Amount> = BTreeMap::new();
-    let mut without_data = BTreeSet::new();
-    for ((start, end), places) in by_window {
+    // `None`: the window has no data.
+    let mut figures: BTreeMap<(usize, (Day, Day)), Option<Amount>> = BTreeMap::new();
+    for ((start, end), places) in &by_window {
         let mut of_window: Vec<_> = places.iter().map(|place| (asked[*place].rule.figure, asked[*place].events)).collect();
         let counts_all = places.iter().any(|place| asked[*place].rule.condition.is_against_weekdays());
         of_window.extend(counts_all.then_some((AlertFigure::Events, &all)));
-        let answer = values(parts, project, &of_window, Window { start, end }.until(today)).await;
+        let answer = values(parts, project, &of_window, Window { start: *start, end: *end }.until(today)).await;
         failure = answer.failure.or(failure);
-        if counts_all && answer.values.last().is_some_and(|events| *events == Some(Amount::ZERO)) {
-            without_data.insert((start, end));
+        let count = if counts_all { answer.values.last().copied().flatten() } else { Some(Amount::from_units(1)) };
+        for (place, value) in places.iter().zip(answer.values) {
+            let Some((value, count)) = value.zip(count) else { continue };
+            let needs_data = asked[*place].rule.condition.is_against_weekdays() && asked[*place].window.start > *start;
+            figures.insert((*place, (*start, *end)), Some(value).filter(|_| !needs_data || count > Amount::ZERO));
         }
-        let known = places.into_iter().zip(answer.values).filter_map(|(place, value)| Some(((place, (start, end)), value?)));
-        figures.extend(known);
     }
-    let read = asked.iter().enumerate().map(|(place, Asked { rule, window, .. })| {
+    let read = asked.iter().enumerate().map(|(place, Asked { rule, events, window })| {
         let figure = |window: &Window| figures.get(&(place, (window.start, window.end))).copied();
         let mut baselines = rule.condition.baselines(rule.over, *window);
-        baselines.retain(|baseline| !without_data.contains(&(baseline.start, baseline.end)));
-        Some((figure(window)?, rule.condition.baseline(baselines.iter().filter_map(figure).collect())))
+        baselines.retain(|baseline| !events.is_below(floor, baseline.start));
+        // A question that failed says nothing about data.
+        let baselines: Option<Vec<_>> = baselines.iter().map(figure).collect();
+        Some((figure(window)??, rule.condition.baseline(baselines?.into_iter().flatten().collect())))
     });
     (read.collect(), failure)
 }

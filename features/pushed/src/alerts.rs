@@ -13,7 +13,7 @@ use headcount_api::extract::people::PeopleShape;
 use headcount_api::management;
 use headcount_api::openapi::schemas;
 use headcount_control::{Definition, DefinitionId, DefinitionKind, Registry};
-use headcount_domain::{Amount, Instant, OrganizationId};
+use headcount_domain::{Amount, Instant, OrganizationId, Window};
 use serde_json::value::RawValue;
 use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, OneOfBuilder, Schema, Type};
 
@@ -156,6 +156,12 @@ pub(crate) fn checked(fields: &AlertFields, state: &AppState, caller: &ProjectCa
     let (organization, registry) = (caller.config.policy.organization, state.engine.registry());
     check_channels(&rule, organization, registry)?;
     let events = AlertEvents::of(fields, (organization, Some(caller.project)), rule.figure, registry)?;
+    let has_people = events.predicate.as_ref().is_some_and(|predicate| !predicate.people().is_empty());
+    if has_people && rule.condition.is_against_weekdays() {
+        let message =
+            "`same_weekday` can't be combined with conditions on people: each evaluation would read all events five times";
+        return Err(ApiError::parameter("condition", message));
+    }
     Ok((rule, events))
 }
 
@@ -286,8 +292,14 @@ async fn shown(state: &AppState, caller: &ProjectCaller, alerts: Vec<Arc<Definit
         let (firing, problem) = match &alert {
             Ok(alert) => {
                 let last = evaluated_windows(alert, timezone, now).pop();
-                let is_below = last.is_some_and(|(window, _)| alert.events.is_below(floor, window.start));
-                (is_firing(alert), is_below.then(|| "its window has days whose events are not kept any more".to_owned()))
+                let kept = |window: &Window| !alert.events.is_below(floor, window.start);
+                let condition = alert.rule.condition;
+                let lacks_baselines = |window| {
+                    let baselines = condition.baselines(alert.rule.over, window);
+                    baselines.iter().filter(|window| kept(window)).count() < condition.least_baselines()
+                };
+                let is_below = last.is_some_and(|(window, _)| !kept(&window) || lacks_baselines(window));
+                (is_firing(alert), is_below.then(|| "it needs days whose events are not kept any more".to_owned()))
             }
             Err(error) => (false, Some(error.message().to_owned())),
         };

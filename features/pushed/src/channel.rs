@@ -253,7 +253,7 @@ impl Channel {
             let footer = ["", "-- ", &format!("To get no more messages like this one, open {link}")].map(str::to_owned);
             Message { title, lines: lines.into_iter().chain(of_page).chain(footer).collect(), link: None }
         };
-        let HandedOver { mailed, refusal, failure } = match self.hand_over(&left, (post.id, footed), means) {
+        let HandedOver { mailed, refusal, failure, .. } = match self.hand_over(&left, (post.id, footed), means) {
             Ok(handed) => handed,
             Err(code) => return (Err(code), Mailed::default()),
         };
@@ -290,7 +290,7 @@ impl Channel {
         let members = recipients::members(registry, self.organization);
         let mut asked = recipients.in_state(AddressState::Unconfirmed, &members);
         let (count, today) = (asked.len(), Timezone::UTC.day_of(now));
-        asked.retain(|address| limit.allows(self.organization, recipients::mark(address), today));
+        asked.retain(|address| limit.take(self.organization, recipients::mark(address), today));
         let write = |link: &str| {
             let lines = [
                 format!("\u{201c}{}\u{201d} wants to send messages about figures to this address.", plain(&organization.name)),
@@ -299,9 +299,11 @@ impl Channel {
             ];
             Message { title: "Do you want messages about figures?".to_owned(), lines: lines.to_vec(), link: None }
         };
-        let HandedOver { mailed, refusal, failure } =
-            self.hand_over(&asked, (&format!("{}.{}", self.id, now.0), write), means)?;
-        mailed.accepted.iter().chain(&mailed.refused).for_each(|mark| limit.count(self.organization, *mark, today));
+        let handed = self.hand_over(&asked, (&format!("{}.{}", self.id, now.0), write), means);
+        if !handed.as_ref().is_ok_and(|handed| handed.is_connected) {
+            asked.iter().for_each(|address| limit.give_back(self.organization, recipients::mark(address)));
+        }
+        let HandedOver { refusal, failure, .. } = handed?;
         match failure {
             Some(Err(code)) => Err(code),
             Some(Ok(_)) => Err("deferred"),

@@ -240,14 +240,11 @@ pub(crate) async fn test(ApiCall { state, request, payload }: ApiCall, caller: C
     let pushed = management::feature::<Pushed>(&state)?;
     let (is_mail, now) = (channel.recipients().is_some(), state.engine.clock().now());
     let today = Timezone::UTC.day_of(now);
-    if is_mail && !pushed.tested.allows(caller.organization(), 0, today) {
-        return Err(ApiError::rate_limited("channels for e-mail were tested too often today; try again tomorrow", 3_600));
-    }
     let permit = pushed.permit((caller.organization(), is_mail));
     let permit =
         permit.ok_or_else(|| ApiError::rate_limited("other tests are being sent; try again when they have ended", 10))?;
-    if is_mail {
-        pushed.tested.count(caller.organization(), 0, today);
+    if is_mail && !pushed.tested.take(caller.organization(), 0, today) {
+        return Err(ApiError::rate_limited("channels for e-mail were tested too often today; try again tomorrow", 3_600));
     }
     let lines = vec![format!("This is a test of the channel {}. Nothing happened.", definition.name)];
     let message = Message { title: "headcount: a test".to_owned(), lines, link: None };

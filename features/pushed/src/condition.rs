@@ -73,14 +73,16 @@ impl ChangeRule {
         };
         let percent = text.strip_suffix('%')?;
         let (sign, digits) = percent.split_at(percent.find(|character: char| character.is_ascii_digit())?);
+        let is_number = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         let (down, up) = match sign {
             "-" => (true, false),
             "+" => (false, true),
             "±" => (true, true),
             _ => return None,
         };
-        let share = Amount::parse(digits).ok().map(|share| Amount::from_micros(share.micros() / 100));
-        let size = ChangeSize::Share(share.filter(|share| *share > Amount::ZERO)?);
+        let percent = Amount::parse(digits).ok().filter(|percent| is_number && percent.micros() % 100 == 0)?;
+        let share = Some(Amount::from_micros(percent.micros() / 100)).filter(|share| *share > Amount::ZERO);
+        let size = ChangeSize::Share(share?);
         Some(Self { down, up, size, against })
     }
 }
@@ -96,6 +98,11 @@ impl Condition {
             (None, None, Some(by), Some(against)) => ChangeRule::parse(by.get(), against.parse().ok()?).map(Self::Changes),
             _ => None,
         }
+    }
+
+    /// Whether each window is compared with others, and so fires by itself.
+    pub(crate) const fn is_change(self) -> bool {
+        matches!(self, Self::Changes(_))
     }
 
     /// Whether it compares with the same weekdays of the weeks before.
@@ -115,10 +122,15 @@ impl Condition {
         }
     }
 
+    /// The number of windows with data that a baseline needs.
+    pub(crate) const fn least_baselines(self) -> usize {
+        if self.is_against_weekdays() { WEEKS.1 } else { self.is_change() as usize }
+    }
+
     /// Returns the baseline of these figures, which are those of windows with data; `None` if there are
     /// too few.
     pub(crate) fn baseline(self, mut figures: Vec<Amount>) -> Option<Amount> {
-        if self.is_against_weekdays() && figures.len() < WEEKS.1 {
+        if figures.len() < self.least_baselines() {
             return None;
         }
         figures.sort();
@@ -200,6 +212,8 @@ mod tests {
             ),
             (r#"{"changes_by": "30%", "against": "previous"}"#, None),
             (r#"{"changes_by": "-30", "against": "previous"}"#, None),
+            (r#"{"changes_by": "-1e2%", "against": "previous"}"#, None),
+            (r#"{"changes_by": "-33.33333%", "against": "previous"}"#, None),
             (r#"{"changes_by": "-0%", "against": "previous"}"#, None),
             (r#"{"changes_by": 0, "against": "previous"}"#, None),
             (r#"{"changes_by": "-30%"}"#, None),

@@ -70,7 +70,14 @@ pub(crate) enum Evaluation {
 impl Firings {
     /// Evaluates a reading.
     pub(crate) fn evaluate(&self, condition: Condition, figure: AlertFigure, reading: Reading, now: Instant) -> Evaluation {
-        let Some((holds, is_back)) = condition.holds(figure, reading.value, reading.baseline) else { return Evaluation::Same };
+        let held = condition.holds(figure, reading.value, reading.baseline);
+        let is_next = self.firing.is_some_and(|firing| reading.window.start > firing.window);
+        if condition.is_change() && is_next {
+            // Each window is compared by itself. Without a baseline, nothing has changed.
+            let holds = held.is_some_and(|(holds, _)| holds);
+            return Evaluation::Changed(if holds { ChangeKind::Fired } else { ChangeKind::Resolved });
+        }
+        let Some((holds, is_back)) = held else { return Evaluation::Same };
         let Some(firing) = self.firing else {
             // A window that is over fires once at most.
             let is_known = reading.is_late && self.last_window.is_some_and(|last| reading.window.start <= last);

@@ -311,23 +311,28 @@ async fn evaluate_all(
         Some(alert) => pushed.parts.floor(alert.project).await?,
         None => None,
     };
-    let mut windows = Vec::new();
-    for alert in alerts {
-        let evaluated = evaluated_windows(alert, timezone, now).into_iter();
-        windows.extend(evaluated.filter(|(window, _)| !alert.events.is_below(floor, window.start)).map(|window| (alert, window)));
-    }
-    let asked = windows.iter().map(|(Alert { rule, events, .. }, (window, _))| Asked { rule, events, window: *window });
-    let asked: Vec<_> = asked.collect();
     let Some(project) = alerts.first().map(|alert| alert.project) else { return Ok(None) };
-    let (read, failure) = read(&pushed.parts, project, &asked, (timezone.day_of(now), floor)).await;
-    let (mut again, mut failed) = (None, failure.map_or(Ok(()), |error| Err(error.into())));
-    for ((alert, (window, is_late)), read) in windows.into_iter().zip(read) {
-        let Some((value, baseline)) = read else { continue };
-        match evaluate(pushed, alert, Reading { window, is_late, value, baseline }, now).await {
-            Ok(None) => {}
-            Ok(Some(end)) => again = Some(again.map_or(end, |again: Instant| again.min(end))),
-            // The others are still evaluated.
-            Err(error) => failed = Err(error),
+    let (mut again, mut failed) = (None, Ok(()));
+    // Comparisons ask for more windows, and only about windows that are over: they can wait.
+    for is_change in [false, true] {
+        let mut windows = Vec::new();
+        for alert in alerts.iter().filter(|alert| alert.rule.condition.is_change() == is_change) {
+            let mut evaluated = evaluated_windows(alert, timezone, now);
+            evaluated.retain(|(window, _)| !alert.events.is_below(floor, window.start));
+            windows.extend(evaluated.into_iter().map(|window| (alert, window)));
+        }
+        let asked = windows.iter().map(|(Alert { rule, events, .. }, (window, _))| Asked { rule, events, window: *window });
+        let asked: Vec<_> = asked.collect();
+        let (read, failure) = read(&pushed.parts, project, &asked, (timezone.day_of(now), floor)).await;
+        failed = failure.map_or(failed, |error| Err(error.into()));
+        for ((alert, (window, is_late)), read) in windows.into_iter().zip(read) {
+            let Some((value, baseline)) = read else { continue };
+            match evaluate(pushed, alert, Reading { window, is_late, value, baseline }, now).await {
+                Ok(None) => {}
+                Ok(Some(end)) => again = Some(again.map_or(end, |again: Instant| again.min(end))),
+                // The others are still evaluated.
+                Err(error) => failed = Err(error),
+            }
         }
     }
     failed.map(|()| again)

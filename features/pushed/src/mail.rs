@@ -128,6 +128,7 @@ impl MailSettings {
             Ok(connection) => connection,
             Err(code) => return HandedOver { failure: Some(Err(code)), ..handed },
         };
+        handed.is_connected = true;
         for (mark, letter) in letters {
             if began.elapsed() > MAX_TIME {
                 handed.failure = Some(Err("timeout"));
@@ -188,6 +189,8 @@ pub(crate) struct Mailed {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct HandedOver {
     pub(crate) mailed: Mailed,
+    /// Whether the server was reached. If not, nobody has a letter.
+    pub(crate) is_connected: bool,
     /// The status of the last refusal.
     pub(crate) refusal: Option<u16>,
     /// The status of the server's answer, or the code of the error, if letters are left.

@@ -73,7 +73,7 @@ fn escaped(text: &str) -> String {
     params(MailTokenPath), security(()),
     responses(
         (status = 200, description = "The page.", body = String, content_type = "text/html"),
-        (status = 404, description = "A page that says so: the address or its channel was removed.", body = String, content_type = "text/html"),
+        (status = 404, description = "A page that says so: the channel was removed, or the link is not whole.", body = String, content_type = "text/html"),
     ),
 )]
 pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse> {
@@ -100,7 +100,7 @@ fn shown(state: &AppState, channel: &Definition, mark: u64) -> Result<HttpRespon
     params(MailTokenPath, AnswerParameters), security(()),
     responses(
         (status = 200, description = "The page, as it is now.", body = String, content_type = "text/html"),
-        (status = 404, description = "A page that says so: the address or its channel was removed.", body = String, content_type = "text/html"),
+        (status = 404, description = "A page that says so: the channel was removed, or the link is not whole.", body = String, content_type = "text/html"),
         (status = 429, description = "A page that says so: the address has confirmed 20 times today, or those of its organization 1,000 times.", body = String, content_type = "text/html"),
     ),
 )]
@@ -113,7 +113,7 @@ pub(crate) async fn answer(ApiCall { state, request, .. }: ApiCall) -> Result<Ht
     let (now, organization) = (state.engine.clock().now(), channel.organization);
     let today = Timezone::UTC.day_of(now);
     // Whoever unsubscribes is never refused. Who has confirmed so often can do so tomorrow.
-    if wanted && !pushed.confirmed.allows(organization, mark, today) {
+    if wanted && !pushed.confirmed.take(organization, mark, today) {
         let text = "You have changed your mind too often today. Try again tomorrow.";
         return Ok(page(HttpResponse::TooManyRequests(), "Not today", text, &[]));
     }
@@ -125,11 +125,7 @@ pub(crate) async fn answer(ApiCall { state, request, .. }: ApiCall) -> Result<Ht
         };
         registry.edit_definition((organization, None), &id, edit, by)
     });
-    let changed = changed.await?;
-    if wanted {
-        pushed.confirmed.count(organization, mark, today);
-    }
-    shown(&state, &changed, mark)
+    shown(&state, &*changed.await?, mark)
 }
 
 /// A page with buttons.

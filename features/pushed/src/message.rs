@@ -32,7 +32,7 @@ impl Message {
     /// text mentions nobody, hides no address behind other words, and unfolds none.
     pub(crate) fn body(&self, kind: ChannelKind, target: &str) -> Value {
         let link = self.link.as_deref().unwrap_or_default();
-        let text = without_mentions(&cut(&self.text(), MAX_CHARACTERS.saturating_sub(link.chars().count())));
+        let text = without_mentions(&cut(&self.text(), MAX_CHARACTERS.saturating_sub(link.len() / 2 + 1)));
         let linked = |text: String| if link.is_empty() { text } else { format!("{text}\n{link}") };
         match kind {
             ChannelKind::Slack => {
@@ -48,8 +48,9 @@ impl Message {
                 "attachments": [{
                     "contentType": "application/vnd.microsoft.card.adaptive",
                     "content": {
+                        "actions": self.link.iter().map(|url| json!({"type": "Action.OpenUrl", "title": "Open", "url": url})).collect::<Vec<_>>(),
                         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json", "type": "AdaptiveCard", "version": "1.2",
-                        "body": [{"type": "RichTextBlock", "inlines": [{"type": "TextRun", "text": linked(text)}]}]
+                        "body": [{"type": "RichTextBlock", "inlines": [{"type": "TextRun", "text": text}]}]
                     }
                 }]
             }),

@@ -184,20 +184,25 @@ impl DailyLimit {
         Self { of_organization, of_address, counts: Mutex::new((Day(0), HashMap::new())) }
     }
 
-    /// Whether one more is not too many.
-    pub(crate) fn allows(&self, organization: OrganizationId, mark: u64, today: Day) -> bool {
-        let counts = self.counts.lock();
-        let Some(of_one) = counts.1.get(&organization).filter(|_| counts.0 == today) else { return true };
-        let count = of_one.get(&mark).copied().unwrap_or_default();
-        of_one.values().sum::<usize>() < self.of_organization && count < self.of_address
-    }
-
-    /// Counts one more.
-    pub(crate) fn count(&self, organization: OrganizationId, mark: u64, today: Day) {
+    /// Counts one more, unless it is too many.
+    pub(crate) fn take(&self, organization: OrganizationId, mark: u64, today: Day) -> bool {
         let (day, counts) = &mut *self.counts.lock();
         if *day != today {
             (*day, *counts) = (today, HashMap::new());
         }
-        *counts.entry(organization).or_default().entry(mark).or_default() += 1;
+        let of_one = counts.entry(organization).or_default();
+        let is_full = of_one.values().sum::<usize>() >= self.of_organization;
+        let count = of_one.entry(mark).or_default();
+        let is_allowed = !is_full && *count < self.of_address;
+        *count += usize::from(is_allowed);
+        is_allowed
+    }
+
+    /// Takes one back that did not happen.
+    pub(crate) fn give_back(&self, organization: OrganizationId, mark: u64) {
+        let (_, counts) = &mut *self.counts.lock();
+        if let Some(count) = counts.get_mut(&organization).and_then(|of_one| of_one.get_mut(&mark)) {
+            *count = count.saturating_sub(1);
+        }
     }
 }

@@ -152,7 +152,11 @@ impl Expected {
     }
 
     fn evaluate_in(&mut self, sent: &[SentEvent], window: Window, is_late: bool, now_ms: i64) {
-        let Some((low, high, is_beyond, size)) = self.limits(sent, window) else { return };
+        let limits = self.limits(sent, window);
+        let is_next = matches!(self.condition, Condition::Changes(_)) && self.firing.is_some_and(|of| window.start > of);
+        // Without a baseline, a change is over in the next window.
+        let otherwise = (i128::MIN, i128::MAX, false, 1);
+        let Some((low, high, is_beyond, size)) = limits.or(is_next.then_some(otherwise)) else { return };
         let value = self.figure(sent, window).micros();
         let is_count = self.figure != AlertFigure::Rate && self.figure != AlertFigure::Revenue;
         let margin = if is_count { (size / 10).max(1_000_000).min(size) } else { size / 10 };
@@ -165,7 +169,11 @@ impl Expected {
                 (self.firing, self.last_window, self.last_fired) = (Some(window.start), Some(window.start), now_ms);
                 ChangeKind::Fired
             }
-            Some(of) if is_back && window.start >= of => {
+            Some(_) if is_next && holds => {
+                (self.firing, self.last_window, self.last_fired) = (Some(window.start), Some(window.start), now_ms);
+                ChangeKind::Fired
+            }
+            Some(of) if (is_back || is_next) && window.start >= of => {
                 self.firing = None;
                 if of == window.start { ChangeKind::Corrected } else { ChangeKind::Resolved }
             }

@@ -112,7 +112,7 @@ fn each_address_has_its_own_fate() {
     let server = Server::start(Fault::Nothing, "");
     let handed = server.hand_over(PLAIN, &["a@b.example", "later@b.example", "never@b.example", "c@b.example"]);
     let mailed = Mailed { accepted: vec![0, 3], refused: vec![2] };
-    assert_eq!(handed, HandedOver { mailed, refusal: Some(550), failure: Some(Ok(451)) });
+    assert_eq!(handed, HandedOver { mailed, is_connected: true, refusal: Some(550), failure: Some(Ok(451)) });
     let letters = server.letters.lock().clone();
     assert_eq!(letters.len(), 2);
     for wanted in [
@@ -140,7 +140,8 @@ fn a_failure_leaves_the_rest_for_the_next_try() {
     ] {
         let handed = Server::start(fault, "").hand_over(query, &all);
         let mailed = Mailed { accepted, refused: vec![] };
-        assert_eq!(handed, HandedOver { mailed, refusal: None, failure: Some(failure) }, "{fault:?}");
+        let is_connected = failure != Err("no_starttls");
+        assert_eq!(handed, HandedOver { mailed, is_connected, refusal: None, failure: Some(failure) }, "{fault:?}");
     }
     // The server says that it is ready for TLS, and then is not.
     let handed = Server::start(Fault::Nothing, "\r\n250-STARTTLS").hand_over("", &all);
