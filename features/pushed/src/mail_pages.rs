@@ -1,6 +1,8 @@
 //! `/mail/{mail_token}`: the links in mails, with which the owner of an address confirms it, or
 //! wants no more messages. A scanner of mails, which follows a link with GET, changes nothing.
 
+use std::sync::Arc;
+
 use actix_web::HttpResponseBuilder;
 use actix_web::http::header;
 use headcount_api::endpoint::*;
@@ -78,11 +80,14 @@ fn escaped(text: &str) -> String {
 )]
 pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse> {
     // Some mail programs add parameters.
-    let (pushed, registry) = (management::feature::<Pushed>(&state)?, state.engine.registry());
-    match recipients::find(request.parameter("mail_token"), pushed.parts.signer(), registry) {
+    match find(&state, &request) {
         Some((channel, mark)) => shown(&state, &channel, mark),
         None => Ok(not_found()),
     }
+}
+
+fn find(state: &AppState, request: &HttpRequest) -> Option<(Arc<Definition>, u64)> {
+    recipients::find(request.parameter("mail_token"), state.engine.secrets().signer(), state.engine.registry())
 }
 
 fn shown(state: &AppState, channel: &Definition, mark: u64) -> Result<HttpResponse> {
@@ -106,10 +111,8 @@ fn shown(state: &AppState, channel: &Definition, mark: u64) -> Result<HttpRespon
 )]
 pub(crate) async fn answer(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse> {
     let AnswerParameters { wanted: Flag(wanted) } = AnswerParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
-    let (pushed, registry) = (management::feature::<Pushed>(&state)?, state.engine.registry());
-    let Some((channel, mark)) = recipients::find(request.parameter("mail_token"), pushed.parts.signer(), registry) else {
-        return Ok(not_found());
-    };
+    let Some((channel, mark)) = find(&state, &request) else { return Ok(not_found()) };
+    let pushed = management::feature::<Pushed>(&state)?;
     let (now, organization) = (state.engine.clock().now(), channel.organization);
     let today = Timezone::UTC.day_of(now);
     // Whoever unsubscribes is never refused. Who has confirmed so often can do so tomorrow.
