@@ -417,6 +417,10 @@ async fn history(seed: u64) -> (usize, usize) {
         rig.run_all().await;
         expected.iter_mut().for_each(|alert| alert.evaluate(&sent, now_ms));
     }
+    // The channel gets one message at a time.
+    for _ in 0..8 {
+        rig.run_all().await;
+    }
     check(&rig, &expected, &format!("seed {seed}, the end"));
     // Each change was delivered once, or was tried for a day.
     let mut wanted = Vec::new();
