@@ -104,7 +104,7 @@ impl MailSettings {
         let connected = SmtpConnection::connect((self.host.as_str(), self.port), Some(TIMEOUT), hello, wrapped, None);
         let mut connection = connected.map_err(|error| code(&error, "connect_failed"))?;
         if self.encryption == Encryption::StartTls {
-            // Whoever is in between could take the offer away.
+            // An attacker in between could remove the offer.
             if !connection.can_starttls() {
                 return Err("no_starttls");
             }

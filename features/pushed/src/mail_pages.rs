@@ -115,7 +115,7 @@ pub(crate) async fn answer(ApiCall { state, request, .. }: ApiCall) -> Result<Ht
     let pushed = management::feature::<Pushed>(&state)?;
     let (now, organization) = (state.engine.clock().now(), channel.organization);
     let today = Timezone::UTC.day_of(now);
-    // Whoever unsubscribes is never refused. Who has confirmed so often can do so tomorrow.
+    // To unsubscribe is never refused.
     if wanted && !pushed.confirmed.take(organization, mark, today) {
         let text = "You have changed your mind too often today. Try again tomorrow.";
         return Ok(page(HttpResponse::TooManyRequests(), "Not today", text, &[]));

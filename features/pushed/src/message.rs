@@ -63,7 +63,7 @@ impl Message {
     }
 }
 
-/// Shortens text to so many characters.
+/// Shortens text to at most `most` characters.
 fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),

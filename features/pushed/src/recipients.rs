@@ -86,6 +86,11 @@ impl Recipients {
 
     /// The fields of the definition once the owner of an address wants messages, or none.
     pub(crate) fn wanted(mut self, mark: u64, is_wanted: bool) -> BTreeMap<String, String> {
+        let (list, other) = if is_wanted { (&self.confirmed, &self.unsubscribed) } else { (&self.unsubscribed, &self.confirmed) };
+        // An answer that was given already changes nothing, so that nobody fills the control log.
+        if list.contains(&mark) && !other.contains(&mark) {
+            return BTreeMap::new();
+        }
         for list in [&mut self.confirmed, &mut self.unsubscribed] {
             list.retain(|other| *other != mark);
         }
@@ -191,10 +196,12 @@ impl DailyLimit {
             (*day, *counts) = (today, HashMap::new());
         }
         let of_one = counts.entry(organization).or_default();
-        let is_full = of_one.values().sum::<usize>() >= self.of_organization;
-        let count = of_one.entry(mark).or_default();
-        let is_allowed = !is_full && *count < self.of_address;
-        *count += usize::from(is_allowed);
+        let count = of_one.get(&mark).copied().unwrap_or_default();
+        let is_allowed = of_one.values().sum::<usize>() < self.of_organization && count < self.of_address;
+        // Refused ones take no memory.
+        if is_allowed {
+            of_one.insert(mark, count + 1);
+        }
         is_allowed
     }
 
@@ -204,5 +211,29 @@ impl DailyLimit {
         if let Some(count) = counts.get_mut(&organization).and_then(|of_one| of_one.get_mut(&mark)) {
             *count = count.saturating_sub(1);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_was_given_already_changes_nothing() {
+        let recipients = Recipients { addresses: Vec::new(), confirmed: vec![3], unsubscribed: vec![1, 2] };
+        for (mark, is_wanted) in [(1, false), (2, false), (3, true)] {
+            assert_eq!(recipients.clone().wanted(mark, is_wanted), BTreeMap::new());
+        }
+        let changed = recipients.wanted(1, true);
+        assert_eq!((changed["confirmed"].as_str(), changed["unsubscribed"].as_str()), ("[3,1]", "[2]"));
+    }
+
+    #[test]
+    fn what_a_limit_refuses_takes_no_memory() {
+        let limit = DailyLimit::new(2, 1);
+        let taken: Vec<_> = [1, 1, 2, 3, 4].map(|mark| limit.take(OrganizationId(1), mark, Day(1))).into();
+        assert_eq!(taken, [true, false, true, false, false]);
+        assert_eq!(limit.counts.lock().1[&OrganizationId(1)].len(), 2);
+        assert!(limit.take(OrganizationId(2), 1, Day(1)) && limit.take(OrganizationId(1), 1, Day(2)));
     }
 }
